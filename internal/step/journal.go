@@ -1,0 +1,82 @@
+package step
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// What a journal entry says happened.
+const (
+	Began  = "began"
+	Ended  = "ended"
+	Broke  = "failed"
+	Undone = "undone"
+)
+
+// Entry is one line of the journal. It never holds secrets.
+type Entry struct {
+	Time  time.Time `json:"time"`
+	Step  string    `json:"step"`
+	Event string    `json:"event"`
+	Error string    `json:"error,omitempty"`
+}
+
+// Journal is an append-only file of JSON lines, each one fsynced.
+type Journal struct {
+	path string
+	now  func() time.Time
+}
+
+// OpenJournal names the journal at path; the file is made with the first
+// entry, mode 0600.
+func OpenJournal(path string) *Journal { return &Journal{path: path, now: time.Now} }
+
+// Path is where the journal lies.
+func (j *Journal) Path() string { return j.path }
+
+func (j *Journal) append(e Entry) error {
+	e.Time = j.now().UTC()
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(j.path), 0o755); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	f, err := os.OpenFile(j.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	return f.Sync()
+}
+
+// Entries are the journal's lines, oldest first; none when there is no
+// journal. A last line cut by a power loss is left out.
+func (j *Journal) Entries() ([]Entry, error) {
+	f, err := os.Open(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	defer f.Close()
+	var entries []Entry
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e Entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}

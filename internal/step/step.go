@@ -1,0 +1,113 @@
+// Package step runs a visible list of steps so that it can be interrupted and
+// run again.
+//
+// Each step declares its postcondition (Done). A step whose postcondition
+// holds is skipped; one that ran must then hold, or the run stops. The
+// journal records what ran, when, and how it ended, durably, before and after
+// each step, so that after a power cut it says which step was under way.
+//
+// The postcondition decides, never the journal: the journal is for people and
+// for undoing.
+package step
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Step is one named change of a host.
+type Step struct {
+	Name  string // for --skip, --from and the journal: "registry"
+	Title string // for people: "Start the registry"
+	// Done reports whether the postcondition holds. An error means that it
+	// could not be told.
+	Done func(ctx context.Context) (bool, error)
+	// Run makes the postcondition true. It may be called again after it was
+	// interrupted at any point.
+	Run func(ctx context.Context) error
+	// Undo takes back what Run did; nil when there is nothing to take back.
+	Undo func(ctx context.Context) error
+}
+
+// Outcome is how a step ended.
+type Outcome string
+
+const (
+	Changed   Outcome = "changed"   // it ran, and its postcondition holds
+	Unchanged Outcome = "unchanged" // its postcondition held before
+	Failed    Outcome = "failed"
+)
+
+// Event is told to the observer when a step begins (Outcome "") and ends.
+type Event struct {
+	Step    Step
+	Outcome Outcome
+	Took    time.Duration
+	Err     error
+}
+
+// Result counts the outcomes of a run.
+type Result struct{ Changed, Unchanged int }
+
+// Run runs the steps in order and stops at the first that fails. The error
+// names the step.
+func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
+	var result Result
+	for _, s := range steps {
+		observe(Event{Step: s})
+		began := time.Now()
+		outcome, err := one(ctx, journal, s)
+		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
+		switch outcome {
+		case Changed:
+			result.Changed++
+		case Unchanged:
+			result.Unchanged++
+		default:
+			return result, fmt.Errorf("step %s: %w", s.Name, err)
+		}
+	}
+	return result, nil
+}
+
+func one(ctx context.Context, journal *Journal, s Step) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Failed, err
+	}
+	done, err := s.Done(ctx)
+	if err != nil {
+		return Failed, fmt.Errorf("check: %w", err)
+	}
+	if done {
+		return Unchanged, nil
+	}
+	if err := journal.append(Entry{Step: s.Name, Event: Began}); err != nil {
+		return Failed, err
+	}
+	if err := runAndCheck(ctx, s); err != nil {
+		return Failed, firstOf(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
+	}
+	return Changed, journal.append(Entry{Step: s.Name, Event: Ended})
+}
+
+func runAndCheck(ctx context.Context, s Step) error {
+	if err := s.Run(ctx); err != nil {
+		return err
+	}
+	done, err := s.Done(ctx)
+	if err != nil {
+		return fmt.Errorf("check afterwards: %w", err)
+	}
+	if !done {
+		return fmt.Errorf("it ran, but what it should bring about does not hold")
+	}
+	return nil
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,47 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// bars draws a bar for each task that is under way.
+type bars struct{ p *mpb.Progress }
+
+func newBars(w io.Writer) *bars {
+	return &bars{mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(100*time.Millisecond))}
+}
+
+// Say writes above the bars, so that they stay at the bottom.
+func (b *bars) Say(format string, args ...any) { fmt.Fprintf(b.p, format+"\n", args...) }
+
+func (b *bars) Close() { b.p.Wait() }
+
+func (b *bars) Task(name string, total int64, bytes bool) Task {
+	counters := decor.CountersNoUnit("%d/%d", decor.WCSyncSpace)
+	speed := decor.Name("")
+	if bytes {
+		counters = decor.CountersKiloByte("% .1f / % .1f", decor.WCSyncSpace)
+		speed = decor.AverageSpeed(decor.SizeB1000(0), "% .0f", decor.WCSyncSpace)
+	}
+	bar := b.p.AddBar(total,
+		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
+		mpb.AppendDecorators(counters, speed, decor.OnComplete(decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace), "done")))
+	return barTask{bar}
+}
+
+type barTask struct{ bar *mpb.Bar }
+
+func (t barTask) Add(n int64) { t.bar.IncrInt64(n) }
+
+func (t barTask) End(err error) {
+	if err != nil {
+		t.bar.Abort(false)
+		return
+	}
+	t.bar.SetTotal(-1, true)
+}

@@ -1,0 +1,62 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// event is one line of JSON progress. Units are bytes when bytes is true.
+type event struct {
+	Event string `json:"event"` // "begin", "end", "say"
+	Task  string `json:"task,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Total int64  `json:"total,omitempty"`
+	Done  int64  `json:"done,omitempty"`
+	Bytes bool   `json:"bytes,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+type jsonLines struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func newJSON(w io.Writer) *jsonLines { return &jsonLines{enc: json.NewEncoder(w)} }
+
+func (p *jsonLines) write(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// A progress line that cannot be written must not stop the work.
+	_ = p.enc.Encode(e)
+}
+
+func (p *jsonLines) Say(format string, args ...any) {
+	p.write(event{Event: "say", Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *jsonLines) Close() {}
+
+func (p *jsonLines) Task(name string, total int64, bytes bool) Task {
+	p.write(event{Event: "begin", Task: name, Total: total, Bytes: bytes})
+	return &jsonTask{p: p, e: event{Event: "end", Task: name, Total: total, Bytes: bytes}}
+}
+
+type jsonTask struct {
+	p    *jsonLines
+	e    event
+	done atomic.Int64
+}
+
+func (t *jsonTask) Add(n int64) { t.done.Add(n) }
+
+func (t *jsonTask) End(err error) {
+	e := t.e
+	e.Done = t.done.Load()
+	if err != nil {
+		e.Error = err.Error()
+	}
+	t.p.write(e)
+}

@@ -1,0 +1,62 @@
+// Package ui shows long work while it goes on: bars on a terminal, one line a
+// change otherwise, one JSON object a change for programs.
+//
+// Libraries take a Progress and never know which one it is. Results never
+// come through here: they are the command's, on stdout; progress is stderr's.
+package ui
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Progress is told what is under way. It may be called from several
+// goroutines.
+type Progress interface {
+	// Task announces a piece of work of total units; bytes says that units
+	// are bytes. A total of 0 means that its size is not known.
+	Task(name string, total int64, bytes bool) Task
+	// Say reports one thing that happened, without a line end.
+	Say(format string, args ...any)
+	// Close draws the last state. Nothing may be told afterwards.
+	Close()
+}
+
+// Task is one piece of work under way.
+type Task interface {
+	Add(n int64)
+	// End closes the task; a non-nil err marks it as failed.
+	End(err error)
+}
+
+// Format is how progress is shown.
+type Format string
+
+const (
+	Auto  Format = "auto" // Bars on a terminal, else Plain
+	Bars  Format = "bars"
+	Plain Format = "plain"
+	JSON  Format = "json"
+)
+
+// New shows progress on w.
+func New(w io.Writer, format Format) Progress {
+	switch {
+	case format == JSON:
+		return newJSON(w)
+	case format == Bars, format == Auto && isTerminal(w):
+		return newBars(w)
+	default:
+		return newPlain(w)
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Discard shows nothing; for tests and for callers that do not care.
+func Discard() Progress { return newPlain(io.Discard) }
