@@ -1,0 +1,100 @@
+// Package bundle makes and reads what crosses the gap: a directory that holds
+// every image, RPM and file a cluster needs, as one uncompressed tar in parts.
+//
+// In flows a Request, derived from airgap.yaml; Plan turns it into a Lock,
+// with digest and size of everything; Write lays out, fills, reads back and
+// signs the directory; Open checks the signature and gives verified access to
+// every file at its offset, straight from the parts.
+//
+// The package never unpacks, never keeps a second copy, and never hands out a
+// byte that the signed index does not vouch for.
+package bundle
+
+import "time"
+
+// FormatVersion is the version of bundle.json that this program writes, and
+// the only one it reads.
+const FormatVersion = 1
+
+// ChunkSize is the grain of verification in bytes. Parts are multiples of it,
+// so that no chunk crosses a part.
+const ChunkSize = 1 << 20
+
+// Index is bundle.json.
+type Index struct {
+	FormatVersion int       `json:"formatVersion"`
+	Name          string    `json:"name"`
+	Created       time.Time `json:"created"` // UTC; servers whose clock is earlier are wrong
+	Tool          string    `json:"tool"`    // version of airgap that wrote it
+	Config        string    `json:"config"`  // airgap.yaml as it was given
+	Lock          Lock      `json:"lock"`
+	Parts         []Part    `json:"parts"`
+	Files         []Entry   `json:"files"` // in tar order
+}
+
+// Part is one file of the stick's tar stream.
+type Part struct {
+	Name   string `json:"name"` // bundle.tar.000
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // lower-case hex
+	// Chunks are the SHA-256 of each ChunkSize bytes, 32 bytes each, joined.
+	Chunks []byte `json:"chunks"`
+}
+
+// Entry is one file inside the tar stream. Offset counts from the start of
+// the first part to the file's first byte.
+type Entry struct {
+	Path   string `json:"path"`
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Lock is what the bundle holds, decided before the first byte is fetched.
+type Lock struct {
+	Platform string    `json:"platform"` // linux/amd64
+	OS       string    `json:"os"`       // el9: what the RPMs are for
+	Images   []Image   `json:"images"`   // sorted by name
+	Packages []Package `json:"packages"` // sorted by NEVRA
+	Files    []File    `json:"files"`    // sorted by name
+}
+
+// Image is one image reference as upstream wrote it, always with its host:
+// "docker.io/library/nginx:1.27", "quay.io/x/y:1@sha256:…".
+type Image struct {
+	Name     string   `json:"name"`
+	Digest   string   `json:"digest"` // sha256:… of the index or manifest that Name points to
+	NeededBy []string `json:"neededBy"`
+	// Blobs is everything of the image that the bundle holds: the index and
+	// the wanted platform's manifest byte for byte, its config and layers.
+	Blobs []Blob `json:"blobs"`
+}
+
+// Blob is one content-addressed piece of an image; in the bundle it lies at
+// oci/blobs/sha256/HEX.
+type Blob struct {
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"mediaType"`
+}
+
+// Package is one RPM; in the bundle it lies at rpm/OS/Packages/FILE.
+type Package struct {
+	NEVRA      string   `json:"nevra"` // name-epoch:version-release.arch, epoch always written
+	Repository string   `json:"repository"`
+	URL        string   `json:"url"` // as upstream names it, before sources: rewrites it
+	Path       string   `json:"path"`
+	Size       int64    `json:"size"`
+	SHA256     string   `json:"sha256"`
+	NeededBy   []string `json:"neededBy"`
+}
+
+// File is one file fetched by URL; in the bundle it lies at files/NAME.
+type File struct {
+	Name     string   `json:"name"`
+	URL      string   `json:"url"`
+	Path     string   `json:"path"`
+	Size     int64    `json:"size"`
+	SHA256   string   `json:"sha256"`
+	NeededBy []string `json:"neededBy"`
+}
