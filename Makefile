@@ -1,0 +1,53 @@
+# airgap: `make help` lists what there is.
+SHELL := /bin/bash
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## list these targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: build
+build: ## build dist/airgap: static, without cgo
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.release=$(VERSION)" -o dist/airgap ./cmd/airgap
+
+.PHONY: test
+test: ## unit tests: no root, no network beyond loopback, at most 5 minutes
+	$(GO) vet ./...
+	$(GO) test ./...
+
+.PHONY: lint
+lint: ## the linters, at the pinned version
+	$(GO) run $(GOLANGCI) run ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+.PHONY: packages
+packages: ## the Debian packages the lab needs, installed where they are missing (root)
+	@missing=$$(for p in $$(cat e2e/debian-packages.txt); do \
+	  dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $$missing; fi
+
+.PHONY: lab
+lab: packages ## what the lab needs, built once into its cache (root; 15 minutes cold)
+	cd e2e && $(GO) run ./cmd/lab prepare
+
+.PHONY: demo
+demo: build lab ## the main job on a terminal: bundle, air-gapped servers, cluster, verdict (root)
+	cd e2e && $(GO) run ./cmd/lab demo
+
+.PHONY: e2e
+e2e: build lab ## lab scenarios: make e2e RUN=journey (root)
+	cd e2e && $(GO) run ./cmd/lab run $(RUN)
+
+.PHONY: bench
+bench: build lab ## figures against their targets, one line each (root)
+	cd e2e && $(GO) run ./cmd/lab bench

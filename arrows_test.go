@@ -1,0 +1,96 @@
+// Package airgap_test holds the tests of the house as a whole.
+package airgap_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "airgap.dev/airgap"
+
+// allowed are the arrows of docs/design.md: who may import whom. Everybody may
+// import the three internal packages; cmd/airgap may import everything.
+var allowed = map[string][]string{
+	"bundle":     {"bundle/rpm"},
+	"bundle/rpm": {},
+	"registry":   {"bundle"},
+	"preflight":  {},
+	"kubeadm":    {"manifests"},
+	"cni":        {"manifests"},
+	"gpu":        {"manifests"},
+	"manifests":  {},
+	"verify":     {},
+
+	"internal/host": {},
+	"internal/step": {},
+	"internal/ui":   {},
+}
+
+var shared = []string{"internal/host", "internal/step", "internal/ui"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	for _, p := range list(t) {
+		from := strings.TrimPrefix(p.ImportPath, module+"/")
+		if strings.HasPrefix(from, "cmd/") || strings.HasSuffix(from, "test") {
+			continue // commands import everything; bundletest and its like serve tests
+		}
+		to, known := allowed[from]
+		if !known {
+			t.Errorf("%s is a new package: say in arrows_test.go and docs/design.md whom it may import", from)
+			continue
+		}
+		if !strings.HasPrefix(from, "internal/") {
+			to = append(slices.Clone(to), shared...)
+		}
+		for _, imported := range p.Imports {
+			name, ours := strings.CutPrefix(imported, module+"/")
+			if ours && !slices.Contains(to, name) {
+				t.Errorf("%s imports %s; the arrows allow it only %v", from, name, to)
+			}
+		}
+	}
+}
+
+// TestOnlyCommandsPrintOrExit looks for the imports that make it possible.
+func TestOnlyCommandsExit(t *testing.T) {
+	out, err := exec.Command("grep", "-rlE", `\b(os\.Exit|log\.Fatal|fmt\.Print(f|ln)?)\(`, "--include=*.go", "--exclude=*_test.go",
+		"bundle", "registry", "preflight", "kubeadm", "cni", "manifests", "verify", "internal").Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return // nothing found
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("only cmd/ may print to stdout or exit:\n%s", out)
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,111 @@
+// Package config reads airgap.yaml: the one file that drives every command.
+//
+// A file is judged in three passes, each of which reports everything it finds:
+// credentials written inline, the JSON Schema made from the types (unknown
+// fields, wrong types), and the semantic checks of the packages that own the
+// sections. Problems carry file, line, column and field path.
+//
+// The sections' types live with the code that uses them; this package only
+// joins them. It reads no other file and changes nothing.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// APIVersion and Kind stand at the top of every airgap.yaml.
+const (
+	APIVersion = "airgap.dev/v1alpha1"
+	Kind       = "Cluster"
+)
+
+// Cluster is airgap.yaml.
+type Cluster struct {
+	APIVersion string          `yaml:"apiVersion" json:"apiVersion" jsonschema:"required,enum=airgap.dev/v1alpha1,description=Version of this format"`
+	Kind       string          `yaml:"kind" json:"kind" jsonschema:"required,enum=Cluster,description=Always Cluster"`
+	Name       string          `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9]([a-z0-9-]*[a-z0-9])?$,description=Name of the cluster and of the bundle's directory"`
+	Kubernetes kubeadm.Config  `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
+	Nodes      []Node          `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
+	Network    cni.Config      `yaml:"network" json:"network,omitempty" jsonschema:"description=Pod network"`
+	Runtime    kubeadm.Runtime `yaml:"runtime" json:"runtime,omitempty" jsonschema:"description=Container runtime"`
+	Packages   rpm.Config      `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`
+	Images     bundle.Images   `yaml:"images" json:"images,omitempty" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
+	Registry   registry.Config `yaml:"registry" json:"registry,omitempty" jsonschema:"description=The registry on the control-plane host"`
+	Sources    bundle.Sources  `yaml:"sources" json:"sources,omitempty" jsonschema:"description=How upstream is reached from the connected host"`
+}
+
+// Load reads and judges the file at path.
+func Load(path string) (*Cluster, []byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	c, err := Parse(path, data)
+	return c, data, err
+}
+
+// Parse judges data and fills in the defaults. Bad input gives Problems; file
+// is the name they carry.
+func Parse(file string, data []byte) (*Cluster, error) {
+	doc, err := parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := Schema()
+	if err != nil {
+		return nil, err
+	}
+	shape, err := doc.judge(schema)
+	if err != nil {
+		return nil, err
+	}
+	if all := append(doc.credentials(), shape...); len(all) > 0 {
+		return nil, all.dedup().orNil()
+	}
+	var c Cluster
+	if err := doc.root.Decode(&c); err != nil {
+		return nil, syntax(file, err)
+	}
+	c.setDefaults()
+	return &c, doc.semantic(c.validate()).orNil()
+}
+
+// Master is the first control-plane node.
+func (c *Cluster) Master() Node {
+	for _, n := range c.Nodes {
+		if n.Has(ControlPlane) {
+			return n
+		}
+	}
+	return Node{}
+}
+
+// Node is the node with that name.
+func (c *Cluster) Node(name string) (Node, error) {
+	for _, n := range c.Nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return Node{}, fmt.Errorf("find node %q: %w", name, errNoNode)
+}
+
+var errNoNode = errors.New("airgap.yaml has no node of that name")
+
+func (d document) semantic(errs field.ErrorList) Problems {
+	var ps Problems
+	for _, e := range errs {
+		ps = append(ps, d.problem(d.at(split(e.Field), false), e.Field, "%s", e.ErrorBody()))
+	}
+	return ps
+}

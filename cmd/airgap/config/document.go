@@ -1,0 +1,131 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document is a parsed YAML file that remembers where everything stands.
+type document struct {
+	file string
+	root *yaml.Node
+}
+
+// parse reads exactly one YAML document with a mapping at its top.
+func parse(file string, data []byte) (document, error) {
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); err == io.EOF {
+		return document{}, Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty; `airgap bundle --help` shows the smallest one"}}
+	} else if err != nil {
+		return document{}, syntax(file, err)
+	}
+	d := document{file, doc.Content[0]}
+	if d.root.Kind != yaml.MappingNode {
+		return document{}, Problems{d.problem(d.root, "", "want a mapping (key: value) at the top")}
+	}
+	if err := dec.Decode(&more); err == nil {
+		return document{}, Problems{d.problem(&more, "", "a second YAML document; want exactly one")}
+	} else if err != io.EOF {
+		return document{}, syntax(file, err)
+	}
+	return d, nil
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+// syntax turns yaml.v3's message, which knows the line only, into a problem.
+func syntax(file string, err error) error {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = strings.Replace(text, m[0], "", 1)
+	}
+	return Problems{{File: file, Line: line, Column: 1, Message: text}}
+}
+
+func (d document) problem(n *yaml.Node, path, format string, args ...any) Problem {
+	return Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+// at finds the node at keys, or its nearest ancestor that is there; key says
+// whether the key of a mapping is wanted rather than its value.
+func (d document) at(keys []string, key bool) *yaml.Node {
+	n := d.root
+	for i, k := range keys {
+		name, value := child(n, k)
+		if value == nil {
+			return n
+		}
+		if key && i == len(keys)-1 && name != nil {
+			return name
+		}
+		n = value
+	}
+	return n
+}
+
+// child is the value under key (a name, or an index in decimal) and, in a
+// mapping, the node of the key itself.
+func child(n *yaml.Node, key string) (name, value *yaml.Node) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.Content) {
+			return nil, n.Content[i]
+		}
+	}
+	return nil, nil
+}
+
+// walk calls visit for every key and value below n with its path.
+func walk(n *yaml.Node, path []string, visit func(key, value *yaml.Node, path []string)) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			p := append(path[:len(path):len(path)], n.Content[i].Value)
+			visit(n.Content[i], n.Content[i+1], p)
+			walk(n.Content[i+1], p, visit)
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			p := append(path[:len(path):len(path)], strconv.Itoa(i))
+			visit(nil, c, p)
+			walk(c, p, visit)
+		}
+	}
+}
+
+// join writes a path as people do: nodes[0].address.
+func join(keys []string) string {
+	var b strings.Builder
+	for _, k := range keys {
+		if _, err := strconv.Atoi(k); err == nil {
+			fmt.Fprintf(&b, "[%s]", k)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(k)
+	}
+	return b.String()
+}
+
+// split is the inverse of join for the paths that field.Path prints.
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}

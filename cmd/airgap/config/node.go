@@ -1,0 +1,62 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Role is what a node is for.
+type Role string
+
+const (
+	ControlPlane Role = "control-plane"
+	Worker       Role = "worker"
+)
+
+// Node is one server of the bank.
+type Node struct {
+	Name    string `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and of the host: a DNS label such as cp1"`
+	Address string `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address by which the other nodes reach this one"`
+	Roles   []Role `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,description=What the node is for"`
+}
+
+// Has reports whether the node has the role.
+func (n Node) Has(r Role) bool { return slices.Contains(n.Roles, r) }
+
+func validateNodes(nodes []Node, at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	names, addresses := map[string]bool{}, map[string]bool{}
+	masters := 0
+	for i, n := range nodes {
+		p := at.Index(i)
+		all = append(all, n.validate(p)...)
+		if names[n.Name] {
+			all = append(all, field.Duplicate(p.Child("name"), n.Name))
+		}
+		if addresses[n.Address] {
+			all = append(all, field.Duplicate(p.Child("address"), n.Address))
+		}
+		names[n.Name], addresses[n.Address] = true, true
+		if n.Has(ControlPlane) {
+			masters++
+		}
+	}
+	if masters != 1 {
+		all = append(all, field.Invalid(at, masters, "want exactly one node with the role control-plane; several come with high availability"))
+	}
+	return all
+}
+
+func (n Node) validate(p *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for _, msg := range validation.IsDNS1123Subdomain(n.Name) {
+		all = append(all, field.Invalid(p.Child("name"), n.Name, msg))
+	}
+	if a, err := netip.ParseAddr(n.Address); err != nil || !a.Is4() || a.IsLoopback() || a.IsUnspecified() {
+		all = append(all, field.Invalid(p.Child("address"), n.Address, "want an IPv4 address such as 10.0.0.11"))
+	}
+	return all
+}

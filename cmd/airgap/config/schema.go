@@ -1,0 +1,144 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"gopkg.in/yaml.v3"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of airgap.yaml, made from the Go
+// types, so that an editor and this program judge a file alike.
+func Schema() ([]byte, error) { return schemaOf(&Cluster{}) }
+
+func schemaOf(v any) ([]byte, error) {
+	r := jsonschema.Reflector{DoNotReference: true, ExpandedStruct: true, Anonymous: true, RequiredFromJSONSchemaTags: true}
+	s := r.Reflect(v)
+	s.ID = "https://airgap.dev/schema/v1alpha1/cluster.json"
+	return json.MarshalIndent(s, "", "  ")
+}
+
+// judge compares the document with the schema: unknown fields, wrong types,
+// values outside an enumeration. Every problem is reported.
+func (d document) judge(schema []byte) (Problems, error) {
+	compiled, err := compile(schema)
+	if err != nil {
+		return nil, err
+	}
+	value, problems := d.value()
+	if len(problems) > 0 {
+		return problems, nil
+	}
+	err = compiled.Validate(value)
+	if err == nil {
+		return nil, nil
+	}
+	invalid, ok := err.(*validator.ValidationError)
+	if !ok {
+		return nil, fmt.Errorf("judge %s: %w", d.file, err)
+	}
+	return d.leaves(invalid), nil
+}
+
+func compile(schema []byte) (*validator.Schema, error) {
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	c := validator.NewCompiler()
+	if err := c.AddResource("cluster.json", doc); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	return c.Compile("cluster.json")
+}
+
+// value is the document as JSON values. Duplicate keys and keys that are not
+// strings come back as problems.
+func (d document) value() (any, Problems) {
+	var problems Problems
+	seen := map[*yaml.Node]bool{}
+	walk(d.root, nil, func(key, value *yaml.Node, path []string) {
+		if key == nil {
+			return
+		}
+		if first, _ := child(d.at(path[:len(path)-1], false), key.Value); first != nil && first != key && !seen[key] {
+			seen[key] = true
+			problems = append(problems, d.problem(key, join(path), "written twice, first in line %d", first.Line))
+		}
+	})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var v any
+	if err := d.root.Decode(&v); err != nil {
+		return nil, syntax(d.file, err).(Problems)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, Problems{d.problem(d.root, "", "a key is not a string: %v", err)}
+	}
+	v, err = validator.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, Problems{d.problem(d.root, "", "%v", err)}
+	}
+	return v, nil
+}
+
+func (d document) leaves(e *validator.ValidationError) Problems {
+	if len(e.Causes) == 0 {
+		return d.explain(e)
+	}
+	var all Problems
+	for _, c := range e.Causes {
+		all = append(all, d.leaves(c)...)
+	}
+	return all
+}
+
+func (d document) explain(e *validator.ValidationError) Problems {
+	at := e.InstanceLocation
+	node := d.at(at, false)
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		var ps Problems
+		for _, name := range k.Properties {
+			p := append(slices.Clone(at), name)
+			ps = append(ps, d.problem(d.at(p, true), join(p), "unknown field%s", d.known(at)))
+		}
+		return ps
+	case *kind.Type:
+		return Problems{d.problem(node, join(at), "want %s, got %s%s", strings.Join(k.Want, " or "), k.Got, quoteHint(k))}
+	case *kind.Required:
+		return Problems{d.problem(node, join(at), "missing: %s", strings.Join(k.Missing, ", "))}
+	case *kind.Enum:
+		return Problems{d.problem(node, join(at), "want one of %s, got %q", list(k.Want), fmt.Sprint(k.Got))}
+	case *kind.Const:
+		return Problems{d.problem(node, join(at), "want %v, got %q", k.Want, fmt.Sprint(k.Got))}
+	default:
+		return Problems{d.problem(node, join(at), "%s", e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))}
+	}
+}
+
+// quoteHint helps with what YAML reads as a number or a boolean: 1.36, no, on.
+func quoteHint(k *kind.Type) string {
+	if slices.Contains(k.Want, "string") && (k.Got == "number" || k.Got == "boolean") {
+		return "; put it in quotes"
+	}
+	return ""
+}
+
+func list(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
+}

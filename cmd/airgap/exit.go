@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Exit codes, documented in `airgap --help`.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitPreflight   = 3
+	exitVerify      = 4
+	exitInterrupted = 130
+)
+
+// coded is an error with its exit code and, where there is one, a hint that
+// says what to do next.
+type coded struct {
+	code int
+	err  error
+	hint string
+}
+
+func (c *coded) Error() string { return c.err.Error() }
+func (c *coded) Unwrap() error { return c.err }
+
+// errShown says that the command has printed what went wrong itself: the
+// preflight and verify reports are results, on stdout.
+var errShown = errors.New("already shown")
+
+func usage(format string, args ...any) error {
+	return &coded{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func hint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{code: exitError, err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+// interrupted says that Ctrl-C or SIGTERM ended the work, and nothing else.
+func interrupted(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &coded{code: exitInterrupted, err: errors.New("interrupted"), hint: "run the same command again: it goes on where it stopped"}
+}
+
+// report prints err once and returns the exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code, advice := exitError, ""
+	var c *coded
+	if errors.As(err, &c) {
+		code, advice = c.code, c.hint
+	}
+	if !errors.Is(err, errShown) {
+		fmt.Fprintf(a.stderr, "airgap: error: %v\n", err)
+	}
+	if advice != "" {
+		fmt.Fprintf(a.stderr, "airgap: hint: %s\n", advice)
+	}
+	return code
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// app is what every command shares: the streams and the global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	output         string // --output
+	progress       string // --progress
+	color          bool
+}
+
+const about = `airgap puts a Kubernetes cluster onto servers that have never seen the internet.
+
+  connected host   airgap bundle -f airgap.yaml -o /media/stick     everything onto one stick
+  first server     airgap install /media/stick/NAME                 checks, registry, packages, cluster
+  other servers    airgap join ADDRESS --ca-hash sha256:…           the code comes by prompt or stdin
+  any time         airgap verify                                    is everything as it should be?
+
+Results are written to stdout, progress and errors to stderr.
+Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 130 interrupted.`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "airgap",
+		Short:         "Kubernetes onto servers that have never seen the internet",
+		Long:          about,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := oneOf("output", a.output, asText, asJSON, asYAML, asJUnit); err != nil {
+				return err
+			}
+			return oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON))
+		},
+	}
+	root.PersistentFlags().StringVar(&a.output, "output", asText, "format of the result: text, json, yaml; preflight and verify also junit")
+	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "progress on stderr: auto, bars, plain, json")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &coded{code: exitUsage, err: err, hint: "see " + cmd.CommandPath() + " --help"}
+	})
+	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.install(), a.join(),
+		a.verify(), a.reset(), a.status(), a.registry(), a.schema())
+	return root
+}
+
+// newProgress shows what is under way on stderr.
+func (a *app) newProgress() ui.Progress { return ui.New(a.stderr, ui.Format(a.progress)) }
+
+// noArgs, oneArg: like cobra's own, but a usage error with its exit code.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &coded{code: exitUsage, err: unknownArgument(cmd, args[0]), hint: "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &coded{code: exitUsage, err: wantArgument(cmd, what, len(args)), hint: "see " + cmd.CommandPath() + " --help"}
+		}
+		return nil
+	}
+}
