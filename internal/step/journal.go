@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -54,7 +55,8 @@ func (j *Journal) append(e Entry) error {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	defer f.Close()
-	if _, err := f.Write(append(line, '\n')); err != nil {
+	// The line feed in front ends a line that a power loss cut short.
+	if _, err := f.Write(slices.Concat([]byte{'\n'}, line, []byte{'\n'})); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return f.Sync()

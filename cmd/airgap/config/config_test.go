@@ -1,0 +1,127 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+func full(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestParseFillsDefaults(t *testing.T) {
+	c, err := Parse("airgap.yaml", []byte(full(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Network.Port != 8472 || c.Registry.Port != 5000 {
+		t.Errorf("defaults not filled: network port %d, registry port %d", c.Network.Port, c.Registry.Port)
+	}
+	if got := c.Master().Name; got != "cp1" {
+		t.Errorf("Master() = %q, want cp1", got)
+	}
+}
+
+// TestProblems changes one thing in a good file and wants the place, the field
+// and what was expected.
+func TestProblems(t *testing.T) {
+	for name, tc := range map[string]struct {
+		old, new string
+		want     []string // parts of one line of the error
+	}{
+		"unknown field":       {"podSubnet:", "podSubnett:", []string{"airgap.yaml:7:3:", "kubernetes.podSubnett", "unknown field", "podSubnet"}},
+		"unknown at the top":  {"network:", "networking:", []string{"airgap.yaml:19:1:", "networking: unknown field", "network,"}},
+		"unknown in a list":   {"roles: [worker]", "role: worker", []string{"nodes[1].role: unknown field", "roles"}},
+		"number for a string": {`version: "1.36.3"`, "version: 1.36", []string{"airgap.yaml:5:12:", "kubernetes.version", "want string, got number", "quotes"}},
+		"wrong enum":          {"[worker]", "[wroker]", []string{"airgap.yaml:18:13:", "nodes[1].roles[0]", "want one of control-plane, worker", "wroker"}},
+		"string for a list":   {"[worker]", "worker", []string{"airgap.yaml:18:12:", "nodes[1].roles", "want array, got string"}},
+		"missing field":       {"    address: 10.0.0.12\n", "", []string{"nodes[1]", "missing: address"}},
+		"bad address":         {"10.0.0.12", "10.0.0.512", []string{"airgap.yaml:17:14:", "nodes[1].address", "10.0.0.512", "IPv4"}},
+		"duplicate name":      {"name: w1", "name: cp1", []string{"airgap.yaml:16:11:", "nodes[1].name", "Duplicate"}},
+		"duplicate key":       {"kind: Cluster\n", "kind: Cluster\nkind: Cluster\n", []string{"airgap.yaml:3:1:", "kind", "written twice", "line 2"}},
+		"overlapping subnets": {"10.96.0.0/16", "10.244.8.0/21", []string{"kubernetes.serviceSubnet", "overlap"}},
+		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
+		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
+		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
+		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "character that cannot start any token"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := full(t)
+			if !strings.Contains(text, tc.old) {
+				t.Fatalf("the good file has no %q", tc.old)
+			}
+			_, err := Parse("airgap.yaml", []byte(strings.Replace(text, tc.old, tc.new, 1)))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !lineWith(err.Error(), tc.want) {
+				t.Errorf("no line with all of %q in:\n%s", tc.want, err)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error repeats the secret:\n%s", err)
+			}
+		})
+	}
+}
+
+func lineWith(text string, parts []string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		all := true
+		for _, p := range parts {
+			all = all && strings.Contains(line, p)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAllProblemsAtOnceInOrder(t *testing.T) {
+	text := strings.NewReplacer("podSubnet:", "podSubnett:", "[worker]", "[wroker]", "port: 5000", "port: many").Replace(full(t))
+	_, err := Parse("airgap.yaml", []byte(text))
+	var ps Problems
+	if !errors.As(err, &ps) || len(ps) != 3 {
+		t.Fatalf("want 3 problems, got %v", err)
+	}
+	for i := 1; i < len(ps); i++ {
+		if ps[i].Line <= ps[i-1].Line {
+			t.Errorf("not in the order of lines:\n%v", err)
+		}
+	}
+}
+
+func TestEmptyAndForeignFiles(t *testing.T) {
+	for name, data := range map[string]string{"empty": "", "list": "- a\n", "two": "a: 1\n---\nb: 2\n", "binary": "\x00\x01", "scalar": "hello"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("airgap.yaml", []byte(data))
+			var ps Problems
+			if !errors.As(err, &ps) || ps[0].Line < 1 {
+				t.Errorf("want problems with a line, got %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("? {a: b}\n: c\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("airgap.yaml", data)
+		if err == nil && c.Name == "" {
+			t.Error("a nameless cluster passed")
+		}
+	})
+}

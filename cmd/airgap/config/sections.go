@@ -1,0 +1,29 @@
+package config
+
+import "k8s.io/apimachinery/pkg/util/validation/field"
+
+// setDefaults lets each section fill in what was left out.
+func (c *Cluster) setDefaults() {
+	c.Kubernetes.Default()
+	if c.Kubernetes.ControlPlaneEndpoint == "" && c.Master().Address != "" {
+		c.Kubernetes.ControlPlaneEndpoint = c.Master().Address + ":6443"
+	}
+	c.Network.Default()
+	c.Runtime.Default()
+	c.Packages.Default()
+	c.Registry.Default()
+	c.Sources.Default()
+}
+
+// validate lets each section judge itself; the nodes are judged here.
+func (c *Cluster) validate() field.ErrorList {
+	at := func(name string) *field.Path { return field.NewPath(name) }
+	all := validateNodes(c.Nodes, at("nodes"))
+	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
+	all = append(all, c.Network.Validate(at("network"))...)
+	all = append(all, c.Runtime.Validate(at("runtime"))...)
+	all = append(all, c.Packages.Validate(at("packages"))...)
+	all = append(all, c.Images.Validate(at("images"))...)
+	all = append(all, c.Registry.Validate(at("registry"))...)
+	return append(all, c.Sources.Validate(at("sources"))...)
+}

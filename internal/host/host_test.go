@@ -1,0 +1,65 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+func TestRunReportsWhatTheCommandSaid(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	_, err := host.Local{}.Run(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", "echo out; echo why >&2; exit 7"}, Log: log})
+	var failed *host.CommandError
+	if !errors.As(err, &failed) || failed.ExitCode != 7 || failed.Tail != "why" {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"sh -c", "why", log} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %q", part, err)
+		}
+	}
+	if data, _ := os.ReadFile(log); !strings.Contains(string(data), "out\n") || !strings.Contains(string(data), "why\n") {
+		t.Errorf("log holds %q", data)
+	}
+}
+
+func TestRunGivesStdoutAndStdin(t *testing.T) {
+	out, err := host.Local{}.Run(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", `cat; echo "$X"`}, Stdin: strings.NewReader("in\n"), Env: []string{"X=env"}})
+	if err != nil || string(out) != "in\nenv\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestRunEndsTheWholeGroup(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "sh", Args: []string{"-c", "sleep 60 & wait"}})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 9*time.Second {
+		t.Errorf("got %v after %s", err, time.Since(began))
+	}
+}
+
+func TestWriteFileHolds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	if ok, err := host.Holds(path, nil, 0o600); ok || err != nil {
+		t.Errorf("a missing file holds: %v, %v", ok, err)
+	}
+	if err := host.WriteFile(path, []byte("x"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for perm, want := range map[os.FileMode]bool{0o640: true, 0o600: false} {
+		if ok, err := host.Holds(path, []byte("x"), perm); ok != want || err != nil {
+			t.Errorf("mode %o: %v, %v", perm, ok, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

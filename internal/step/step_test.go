@@ -1,0 +1,96 @@
+package step_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/step"
+)
+
+// flag is a step whose postcondition is one boolean.
+func flag(name string, holds *bool) step.Step {
+	return step.Step{
+		Name: name,
+		Done: func(context.Context) (bool, error) { return *holds, nil },
+		Run:  func(context.Context) error { *holds = true; return nil },
+	}
+}
+
+func quiet(step.Event) {}
+
+func TestSecondRunChangesNothing(t *testing.T) {
+	journal := step.OpenJournal(filepath.Join(t.TempDir(), "sub", "journal.jsonl"))
+	var a, b bool
+	steps := []step.Step{flag("a", &a), flag("b", &b)}
+	for run, want := range []step.Result{{Changed: 2}, {Unchanged: 2}} {
+		got, err := step.Run(t.Context(), journal, steps, quiet)
+		if err != nil || got != want {
+			t.Errorf("run %d: %+v, %v; want %+v", run, got, err, want)
+		}
+	}
+	entries, err := journal.Entries()
+	if err != nil || len(entries) != 4 {
+		t.Fatalf("journal has %d entries (%v), want began and ended for two steps", len(entries), err)
+	}
+	b = false // something undid it behind our back: the postcondition decides
+	if got, err := step.Run(t.Context(), journal, steps, quiet); err != nil || got.Changed != 1 {
+		t.Errorf("after drift: %+v, %v; want 1 changed", got, err)
+	}
+}
+
+func TestFailuresNameTheStep(t *testing.T) {
+	boom := errors.New("boom")
+	holds := func(context.Context) (bool, error) { return true, nil }
+	not := func(context.Context) (bool, error) { return false, nil }
+	for name, tc := range map[string]struct {
+		step step.Step
+		want string
+	}{
+		"run":           {step.Step{Name: "x", Done: not, Run: func(context.Context) error { return boom }}, "step x: boom"},
+		"check":         {step.Step{Name: "x", Done: func(context.Context) (bool, error) { return false, boom }}, "step x: check: boom"},
+		"postcondition": {step.Step{Name: "x", Done: not, Run: func(context.Context) error { return nil }}, "does not hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			journal := step.OpenJournal(filepath.Join(t.TempDir(), "j"))
+			later := false
+			steps := []step.Step{tc.step, {Name: "later", Done: holds, Run: func(context.Context) error { later = true; return nil }}}
+			_, err := step.Run(t.Context(), journal, steps, quiet)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if later {
+				t.Error("the step after the failed one ran")
+			}
+		})
+	}
+}
+
+func TestCancelledRunStartsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var a bool
+	_, err := step.Run(ctx, step.OpenJournal(filepath.Join(t.TempDir(), "j")), []step.Step{flag("a", &a)}, quiet)
+	if !errors.Is(err, context.Canceled) || a {
+		t.Errorf("got %v, ran %v", err, a)
+	}
+}
+
+func TestJournalSurvivesACutLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	whole := `{"time":"2026-01-01T00:00:00Z","step":"a","event":"began"}` + "\n"
+	if err := os.WriteFile(path, []byte(whole+`{"time":"2026-01`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var a bool
+	if _, err := step.Run(t.Context(), step.OpenJournal(path), []step.Step{flag("a", &a)}, quiet); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := step.OpenJournal(path).Entries()
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%d entries, %v; want the whole line and the two of the new run", len(entries), err)
+	}
+}

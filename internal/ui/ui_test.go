@@ -1,0 +1,69 @@
+package ui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+func TestPlainAndBarsOffTerminal(t *testing.T) {
+	var w bytes.Buffer
+	p := ui.New(&w, ui.Auto)
+	task := p.Task("images", 2_500_000_000, true)
+	task.Add(2_500_000_000)
+	task.End(nil)
+	p.Task("files", 3, false).End(errors.New("gone"))
+	p.Close()
+	for _, want := range []string{"images: 2.5 GB\n", "images: done, 2.5 GB in ", "files: 3\n", "files: stopped after 0"} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("%q is not in\n%s", want, w.String())
+		}
+	}
+	if strings.Contains(w.String(), "\x1b") {
+		t.Error("control sequences off a terminal")
+	}
+}
+
+func TestJSONIsOneObjectALine(t *testing.T) {
+	var w bytes.Buffer
+	p := ui.New(&w, ui.JSON)
+	task := p.Task("x", 10, true)
+	task.Add(4)
+	task.End(errors.New("cut"))
+	p.Say("hello %d", 1)
+	var last map[string]any
+	for line := range strings.Lines(w.String()) {
+		last = nil
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if last["event"] == "end" && (last["done"] != 4.0 || last["error"] != "cut") {
+			t.Errorf("end says %v", last)
+		}
+	}
+	if last["text"] != "hello 1" {
+		t.Errorf("last line %v", last)
+	}
+}
+
+func TestBarsEndWhenTasksFail(t *testing.T) {
+	var w bytes.Buffer
+	p := ui.New(&w, ui.Bars)
+	good, bad := p.Task("good", 0, true), p.Task("bad", 5, true)
+	good.Add(3)
+	good.End(nil)
+	bad.End(errors.New("x"))
+	p.Close() // would hang if a bar stayed open
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1200: "1.2 kB", 3_400_000: "3.4 MB", 5_600_000_000: "5.6 GB", 7_000_000_000_000_000: "7000.0 TB"} {
+		if got := ui.Size(n); got != want {
+			t.Errorf("Size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
