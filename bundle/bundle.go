@@ -67,6 +67,7 @@ type Image struct {
 	NeededBy []string `json:"neededBy"`
 	// Blobs is everything of the image that the bundle holds: the index and
 	// the wanted platform's manifest byte for byte, its config and layers.
+	// The first is the one that Digest names.
 	Blobs []Blob `json:"blobs"`
 }
 

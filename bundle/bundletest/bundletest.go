@@ -1,0 +1,159 @@
+// Package bundletest makes small signed bundles for tests of what reads them.
+//
+// It writes the format with archive/tar and nothing of the code under test,
+// so that it is a second opinion on what a bundle looks like.
+package bundletest
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// Fixture is a bundle in a directory of the test's own.
+type Fixture struct {
+	Dir    string
+	Key    *ecdsa.PrivateKey
+	Images []Image // as the lock lists them
+}
+
+// partSize is small, so that files straddle parts.
+const partSize = 1 << 20
+
+// New makes the bundle "test": three images (one an index with two platforms
+// of which linux/amd64 is held, one by digest, one with a layer over several
+// parts), two RPM-like files with a repodata directory, and files/hello.txt.
+func New(t testing.TB) *Fixture { return NewWith(t, "test", StandardImages(t)...) }
+
+// NewWith makes a bundle with a name and images of the test's choice, next to
+// the standard RPMs and files.
+func NewWith(t testing.TB, name string, images ...Image) *Fixture {
+	t.Helper()
+	f := &Fixture{Dir: filepath.Join(t.TempDir(), name), Images: images}
+	var err error
+	f.Key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	check(t, os.Mkdir(f.Dir, 0o755))
+
+	lock, files := contents(t, images)
+	stream, entries := archive(t, files)
+	index := bundle.Index{
+		FormatVersion: bundle.FormatVersion, Name: name, Tool: "test", Created: time.Unix(1_700_000_000, 0).UTC(),
+		Config: "apiVersion: airgap.dev/v1alpha1\nkind: Cluster\n", Lock: lock, Files: entries,
+		Parts: f.writeParts(t, stream),
+	}
+	data, err := json.Marshal(index)
+	check(t, err)
+	f.write(t, bundle.IndexName, data)
+	f.write(t, "INSTALL.txt", []byte("rpm --import RPM-GPG-KEY-airgap\n"))
+	f.Sign(t)
+	return f
+}
+
+// Open opens the bundle and closes it at the test's end.
+func (f *Fixture) Open(t testing.TB) *bundle.Bundle {
+	t.Helper()
+	b, err := bundle.Open(f.Dir, &f.Key.PublicKey)
+	check(t, err)
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// Flip inverts one bit of a part at a file's first byte, as a bad stick does.
+func (f *Fixture) Flip(t testing.TB, path string) {
+	t.Helper()
+	b := f.Open(t)
+	file, err := b.File(path)
+	check(t, err)
+	at := file.Entry().Offset
+	name := filepath.Join(f.Dir, b.Index().Parts[at/partSize].Name)
+	part, err := os.OpenFile(name, os.O_RDWR, 0)
+	check(t, err)
+	defer part.Close()
+	one := make([]byte, 1)
+	_, err = part.ReadAt(one, at%partSize)
+	check(t, err)
+	one[0] ^= 1
+	_, err = part.WriteAt(one, at%partSize)
+	check(t, err)
+}
+
+// Sign writes SHA256SUMS over what the directory now holds, and its signature.
+func (f *Fixture) Sign(t testing.TB) {
+	t.Helper()
+	names, err := os.ReadDir(f.Dir)
+	check(t, err)
+	var sums strings.Builder
+	for _, e := range names {
+		if !strings.HasPrefix(e.Name(), bundle.SumsName) {
+			data, err := os.ReadFile(filepath.Join(f.Dir, e.Name()))
+			check(t, err)
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), e.Name())
+		}
+	}
+	digest := sha256.Sum256([]byte(sums.String()))
+	signature, err := ecdsa.SignASN1(rand.Reader, f.Key, digest[:])
+	check(t, err)
+	f.write(t, bundle.SumsName, []byte(sums.String()))
+	f.write(t, bundle.SignatureName, signature)
+}
+
+func (f *Fixture) write(t testing.TB, name string, data []byte) {
+	t.Helper()
+	check(t, os.WriteFile(filepath.Join(f.Dir, name), data, 0o644))
+}
+
+func (f *Fixture) writeParts(t testing.TB, stream []byte) []bundle.Part {
+	var parts []bundle.Part
+	for i := 0; len(stream) > 0; i++ {
+		data := stream[:min(partSize, len(stream))]
+		stream = stream[len(data):]
+		sum := sha256.Sum256(data) // part and chunk are the same size here
+		name := fmt.Sprintf("bundle.tar.%03d", i)
+		f.write(t, name, data)
+		parts = append(parts, bundle.Part{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Chunks: sum[:]})
+	}
+	return parts
+}
+
+// archive writes the tar and notes where each file went.
+func archive(t testing.TB, files map[string][]byte) ([]byte, []bundle.Entry) {
+	paths := make([]string, 0, len(files))
+	for p := range files {
+		paths = append(paths, p)
+	}
+	sort.Strings(paths)
+	var stream bytes.Buffer
+	var entries []bundle.Entry
+	w := tar.NewWriter(&stream)
+	for _, p := range paths {
+		check(t, w.WriteHeader(&tar.Header{Name: p, Mode: 0o644, Size: int64(len(files[p]))}))
+		entries = append(entries, bundle.Entry{Path: p, Offset: int64(stream.Len()), Size: int64(len(files[p])), SHA256: fmt.Sprintf("%x", sha256.Sum256(files[p]))})
+		_, err := w.Write(files[p])
+		check(t, err)
+		check(t, w.Flush())
+	}
+	check(t, w.Close())
+	return stream.Bytes(), entries
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,126 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"sync"
+	"sync/atomic"
+)
+
+// chunks reads the tar stream out of its parts and checks each chunk against
+// its signed hash the first time it is touched.
+type chunks struct {
+	parts    []openPart
+	size     int64           // of the whole stream
+	files    []Entry         // to say what a damaged chunk belongs to
+	verified []atomic.Uint32 // one bit a chunk of the stream
+	buffers  sync.Pool       // of *[ChunkSize]byte
+}
+
+type openPart struct {
+	Part
+	file  *os.File
+	start int64 // offset in the stream
+}
+
+func newChunks(parts []openPart, files []Entry) *chunks {
+	last := parts[len(parts)-1]
+	size := last.start + last.Size
+	return &chunks{
+		parts:    parts,
+		size:     size,
+		files:    files,
+		verified: make([]atomic.Uint32, chunkCount(size)/32+1),
+		buffers:  sync.Pool{New: func() any { return new([ChunkSize]byte) }},
+	}
+}
+
+// ReadAt is io.ReaderAt over the stream. It returns a *DamageError, and never
+// the bytes, where a chunk is not what was signed.
+func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read bundle at %d: negative offset", off)
+	}
+	read := 0
+	for read < len(p) {
+		if off >= c.size {
+			return read, io.EOF
+		}
+		n, err := c.readChunk(p[read:], off)
+		read += n
+		off += int64(n)
+		if err != nil {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
+// readChunk fills p with what is left of the chunk at off.
+func (c *chunks) readChunk(p []byte, off int64) (int, error) {
+	k := off / ChunkSize
+	part, from, size := c.locate(k)
+	within := off - k*ChunkSize
+	p = p[:min(int64(len(p)), size-within)]
+	if c.isVerified(k) {
+		n, err := part.file.ReadAt(p, from+within)
+		return n, c.readError(part, k, err)
+	}
+	buf := c.buffers.Get().(*[ChunkSize]byte)
+	defer c.buffers.Put(buf)
+	if err := c.load(k, buf[:size]); err != nil {
+		return 0, err
+	}
+	return copy(p, buf[within:size]), nil
+}
+
+// load reads chunk k of the stream into buf, which has its exact size, and
+// verifies it.
+func (c *chunks) load(k int64, buf []byte) error {
+	part, from, _ := c.locate(k)
+	if _, err := part.file.ReadAt(buf, from); err != nil {
+		return c.readError(part, k, err)
+	}
+	sum := sha256.Sum256(buf)
+	i := from / ChunkSize
+	if !bytes.Equal(sum[:], part.Chunks[i*sha256.Size:(i+1)*sha256.Size]) {
+		return c.damage(part, k, "SHA-256 is not the signed one")
+	}
+	c.verified[k/32].Or(1 << (k % 32))
+	return nil
+}
+
+func (c *chunks) isVerified(k int64) bool { return c.verified[k/32].Load()&(1<<(k%32)) != 0 }
+
+// locate finds chunk k's part, its offset there, and its size.
+func (c *chunks) locate(k int64) (part *openPart, from, size int64) {
+	off := k * ChunkSize
+	i := sort.Search(len(c.parts), func(i int) bool { return c.parts[i].start > off }) - 1
+	part = &c.parts[i]
+	from = off - part.start
+	return part, from, min(ChunkSize, part.Size-from)
+}
+
+func (c *chunks) readError(part *openPart, k int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	if err == io.EOF {
+		return c.damage(part, k, "the part ends before it")
+	}
+	return fmt.Errorf("read chunk %d of bundle: %w", k, err)
+}
+
+func (c *chunks) damage(part *openPart, k int64, cause string) error {
+	off := k * ChunkSize
+	e := &DamageError{Part: part.Name, Chunk: int((off - part.start) / ChunkSize), Cause: cause}
+	i := sort.Search(len(c.files), func(i int) bool { return c.files[i].Offset+c.files[i].Size > off })
+	if i < len(c.files) && c.files[i].Offset < off+ChunkSize {
+		e.Path = c.files[i].Path
+	}
+	return e
+}

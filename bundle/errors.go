@@ -1,0 +1,37 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What Open may find wrong with a directory; for errors.Is.
+var (
+	ErrNoBundle  = errors.New("no bundle here: bundle.json is missing")
+	ErrPartial   = errors.New("unfinished bundle: run the same airgap bundle again to finish it")
+	ErrUnsigned  = errors.New("signature is missing: SHA256SUMS.sig was removed or never written")
+	ErrSignature = errors.New("signature is wrong: SHA256SUMS was changed, or another key signed it")
+	ErrDamaged   = errors.New("bundle is damaged")
+)
+
+// DamageError says which bytes of a bundle are not what was signed.
+type DamageError struct {
+	Part  string // file name of the part
+	Chunk int    // number within the part, from 0; -1 for the part as a whole
+	Path  string // the first file of the bundle that it touches; may be empty
+	Cause string
+}
+
+func (e *DamageError) Error() string {
+	if e.Chunk < 0 {
+		return fmt.Sprintf("%s: %s", e.Part, e.Cause)
+	}
+	in := ""
+	if e.Path != "" {
+		in = ", in " + e.Path
+	}
+	return fmt.Sprintf("%s, chunk %d (from byte %d)%s: %s", e.Part, e.Chunk, int64(e.Chunk)*ChunkSize, in, e.Cause)
+}
+
+// Unwrap lets errors.Is find ErrDamaged.
+func (e *DamageError) Unwrap() error { return ErrDamaged }

@@ -1,0 +1,98 @@
+package bundle
+
+import (
+	"io"
+	"io/fs"
+	"path"
+	"sort"
+	"time"
+)
+
+// FS is the bundle as a file system. Its files are io.ReaderAt and io.Seeker;
+// they carry no time, so that no client takes an old copy for a fresh one.
+func (b *Bundle) FS() fs.FS { return bundleFS{b} }
+
+type bundleFS struct{ b *Bundle }
+
+func (s bundleFS) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if entries, ok := s.b.tree[name]; ok {
+		return &openDir{info: info{name: path.Base(name), dir: true}, entries: entries}, nil
+	}
+	f, err := s.b.File(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &openFile{SectionReader: f.Reader(), info: info{name: path.Base(name), size: f.Size()}}, nil
+}
+
+// buildTree lists every directory, sorted by name.
+func buildTree(index *Index) map[string][]fs.DirEntry {
+	tree := map[string][]fs.DirEntry{".": nil}
+	for _, f := range index.Files {
+		addToTree(tree, f.Path, info{name: path.Base(f.Path), size: f.Size})
+	}
+	for _, entries := range tree {
+		sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	}
+	return tree
+}
+
+func addToTree(tree map[string][]fs.DirEntry, name string, i info) {
+	dir := path.Dir(name)
+	if _, known := tree[dir]; !known {
+		addToTree(tree, dir, info{name: path.Base(dir), dir: true})
+	}
+	tree[dir] = append(tree[dir], fs.FileInfoToDirEntry(i))
+}
+
+type openFile struct {
+	*io.SectionReader
+	info info
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+
+type openDir struct {
+	info    info
+	entries []fs.DirEntry // not yet read
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDir) Close() error               { return nil }
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
+}
+
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 || n > len(d.entries) {
+		if n > 0 && len(d.entries) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.entries)
+	}
+	read := d.entries[:n:n]
+	d.entries = d.entries[n:]
+	return read, nil
+}
+
+type info struct {
+	name string
+	size int64
+	dir  bool
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) Sys() any           { return nil }
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}

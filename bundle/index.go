@@ -1,0 +1,166 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strings"
+)
+
+// tarBlock is what headers and files are rounded up to in a tar.
+const tarBlock = 512
+
+// parseIndex reads bundle.json and refuses what could make a reader leave the
+// parts, the directory or the truth, even if a trusted key signed it.
+func parseIndex(data []byte) (*Index, error) {
+	var version struct {
+		FormatVersion int `json:"formatVersion"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, fmt.Errorf("read %s: %w", IndexName, err)
+	}
+	if version.FormatVersion != FormatVersion {
+		return nil, fmt.Errorf("read %s: format version is %d, this airgap reads %d: use the airgap that lies beside it", IndexName, version.FormatVersion, FormatVersion)
+	}
+	index := &Index{}
+	if err := json.Unmarshal(data, index); err != nil {
+		return nil, fmt.Errorf("read %s: %w", IndexName, err)
+	}
+	if err := index.validate(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", IndexName, err)
+	}
+	return index, nil
+}
+
+func (x *Index) validate() error {
+	if !isPlainName(x.Name) {
+		return fmt.Errorf("name %q: want letters, digits, dots, dashes", x.Name)
+	}
+	total, err := validateParts(x.Parts)
+	if err != nil {
+		return err
+	}
+	if err := validateFiles(x.Files, total); err != nil {
+		return err
+	}
+	return x.Lock.validate(x.Files)
+}
+
+// validateParts returns the length of the tar stream.
+func validateParts(parts []Part) (int64, error) {
+	if len(parts) == 0 {
+		return 0, errors.New("no parts")
+	}
+	var total int64
+	for i, p := range parts {
+		if want := partName(i, len(parts)); p.Name != want {
+			return 0, fmt.Errorf("part %d is called %q, want %q", i, p.Name, want)
+		}
+		if p.Size <= 0 || p.Size > math.MaxInt64-total {
+			return 0, fmt.Errorf("%s: size %d", p.Name, p.Size)
+		}
+		if i < len(parts)-1 && p.Size%ChunkSize != 0 {
+			return 0, fmt.Errorf("%s: size %d is no multiple of %d", p.Name, p.Size, ChunkSize)
+		}
+		if !isSHA256(p.SHA256) || int64(len(p.Chunks)) != chunkCount(p.Size)*sha256.Size {
+			return 0, fmt.Errorf("%s: hashes are incomplete", p.Name)
+		}
+		total += p.Size
+	}
+	return total, nil
+}
+
+func chunkCount(size int64) int64 { return (size-1)/ChunkSize + 1 }
+
+// validateFiles wants tar order, no overlap, and paths that stay inside.
+func validateFiles(files []Entry, total int64) error {
+	var end int64
+	taken := make(map[string]bool, len(files))
+	for _, f := range files {
+		if !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00") {
+			return fmt.Errorf("path %q is not allowed", f.Path)
+		}
+		if taken[f.Path] {
+			return fmt.Errorf("path %q is there twice", f.Path)
+		}
+		taken[f.Path] = true
+		if f.Offset%tarBlock != 0 || f.Offset < end || f.Offset-end < tarBlock {
+			return fmt.Errorf("%s: offset %d, the file before ends at %d", f.Path, f.Offset, end)
+		}
+		if f.Size < 0 || f.Size > total-f.Offset {
+			return fmt.Errorf("%s: size %d at offset %d goes beyond the parts (%d)", f.Path, f.Size, f.Offset, total)
+		}
+		if !isSHA256(f.SHA256) {
+			return fmt.Errorf("%s: %q is no SHA-256", f.Path, f.SHA256)
+		}
+		end = f.Offset + f.Size
+	}
+	return validateParents(files, taken)
+}
+
+// validateParents refuses a file that is also the directory of another.
+func validateParents(files []Entry, taken map[string]bool) error {
+	for _, f := range files {
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			if taken[dir] {
+				return fmt.Errorf("path %q is a file and a directory", dir)
+			}
+		}
+	}
+	return nil
+}
+
+// validate wants every locked thing to be among the files, with the same size
+// and hash.
+func (l *Lock) validate(files []Entry) error {
+	have := make(map[string]Entry, len(files))
+	for _, f := range files {
+		have[f.Path] = f
+	}
+	holds := func(what, path string, size int64, sum string) error {
+		if f, ok := have[path]; !ok || f.Size != size || f.SHA256 != sum {
+			return fmt.Errorf("lock: %s: %s is not in the bundle as locked", what, path)
+		}
+		return nil
+	}
+	names := map[string]bool{}
+	for _, image := range l.Images {
+		if names[image.Name] {
+			return fmt.Errorf("lock: image %s is there twice", image.Name)
+		}
+		names[image.Name] = true
+		if len(image.Blobs) == 0 || image.Blobs[0].Digest != image.Digest {
+			return fmt.Errorf("lock: image %s: its first blob is not %s", image.Name, image.Digest)
+		}
+		for _, b := range image.Blobs {
+			if err := holds(image.Name, BlobPath(b.Digest), b.Size, strings.TrimPrefix(b.Digest, "sha256:")); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range l.Packages {
+		if err := holds(p.NEVRA, p.Path, p.Size, p.SHA256); err != nil {
+			return err
+		}
+	}
+	for _, f := range l.Files {
+		if err := holds(f.Name, f.Path, f.Size, f.SHA256); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BlobPath is where the blob with this digest ("sha256:…") lies in a bundle.
+func BlobPath(digest string) string {
+	return "oci/blobs/sha256/" + strings.TrimPrefix(digest, "sha256:")
+}
+
+// partName is the file name of part i of n.
+func partName(i, n int) string {
+	return fmt.Sprintf("bundle.tar.%0*d", max(3, len(fmt.Sprint(n-1))), i)
+}

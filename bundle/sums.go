@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Names of what lies beside the parts.
+const (
+	IndexName     = "bundle.json"
+	SumsName      = "SHA256SUMS"
+	SignatureName = "SHA256SUMS.sig"
+	PublicKeyName = "airgap.pub"         // PEM, ECDSA P-256: what the signature is checked with
+	RPMKeyName    = "RPM-GPG-KEY-airgap" // armored OpenPGP: what rpm --import takes
+	partialName   = ".airgap-partial"    // there until the bundle is finished
+)
+
+// sums is SHA256SUMS: lower-case hex SHA-256 by file name.
+type sums map[string]string
+
+// String writes what sha256sum -c reads, sorted by name.
+func (s sums) String() string {
+	names := make([]string, 0, len(s))
+	for name := range s {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%s  %s\n", s[name], name)
+	}
+	return b.String()
+}
+
+// parseSums reads SHA256SUMS as String writes it: plain names in one
+// directory, nothing else.
+func parseSums(text string) (sums, error) {
+	s := sums{}
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		sum, name, ok := strings.Cut(line, "  ")
+		if !ok || !isSHA256(sum) || !isPlainName(name) {
+			return nil, fmt.Errorf("%s line %d: want SHA-256, two spaces, file name", SumsName, i+1)
+		}
+		if _, twice := s[name]; twice {
+			return nil, fmt.Errorf("%s line %d: %s is listed twice", SumsName, i+1, name)
+		}
+		s[name] = sum
+	}
+	return s, nil
+}
+
+func isSHA256(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == sha256.Size && s == strings.ToLower(s)
+}
+
+// isPlainName accepts the names a bundle gives to files of its directory,
+// which every file system takes.
+func isPlainName(name string) bool {
+	if name == "" || name[0] == '.' || len(name) > 128 {
+		return false
+	}
+	for _, c := range name {
+		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", c) {
+			return false
+		}
+	}
+	return true
+}
+
+func sha256Hex(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
