@@ -1,0 +1,112 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+)
+
+// FieldManager is the name under which the API server records our fields.
+const FieldManager = "airgap"
+
+// Apply brings the objects about, in their order, by server-side apply, and
+// stops at the first error. What is there already is asked for but not
+// written; changed counts the objects that were written.
+//
+// A field of another manager with another value gives a *ConflictError. An
+// object that somebody else is writing at the same moment is tried again.
+func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (changed int, err error) {
+	c, err := connect(config)
+	if err != nil {
+		return 0, err
+	}
+	for _, object := range objects {
+		wrote, err := c.bringAbout(ctx, object)
+		if err != nil {
+			return changed, fmt.Errorf("apply %s: %w", title(object), err)
+		}
+		if wrote {
+			changed++
+		}
+	}
+	return changed, nil
+}
+
+// Current reports whether Apply would write nothing. It changes nothing: the
+// API server is asked what an apply would give, and that is compared.
+func Current(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (bool, error) {
+	c, err := connect(config)
+	if err != nil {
+		return false, err
+	}
+	for _, object := range objects {
+		holds, err := c.holds(ctx, object)
+		if meta.IsNoMatchError(err) {
+			return false, nil // its definition is not there yet either
+		}
+		if err != nil {
+			return false, fmt.Errorf("compare %s: %w", title(object), err)
+		}
+		if !holds {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c *cluster) bringAbout(ctx context.Context, object *unstructured.Unstructured) (wrote bool, err error) {
+	err = retry.OnError(briefly(), isRace, func() error {
+		holds, err := c.holds(ctx, object)
+		if err != nil || holds {
+			return err
+		}
+		wrote = true
+		_, err = c.apply(ctx, object, false)
+		return err
+	})
+	return wrote && err == nil, err
+}
+
+// briefly is a second and a half in five tries.
+func briefly() wait.Backoff {
+	return wait.Backoff{Steps: 5, Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1}
+}
+
+// isRace says that the same request may well succeed on the fresh object.
+func isRace(err error) bool {
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return false
+	}
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	r, err := c.resource(object)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ApplyOptions{FieldManager: FieldManager}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	got, err := r.Apply(ctx, object.GetName(), object, options)
+	return got, explain(object, err)
+}
+
+func title(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if ns := object.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return object.GetKind() + " " + name
+}
