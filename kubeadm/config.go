@@ -1,0 +1,46 @@
+package kubeadm
+
+import (
+	"net"
+	"strings"
+)
+
+// Config is the section kubernetes: of airgap.yaml.
+type Config struct {
+	Version              string    `yaml:"version" json:"version" jsonschema:"example=1.36.3" jsonschema_description:"Kubernetes version to install, with its patch: 1.35, 1.36 or 1.37."`
+	ControlPlaneEndpoint string    `yaml:"controlPlaneEndpoint,omitempty" json:"controlPlaneEndpoint,omitempty" jsonschema:"example=k8s.bank.example:6443" jsonschema_description:"HOST:PORT under which every node reaches the API server: a load balancer or virtual IP. Default: port 6443 of the first control-plane node."`
+	PodSubnet            string    `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods; each node takes a /24 of it."`
+	ServiceSubnet        string    `yaml:"serviceSubnet,omitempty" json:"serviceSubnet,omitempty" jsonschema:"default=10.96.0.0/16" jsonschema_description:"IPv4 network of the Services."`
+	Overrides            Overrides `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Fields merged last into the generated configuration."`
+	// IgnorePreflightErrors are the checks of kubeadm, not of airgap.
+	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's own preflight checks whose errors become warnings."`
+}
+
+// Overrides are merged into what airgap generates: maps key by key, anything
+// else replaced.
+type Overrides struct {
+	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."`
+	KubeProxy            map[string]any    `yaml:"kubeProxy,omitempty" json:"kubeProxy,omitempty" jsonschema_description:"Fields of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)."`
+	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4)."`
+	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines: kubeletHealthCheck: 10m."`
+}
+
+// Default fills what was left out. firstControlPlane is the address of the
+// first control-plane node, "" when it is not known yet.
+func (c *Config) Default(firstControlPlane string) {
+	c.Version = strings.TrimPrefix(c.Version, "v")
+	if c.PodSubnet == "" {
+		c.PodSubnet = "10.244.0.0/16"
+	}
+	if c.ServiceSubnet == "" {
+		c.ServiceSubnet = "10.96.0.0/16"
+	}
+	if c.ControlPlaneEndpoint == "" && firstControlPlane != "" {
+		c.ControlPlaneEndpoint = net.JoinHostPort(firstControlPlane, "6443")
+	}
+}
+
+// Tag is the version as images and the API server write it: v1.36.3.
+func (c Config) Tag() string { return tag(c.Version) }
+
+func tag(version string) string { return "v" + strings.TrimPrefix(version, "v") }

@@ -1,0 +1,82 @@
+package kubeadm
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const (
+	containerdConfig = "/etc/containerd/config.toml"
+	containerdUnit   = "/etc/systemd/system/containerd.service"
+	// ours begins every file of the runtime that airgap wrote: what does not
+	// begin so belongs to somebody else.
+	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
+)
+
+//go:embed containerd.service
+var unitText string
+
+// ContainerdOptions are what containerd's configuration depends on.
+type ContainerdOptions struct {
+	Runtime Runtime
+	Sandbox string   // image of every pod's sandbox: Sandbox(version)
+	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
+	Facts   Facts
+}
+
+// ContainerdConfig is /etc/containerd/config.toml. It says version 3, which
+// every containerd from 2.0 on reads; later ones migrate it in memory.
+func ContainerdConfig(o ContainerdOptions) ([]byte, error) {
+	config := map[string]any{
+		"version": 3,
+		// Where an accelerator's toolkit puts its runtime.
+		"imports": []string{"/etc/containerd/conf.d/*.toml"},
+		"plugins": map[string]any{
+			"io.containerd.cri.v1.images": map[string]any{
+				"registry":      map[string]any{"config_path": "/etc/containerd/certs.d"},
+				"pinned_images": pins(o.Sandbox, o.Pinned),
+			},
+			"io.containerd.cri.v1.runtime": map[string]any{
+				"enable_selinux": o.Facts.SELinux,
+				"containerd": map[string]any{
+					"default_runtime_name": "runc",
+					"runtimes": map[string]any{"runc": map[string]any{
+						"runtime_type": "io.containerd.runc.v2",
+						"options": map[string]any{
+							"BinaryName":    BinDir + "/runc",
+							"SystemdCgroup": o.Facts.Driver == Systemd,
+						},
+					}},
+				},
+			},
+		},
+	}
+	text, err := toml.Marshal(merge(config, o.Runtime.Overrides))
+	if err != nil {
+		return nil, fmt.Errorf("write containerd's configuration: %w", err)
+	}
+	return append([]byte(ours), text...), nil
+}
+
+// pins names each image after the last element of its repository. containerd
+// looks up "sandbox" by name and labels every other value when it is pulled.
+func pins(sandbox string, images []string) map[string]any {
+	named := map[string]any{"sandbox": sandbox}
+	for _, image := range images {
+		if image == sandbox {
+			continue
+		}
+		base, _, _ := strings.Cut(path.Base(image), "@")
+		base, _, _ = strings.Cut(base, ":")
+		key := base
+		for n := 2; named[key] != nil && named[key] != image; n++ {
+			key = fmt.Sprintf("%s-%d", base, n)
+		}
+		named[key] = image
+	}
+	return named
+}

@@ -1,0 +1,132 @@
+package kubeadm
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Node is the host as the cluster knows it.
+type Node struct {
+	Name    string // DNS-1123 label: the Node object's name
+	Address string // the address other nodes reach it at
+	// Workloads says that a control-plane node takes ordinary pods as well,
+	// and gets no taint; workers always do.
+	Workloads bool
+}
+
+// object is a document of kubeadm's configuration. kubeadm's own types are
+// not importable, and overrides have to be merged in any case.
+type object = map[string]any
+
+const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
+
+// InitDocuments are what `kubeadm init --config` reads: how this node starts
+// the cluster, the cluster, and the defaults of kubelet and kube-proxy.
+func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
+	return documents(
+		initConfiguration(c, n),
+		merge(clusterConfiguration(c, n), c.Overrides.ClusterConfiguration),
+		merge(object{
+			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+			"cgroupDriver": string(f.Driver),
+		}, c.Overrides.Kubelet),
+		merge(object{
+			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+			"mode": f.ProxyMode(),
+		}, c.Overrides.KubeProxy),
+	)
+}
+
+func initConfiguration(c Config, n Node) object {
+	registration := nodeRegistration(c, n)
+	if n.Workloads {
+		registration["taints"] = []any{}
+	}
+	return withTimeouts(c, object{
+		"apiVersion": kubeadmAPI, "kind": "InitConfiguration",
+		"localAPIEndpoint": object{"advertiseAddress": n.Address, "bindPort": 6443},
+		"nodeRegistration": registration,
+		// kubeadm makes a bootstrap token unasked and prints it, which would
+		// put a valid one into the log: this one is over when it is read.
+		// Codes for joining come from CreateCode.
+		"bootstrapTokens": []any{object{"ttl": "1s"}},
+		"skipPhases":      []any{"show-join-command"},
+	})
+}
+
+func clusterConfiguration(c Config, n Node) object {
+	return object{
+		"apiVersion": kubeadmAPI, "kind": "ClusterConfiguration",
+		"kubernetesVersion":    c.Tag(),
+		"imageRepository":      "registry.k8s.io",
+		"controlPlaneEndpoint": c.ControlPlaneEndpoint,
+		"networking":           object{"podSubnet": c.PodSubnet, "serviceSubnet": c.ServiceSubnet},
+		"apiServer":            object{"certSANs": certSANs(c, n)},
+	}
+}
+
+// certSANs are the names under which clients may come: kubeadm adds its own.
+func certSANs(c Config, n Node) []any {
+	names := []string{n.Name, n.Address, "localhost", "127.0.0.1"}
+	if endpoint, _, err := net.SplitHostPort(c.ControlPlaneEndpoint); err == nil {
+		names = append(names, endpoint)
+	}
+	slices.Sort(names)
+	var sans []any
+	for _, name := range slices.Compact(names) {
+		sans = append(sans, name)
+	}
+	return sans
+}
+
+// joinConfiguration holds the code: its file must not be kept.
+func joinConfiguration(c Config, n Node, material JoinMaterial, code string) object {
+	return withTimeouts(c, object{
+		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",
+		"nodeRegistration": nodeRegistration(c, n),
+		"discovery": object{"bootstrapToken": object{
+			"apiServerEndpoint": material.APIServer,
+			"caCertHashes":      material.CACertHashes,
+			"token":             code,
+		}},
+	})
+}
+
+func nodeRegistration(c Config, n Node) object {
+	registration := object{
+		"name":             n.Name,
+		"criSocket":        "unix://" + CRISocket,
+		"imagePullPolicy":  "IfNotPresent",
+		"kubeletExtraArgs": []any{object{"name": "node-ip", "value": n.Address}},
+	}
+	if len(c.IgnorePreflightErrors) > 0 {
+		registration["ignorePreflightErrors"] = c.IgnorePreflightErrors
+	}
+	return registration
+}
+
+func withTimeouts(c Config, o object) object {
+	if len(c.Overrides.Timeouts) > 0 {
+		o["timeouts"] = c.Overrides.Timeouts
+	}
+	return o
+}
+
+func documents(objects ...object) ([]byte, error) {
+	var all bytes.Buffer
+	for _, o := range objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", o["kind"], err)
+		}
+		if all.Len() > 0 {
+			all.WriteString("---\n")
+		}
+		all.Write(text)
+	}
+	return all.Bytes(), nil
+}

@@ -1,0 +1,82 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Failure is a failed command of this package in words that help: what was
+// tried, what the unit behind it said last, and what to do next.
+type Failure struct {
+	What string // verb and object: "start containerd"
+	Err  error
+	Said string // the last lines of the unit's journal, or ""
+	Next string // what to try, or ""
+	unit string
+}
+
+func (f *Failure) Error() string {
+	text := f.What + ": " + f.Err.Error()
+	if f.Said != "" {
+		text += "\n" + f.unit + " said last:\n" + f.Said
+	}
+	return text
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Hint is what to try next, or "".
+func (f *Failure) Hint() string { return f.Next }
+
+// explain adds the last words of the failed unit and a next step.
+func (m Machine) explain(ctx context.Context, f Failure) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", f.What, ctx.Err()) // interrupted: nothing to explain
+	}
+	f.Said = m.lastWords(ctx, f.unit)
+	if f.Next == "" {
+		f.Next = nextStep(f.Err.Error() + f.Said)
+	}
+	if f.Next == "" {
+		f.Next = "journalctl -u " + f.unit + " has more"
+	}
+	return &f
+}
+
+func (m Machine) lastWords(ctx context.Context, unit string) string {
+	out, err := m.Host.Run(ctx, host.Cmd{Name: "journalctl", Args: []string{"-u", unit, "-n", "8", "--no-pager", "-o", "cat"}})
+	if err != nil {
+		return "" // the failure itself is told anyway
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// nextStep knows the failures that sites meet most, by words that kubeadm,
+// kubelet and containerd have used for years.
+func nextStep(text string) string {
+	for _, known := range []struct{ words, next string }{
+		{"[ERROR CRI]", "the runtime does not answer: systemctl status containerd"},
+		{"[ERROR ImagePull]", "an image did not come from the registry: airgap registry status, then /etc/containerd/certs.d/_default/hosts.toml"},
+		{"[ERROR Swap]", "turn swap off: swapoff -a, and take it out of /etc/fstab"},
+		{"[ERROR Port-", "another program listens on a port of the control plane: ss -ltnp names it"},
+		{"[ERROR FileAvailable", "remains of another cluster are on this host: airgap reset removes ours, kubeadm reset any"},
+		{"[ERROR DirAvailable", "remains of another cluster are on this host: airgap reset removes ours, kubeadm reset any"},
+		{"[ERROR SystemVerification]", "the kernel lacks what Kubernetes needs; if you know better: kubernetes.ignorePreflightErrors"},
+		{"[ERROR ", "remedy the errors above; a check that does not fit your site goes to kubernetes.ignorePreflightErrors"},
+		{"cgroup v1", "boot with cgroup v2, or set kubernetes.overrides.kubelet.failCgroupV1: false"},
+		{"certificate has expired or is not yet valid", "compare the clocks of the hosts: chronyc tracking"},
+		{"token ID", "the code expired or is for another cluster: make a new one on a control-plane host"},
+		{"JWS", "the code expired or is for another cluster: make a new one on a control-plane host"},
+		{"no route to host", "the API server cannot be reached: check firewall and routes to its port 6443"},
+		{"connection refused", "the API server is not up: on a control-plane host, journalctl -u kubelet"},
+		{"kubelet is not healthy", "journalctl -u kubelet tells why"},
+	} {
+		if strings.Contains(text, known.words) {
+			return known.next
+		}
+	}
+	return ""
+}

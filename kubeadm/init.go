@@ -1,0 +1,104 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Init makes this host the first control-plane node. It holds when kubeadm
+// came back fine, the kubelet runs, and the API server is ready and of the
+// configured version.
+func Init(m Machine, c Config, n Node, f Facts) step.Step {
+	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
+	return step.Step{
+		Name: "kubeadm", Title: "Start the control plane (kubeadm init)",
+		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
+		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, ready) },
+		Undo: func(ctx context.Context) error { return m.leave(ctx) },
+	}
+}
+
+func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func(context.Context) error) error {
+	s, err := m.state()
+	if err != nil {
+		return err
+	}
+	if s == ended {
+		return m.repair(ctx, ready)
+	}
+	text, err := InitDocuments(c, n, f)
+	if err != nil {
+		return err
+	}
+	if err := host.WriteFile(m.path(ConfigFile), text, 0o600); err != nil {
+		return err
+	}
+	if err := m.begin(ctx, "init", ConfigFile); err != nil {
+		return err
+	}
+	return await(ctx, time.Minute, ready)
+}
+
+// nodeHolds is the postcondition of init and join.
+func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) error) (bool, error) {
+	s, err := m.state()
+	if err != nil || s != ended {
+		return false, err
+	}
+	runs, err := m.unitRuns(ctx, "kubelet")
+	if err != nil || !runs {
+		return false, err
+	}
+	return ready(ctx) == nil, nil
+}
+
+// controlPlaneReady asks the API server, as its administrator, for its health
+// and its version.
+func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
+	client, err := m.Client(AdminConf)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+		return fmt.Errorf("ask the API server whether it is ready: %w", err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	if version.GitVersion != tag {
+		return fmt.Errorf("the API server is %s, the configuration wants %s", version.GitVersion, tag)
+	}
+	return nil
+}
+
+// Client talks to the cluster as AdminConf or KubeletConf says. A request
+// takes at most 10 s.
+func (m Machine) Client(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := m.RESTConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 10 * time.Second
+	return kubernetes.NewForConfig(config)
+}
+
+// RESTConfig reads one of the cluster's kubeconfig files on this host.
+func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
+	if _, err := os.Stat(m.path(kubeconfig)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", m.path(kubeconfig))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}

@@ -1,0 +1,99 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// begin runs kubeadm VERB with a configuration file, once: what an earlier
+// run left half-done is reset first, what it finished is left alone.
+func (m Machine) begin(ctx context.Context, verb, config string) error {
+	s, err := m.state()
+	if err != nil {
+		return err
+	}
+	if s == began {
+		if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
+			return fmt.Errorf("take back the interrupted %s: %w", verb, err)
+		}
+	}
+	if err := m.setState(began); err != nil {
+		return err
+	}
+	if err := m.run(ctx, "systemctl", "enable", "kubelet"); err != nil {
+		return fmt.Errorf("enable the kubelet: %w", err)
+	}
+	if err := m.kubeadm(ctx, verb, "--config", m.path(config)); err != nil {
+		return err
+	}
+	return m.setState(ended)
+}
+
+// kubeadm runs one command of kubeadm; everything it writes goes to a log.
+func (m Machine) kubeadm(ctx context.Context, verb string, args ...string) error {
+	if err := os.MkdirAll(m.path(logDir), 0o755); err != nil {
+		return err
+	}
+	log := m.path(logDir + "/kubeadm-" + verb + ".log")
+	_, err := m.Host.Run(ctx, host.Cmd{Name: "kubeadm", Args: append([]string{verb}, args...), Log: log})
+	if err == nil {
+		return nil
+	}
+	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet"})
+}
+
+// preflightErrors replaces the tail of kubeadm's output by its own list of
+// errors where it has one: the tail shows how to ignore them instead.
+func preflightErrors(err error) error {
+	var failed *host.CommandError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	found := regexp.MustCompile(`(?m)^\s*\[ERROR [^\]]+\]:.*$`).FindAllString(failed.Tail, -1)
+	if len(found) == 0 {
+		return err
+	}
+	for i := range found {
+		found[i] = strings.TrimSpace(found[i])
+	}
+	return fmt.Errorf("%s (whole output: %s)", strings.Join(found, "\n"), failed.Log)
+}
+
+// repair brings a finished node back up: its kubelet may only be stopped.
+func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
+	if err := m.run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
+		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+	}
+	if err := await(ctx, 2*time.Minute, ready); err != nil {
+		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
+	}
+	return nil
+}
+
+// await tries until it holds; at the end it tells why it did not.
+func await(ctx context.Context, atMost time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	last := error(nil)
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err // the one before the end says more than "deadline exceeded"
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	sysctlFile = "/etc/sysctl.d/90-airgap.conf"
+	sysctlUndo = undoDir + "/sysctl.json"
+)
+
+// setting is one kernel parameter. One that is a floor is only ever raised.
+type setting struct {
+	key   string
+	value int
+	floor bool
+}
+
+func settings() []setting {
+	return []setting{
+		{key: "net.ipv4.ip_forward", value: 1},
+		{key: "net.bridge.bridge-nf-call-iptables", value: 1},
+		{key: "net.bridge.bridge-nf-call-ip6tables", value: 1},
+		{key: "fs.inotify.max_user_instances", value: 8192, floor: true},
+		{key: "fs.inotify.max_user_watches", value: 524288, floor: true},
+	}
+}
+
+func (s setting) holds(have int) bool { return have == s.value || s.floor && have > s.value }
+
+// Sysctls sets the kernel parameters of a node, now and at every boot, and
+// reads them back. The values from before are kept for the undo.
+func Sysctls(m Machine) step.Step {
+	return step.Step{
+		Name: "sysctls", Title: "Set kernel parameters",
+		Done: func(context.Context) (bool, error) { return m.sysctlsHold() },
+		Run:  func(context.Context) error { return m.setSysctls() },
+		Undo: func(context.Context) error { return m.restoreSysctls() },
+	}
+}
+
+func (m Machine) sysctlsHold() (bool, error) {
+	want := map[string]int{}
+	for _, s := range settings() {
+		have, err := m.readSysctl(s.key)
+		if err != nil {
+			return false, ignoreMissing(err) // br_netfilter may not be loaded yet
+		}
+		if !s.holds(have) {
+			return false, nil
+		}
+		want[s.key] = have
+	}
+	return host.Holds(m.path(sysctlFile), sysctlText(want), 0o644)
+}
+
+// setSysctls writes the values from before first: a cut later must not lose
+// them, and a second run must not take ours for theirs.
+func (m Machine) setSysctls() error {
+	before, want := map[string]int{}, map[string]int{}
+	for _, s := range settings() {
+		have, err := m.readSysctl(s.key)
+		if err != nil {
+			return fmt.Errorf("read kernel parameter %s: %w", s.key, err)
+		}
+		before[s.key], want[s.key] = have, have
+		if !s.holds(have) {
+			want[s.key] = s.value
+		}
+	}
+	if err := m.keepForUndo(sysctlUndo, before); err != nil {
+		return err
+	}
+	if err := host.WriteFile(m.path(sysctlFile), sysctlText(want), 0o644); err != nil {
+		return err
+	}
+	return m.writeSysctls(want)
+}
+
+func (m Machine) restoreSysctls() error {
+	data, err := os.ReadFile(m.path(sysctlUndo))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	var before map[string]int
+	if err := json.Unmarshal(data, &before); err != nil {
+		return fmt.Errorf("read %s: %w", sysctlUndo, err)
+	}
+	if err := m.writeSysctls(before); err != nil {
+		return err
+	}
+	return errors.Join(ignoreMissing(os.Remove(m.path(sysctlFile))), os.Remove(m.path(sysctlUndo)))
+}
+
+// keepForUndo writes value as JSON unless an earlier run kept one.
+func (m Machine) keepForUndo(name string, value any) error {
+	if _, err := os.Stat(m.path(name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(m.path(name), append(data, '\n'), 0o600)
+}
+
+func sysctlText(values map[string]int) []byte {
+	text := bytes.NewBufferString("# Written by airgap for Kubernetes.\n")
+	for _, s := range settings() {
+		fmt.Fprintf(text, "%s = %d\n", s.key, values[s.key])
+	}
+	return text.Bytes()
+}
+
+func (m Machine) sysctlPath(key string) string {
+	return m.path("/proc/sys/" + strings.ReplaceAll(key, ".", "/"))
+}
+
+func (m Machine) readSysctl(key string) (int, error) {
+	text, err := os.ReadFile(m.sysctlPath(key))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+func (m Machine) writeSysctls(values map[string]int) error {
+	for _, s := range settings() {
+		if have, err := m.readSysctl(s.key); err == nil && have == values[s.key] {
+			continue
+		}
+		if err := os.WriteFile(m.sysctlPath(s.key), []byte(strconv.Itoa(values[s.key])), 0o644); err != nil {
+			return fmt.Errorf("set kernel parameter %s: %w", s.key, err)
+		}
+	}
+	return nil
+}
