@@ -1,0 +1,89 @@
+// Package debian takes programs from the Debian packages installed on this
+// machine and says what they need: the shared libraries for an otherwise empty
+// image, and the provides and requires that rpmbuild would have derived for an
+// RPM. So the lab's packages run, and their dependencies are the real ones.
+package debian
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+)
+
+const (
+	libraries = "/usr/lib/x86_64-linux-gnu"
+	loader    = "/lib64/ld-linux-x86-64.so.2"
+)
+
+// Take returns the file at path, and when that is a symbolic link within its
+// own directory (as a library's soname is), the link and its target.
+func Take(path string) ([]archive.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("take from an installed package: %w", err)
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return []archive.File{{Path: path[1:], Source: path, Mode: int64(info.Mode().Perm())}}, nil
+	}
+	target, err := os.Readlink(path)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Base(target) != target {
+		return nil, fmt.Errorf("take %s: it points to %s, outside its directory", path, target)
+	}
+	files, err := Take(filepath.Join(filepath.Dir(path), target))
+	return append(files, archive.File{Path: path[1:], Link: target}), err
+}
+
+// Library is the path of the library with that soname.
+func Library(soname string) string { return filepath.Join(libraries, soname) }
+
+// Closure returns the programs or plug-ins at the paths, with every library
+// they need, the loader included.
+func Closure(paths ...string) ([]archive.File, error) {
+	var files []archive.File
+	seen := map[string]bool{}
+	for queue := slices.Clone(paths); len(queue) > 0; queue = queue[1:] {
+		path := queue[0]
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		taken, err := Take(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, taken...)
+		needed, err := sonames(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range needed {
+			if name != filepath.Base(loader) {
+				queue = append(queue, Library(name))
+			}
+		}
+	}
+	return append(files, archive.File{Path: loader[1:], Source: loader}), nil
+}
+
+// sonames lists the libraries that a file is linked with; none for a script.
+func sonames(path string) ([]string, error) {
+	f, err := elf.Open(path)
+	var format *elf.FormatError
+	if errors.As(err, &format) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer f.Close()
+	return f.ImportedLibraries()
+}

@@ -1,0 +1,86 @@
+package debian
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Dependencies are what rpmbuild's generator finds in ELF files, in its
+// notation: "libmnl.so.0()(64bit)", "libc.so.6(GLIBC_2.34)(64bit)".
+type Dependencies struct{ Provides, Requires []string }
+
+// ELFDependencies reads the files at the paths; those that are not ELF files
+// count as nothing. What the files give to each other is not required.
+func ELFDependencies(paths ...string) (Dependencies, error) {
+	var d Dependencies
+	for _, path := range paths {
+		if err := d.add(path); err != nil {
+			return Dependencies{}, fmt.Errorf("read the ELF dependencies of %s: %w", path, err)
+		}
+	}
+	d.Provides, d.Requires = sorted(d.Provides), sorted(d.Requires)
+	d.Requires = slices.DeleteFunc(d.Requires, func(r string) bool { return slices.Contains(d.Provides, r) })
+	return d, nil
+}
+
+func (d *Dependencies) add(path string) error {
+	f, err := elf.Open(path)
+	var format *elf.FormatError
+	if errors.As(err, &format) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := d.addNeeds(f); err != nil {
+		return err
+	}
+	return d.addSoname(f)
+}
+
+func (d *Dependencies) addNeeds(f *elf.File) error {
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return err
+	}
+	for _, name := range needed {
+		d.Requires = append(d.Requires, name+"()(64bit)")
+	}
+	versions, err := f.DynamicVersionNeeds()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return err
+	}
+	for _, library := range versions {
+		for _, need := range library.Needs {
+			d.Requires = append(d.Requires, library.Name+"("+need.Dep+")(64bit)")
+		}
+	}
+	return nil
+}
+
+func (d *Dependencies) addSoname(f *elf.File) error {
+	names, err := f.DynString(elf.DT_SONAME)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	d.Provides = append(d.Provides, names[0]+"()(64bit)")
+	versions, err := f.DynamicVersions()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return err
+	}
+	for _, v := range versions {
+		// The base version is the library's own name, not one to ask for.
+		if v.Flags&elf.VER_FLG_BASE == 0 {
+			d.Provides = append(d.Provides, names[0]+"("+v.Name+")(64bit)")
+		}
+	}
+	return nil
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,85 @@
+package oci
+
+import (
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+)
+
+func example() Image {
+	return Image{Ref: "quay.io/lab/example:1", Entrypoint: []string{"/x"}, Layers: []Layer{
+		{Files: []archive.File{{Path: "x", Data: []byte("program")}}},
+		{Noise: 1000, Seed: 7},
+	}}
+}
+
+func put(t *testing.T, images ...Image) (layout.Path, v1.ImageIndex) {
+	t.Helper()
+	dst, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range images {
+		if err := i.Put(dst); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := dst.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dst, all
+}
+
+func TestImageIsAValidIndexOfTwoPlatforms(t *testing.T) {
+	_, all := put(t, example())
+	m, err := all.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Manifests) != 1 || m.Manifests[0].Annotations[RefName] != example().Ref {
+		t.Fatalf("the layout lists %v", m.Manifests)
+	}
+	index, err := all.ImageIndex(m.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Error(err)
+	}
+	platforms, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(platforms.Manifests) != 2 || platforms.Manifests[1].Platform.Architecture != "arm64" {
+		t.Errorf("the index lists %v", platforms.Manifests)
+	}
+}
+
+func TestSameDeclarationHasTheSameDigest(t *testing.T) {
+	single := example()
+	single.Ref, single.Single = "docker.io/library/single:1", true
+	// Put twice in one layout, it replaces itself; in another, it is the same.
+	_, one := put(t, example(), single, example())
+	_, two := put(t, single, example())
+	a, err := one.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := two.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Manifests) != 2 || len(b.Manifests) != 2 {
+		t.Fatalf("%d and %d images, not two", len(a.Manifests), len(b.Manifests))
+	}
+	for i := range a.Manifests {
+		if a.Manifests[i].Digest != b.Manifests[i].Digest {
+			t.Errorf("%s differs", a.Manifests[i].Annotations[RefName])
+		}
+	}
+}

@@ -1,0 +1,109 @@
+// Package stage makes a build repeatable without repeating it. Every product of
+// the lab's upstream is a stage with a key: a hash over all that goes into it.
+// What is done under a key is written down next to the products, and done again
+// only when the key is another one. Nothing here knows what is being built.
+package stage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Log remembers finished stages in a directory, one small file each.
+type Log struct {
+	dir      string
+	progress io.Writer
+}
+
+// Open returns the log kept in dir, which is made when it is missing. One line
+// a finished stage, with its duration, goes to progress.
+func Open(dir string, progress io.Writer) (*Log, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return &Log{dir: dir, progress: progress}, nil
+}
+
+// Lock waits until no other process builds into the same directory.
+func (l *Log) Lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(l.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Do runs the stage unless it was finished under the same key. It reports
+// whether it ran.
+func (l *Log) Do(name, key string, run func() error) (bool, error) {
+	path := filepath.Join(l.dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
+	done, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if string(done) == key {
+		return false, nil
+	}
+	start := time.Now()
+	fmt.Fprintf(l.progress, "%s ...\n", name)
+	if err := run(); err != nil {
+		return true, fmt.Errorf("build %s: %w", name, err)
+	}
+	fmt.Fprintf(l.progress, "%s: %.1f s\n", name, time.Since(start).Seconds())
+	return true, os.WriteFile(path, []byte(key), 0o644)
+}
+
+// Key hashes everything that decides a product, by its JSON form.
+func Key(parts ...any) (string, error) {
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("hash the inputs: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// KeyOfTree hashes the files below dir, names and contents.
+func KeyOfTree(dir string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		fmt.Fprintf(h, "%q %d\n%s", name, len(data), data)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
