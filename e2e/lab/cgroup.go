@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A cgroup is one server's place in every hierarchy of the outer machine. The
+// server takes it for the root. Without one of its own all servers would
+// share one kubepods.slice; with one, everything that runs on a server can be
+// found, and ended, by where it is and not by guessing from its name.
+type cgroup struct {
+	path string // below the root of each hierarchy: airgap-lab/RUN/NODE
+}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// hierarchies are the mount points: one a controller on cgroup v1, and beside
+// them systemd's own and an empty v2 one.
+func hierarchies() ([]string, error) {
+	all, err := filepath.Glob(cgroupRoot + "/*/cgroup.procs")
+	if err == nil && len(all) == 0 {
+		err = errors.New("find cgroup v1 hierarchies: none below " + cgroupRoot)
+	}
+	for i := range all {
+		all[i] = filepath.Dir(all[i])
+	}
+	return all, err
+}
+
+func (c cgroup) dirs() ([]string, error) {
+	dirs, err := hierarchies()
+	for i := range dirs {
+		dirs[i] = filepath.Join(dirs[i], c.path)
+	}
+	return dirs, err
+}
+
+func (c cgroup) create() error {
+	tops, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, top := range tops {
+		dir := top
+		for _, part := range strings.Split(c.path, "/") {
+			if err := makeCgroup(dir, part); err != nil {
+				return err
+			}
+			dir = filepath.Join(dir, part)
+		}
+	}
+	return nil
+}
+
+// makeCgroup makes a cgroup that takes processes: in the cpuset hierarchy a
+// new one has neither processors nor memory until told so.
+func makeCgroup(parent, name string) error {
+	dir := filepath.Join(parent, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(parent, file))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), value, 0); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "cgroup.clone_children"), []byte("1"), 0)
+}
+
+// run returns argv behind a shell that moves itself into the cgroup first.
+func (c cgroup) run(argv ...string) ([]string, error) {
+	const script = `while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"`
+	dirs, err := c.dirs()
+	for i, dir := range dirs {
+		// Where systemd keeps its units nspawn goes one level down, to keep
+		// itself apart from the server.
+		payload := filepath.Join(dir, "payload")
+		if _, err := os.Stat(payload); err == nil {
+			dirs[i] = payload
+		}
+	}
+	return slices.Concat([]string{"sh", "-c", script, "lab"}, dirs, []string{"--"}, argv), err
+}
+
+// pids lists the processes of the server. A server whose cgroup is gone has
+// none.
+func (c cgroup) pids() ([]int, error) {
+	var pids []int
+	top := filepath.Join(cgroupRoot, "pids", c.path)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.Name() != "cgroup.procs" {
+			return err
+		}
+		found, err := readPids(path)
+		pids = append(pids, found...)
+		return err
+	})
+	return pids, err
+}
+
+func readPids(file string) ([]int, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var pids []int
+	for s := bufio.NewScanner(f); s.Scan(); {
+		pid, err := strconv.Atoi(s.Text())
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
+// kill ends every process of the server and returns when none is left.
+func (c cgroup) kill(ctx context.Context) error {
+	for {
+		pids, err := c.pids()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			// It may have ended meanwhile: the next round tells.
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kill the %d processes of %s: %w", len(pids), c.path, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// delete removes the cgroups, innermost first, and the parents nobody else
+// uses.
+func (c cgroup) delete() error {
+	dirs, err := c.dirs()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := removeTree(dir); err != nil {
+			return err
+		}
+		for range strings.Count(c.path, "/") {
+			dir = filepath.Dir(dir)
+			_ = os.Remove(dir) // in use by other servers, or gone
+		}
+	}
+	return nil
+}
+
+func removeTree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(dir)
+}

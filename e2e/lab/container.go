@@ -1,0 +1,219 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Container is a Machine made by systemd-nspawn: a whole operating system
+// under the outer machine's kernel. It cannot show what needs a kernel of its
+// own: cgroup v2, modules, lost write-back caches, a stick pulled in mid-read.
+type Container struct {
+	name    string
+	addr    netip.Addr
+	machine string   // unique on the outer machine
+	dir     string   // of this server alone: its disk and its console
+	layers  []string // of the node root, the top one first
+	hosts   string   // /etc/hosts
+	network Network
+	cgroup  cgroup
+}
+
+// disks are directories that containers are made in. They lie on the outer
+// file system, for overlayfs does not stack on overlayfs.
+var disks = []string{"containerd", "kubelet", "etcd"}
+
+const (
+	bootTimeout = 60 * time.Second
+	killTimeout = 20 * time.Second
+)
+
+func (c *Container) Name() string     { return c.name }
+func (c *Container) Addr() netip.Addr { return c.addr }
+
+func (c *Container) path(elem ...string) string {
+	return filepath.Join(append([]string{c.dir}, elem...)...)
+}
+
+// Start implements Machine.
+func (c *Container) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	steps := []func(context.Context) error{c.insertDisk, c.plugIn, c.powerOn, c.openCgroups, c.waitBooted}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("start %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// insertDisk mounts the server's root: the shared layers below, its own on
+// top. A disk that has been used already stays as it is.
+func (c *Container) insertDisk(ctx context.Context) error {
+	root := c.path("root")
+	if mounted(root) {
+		return nil
+	}
+	for _, dir := range []string{"root", "upper", "work"} {
+		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(c.layers, ":"), c.path("upper"), c.path("work"))
+	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
+		return fmt.Errorf("mount %s: %w", root, err)
+	}
+	for _, name := range disks {
+		for _, dir := range []string{c.path(name), filepath.Join(root, "var/lib", name)} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "etc/hostname"), []byte(c.name+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644)
+}
+
+func (c *Container) plugIn(ctx context.Context) error {
+	if err := c.network.connect(ctx, c.name, c.addr); err != nil {
+		return err
+	}
+	return c.cgroup.create()
+}
+
+// powerOn leaves systemd-nspawn to live on its own, so that the lab outlasts
+// the program that made it.
+func (c *Container) powerOn(ctx context.Context) error {
+	if pid, err := c.leader(); err != nil || pid != 0 {
+		return errors.Join(err, alreadyOn(pid))
+	}
+	argv, err := c.cgroup.run(c.nspawn()...)
+	if err != nil {
+		return err
+	}
+	const detach = `exec setsid --fork "$@" </dev/null >>"$0" 2>&1`
+	_, err = outer(ctx, "", append([]string{"sh", "-c", detach, c.path("console.log")}, argv...)...)
+	return err
+}
+
+func alreadyOn(pid int) error {
+	if pid == 0 {
+		return nil
+	}
+	return fmt.Errorf("it is on already, process %d", pid)
+}
+
+func (c *Container) nspawn() []string {
+	argv := []string{"env",
+		// With nspawn's own filter runc may not create a session keyring.
+		"SYSTEMD_SECCOMP=0",
+		// The kubelet and kube-proxy write to /proc/sys and /sys.
+		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes",
+		"systemd-nspawn", "--quiet", "--boot", "--console=pipe",
+		"--directory=" + c.path("root"),
+		"--machine=" + c.machine, "--hostname=" + c.name,
+		"--network-namespace-path=" + nsPath(c.network.nodeNS(c.name)),
+		"--resolv-conf=off", "--timezone=off",
+		"--register=no", "--keep-unit", // no machined, and a cgroup of our choice
+		"--capability=all",
+		"--bind=/dev/kmsg", // the kubelet watches it for the out-of-memory killer
+	}
+	for _, name := range disks {
+		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.path(name), name))
+	}
+	return argv
+}
+
+// openCgroups makes the controllers writable, which nspawn does only for
+// cgroup v2.
+func (c *Container) openCgroups(ctx context.Context) error {
+	const script = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$d" || exit; done`
+	leader, err := poll(ctx, "systemd as process 1", c.leader)
+	if err != nil {
+		return err
+	}
+	_, err = outer(ctx, "", "nsenter", fmt.Sprintf("--target=%d", leader), "--mount", "--cgroup", "sh", "-ec", script)
+	return err
+}
+
+func (c *Container) waitBooted(ctx context.Context) error {
+	state, err := poll(ctx, "systemd to finish booting", func() (string, error) {
+		state, _ := Output(ctx, c, "systemctl", "is-system-running")
+		if state == "running" || state == "degraded" {
+			return state, nil
+		}
+		return "", nil
+	})
+	if state == "degraded" {
+		failed, _ := Output(ctx, c, "systemctl", "--failed", "--plain", "--no-legend")
+		return fmt.Errorf("units failed: %s", failed)
+	}
+	return err
+}
+
+// Kill implements Machine. The kernel ends everything in a PID namespace
+// together with its process 1.
+func (c *Container) Kill(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	leader, err := c.leader()
+	if err != nil {
+		return err
+	}
+	if leader != 0 {
+		_ = unix.Kill(leader, unix.SIGKILL) // gone already is just as good
+	}
+	if err := c.cgroup.kill(ctx); err != nil {
+		return err
+	}
+	return errors.Join(c.cgroup.delete(), c.network.disconnect(ctx, c.name))
+}
+
+// Close implements Machine.
+func (c *Container) Close(ctx context.Context) error {
+	if err := c.Kill(ctx); err != nil {
+		return fmt.Errorf("close %s: %w", c.name, err)
+	}
+	if root := c.path("root"); mounted(root) {
+		if err := unix.Unmount(root, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", root, err)
+		}
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// mounted says whether dir is the root of a mount of its own.
+func mounted(dir string) bool {
+	var here, above unix.Stat_t
+	if unix.Stat(dir, &here) != nil || unix.Stat(filepath.Dir(dir), &above) != nil {
+		return false
+	}
+	return here.Dev != above.Dev
+}
+
+// poll asks until the answer is not the zero value.
+func poll[T comparable](ctx context.Context, what string, ask func() (T, error)) (T, error) {
+	var zero T
+	for {
+		answer, err := ask()
+		if err != nil || answer != zero {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return zero, fmt.Errorf("wait for %s: %w", what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// environment is root's after a login on an EL server, whatever the outer
+// machine's may be.
+var environment = []string{
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8",
+}
+
+// Exec implements Machine.
+func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
+	argv, err := c.argv(cmd)
+	if err != nil {
+		return err
+	}
+	tail := &tailWriter{max: 2 << 10}
+	proc := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	proc.Stdin, proc.Stdout = cmd.Stdin, cmd.Stdout
+	proc.Stderr = tail
+	if cmd.Stderr != nil {
+		proc.Stderr = io.MultiWriter(cmd.Stderr, tail)
+	}
+	// nsenter forks to get into the PID namespace: a signal must go to both.
+	proc.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	proc.Cancel = func() error {
+		return syscall.Kill(-proc.Process.Pid, cmp.Or(cmd.Cancel, syscall.SIGKILL))
+	}
+	proc.WaitDelay = 10 * time.Second
+	err = proc.Run()
+	if ctx.Err() != nil && proc.Process != nil {
+		_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL) // what did not heed Cancel
+	}
+	return c.execError(ctx, cmd, err, tail)
+}
+
+// Shell runs a login shell of the machine on the terminal of this process.
+func (c *Container) Shell() error {
+	argv, err := c.argv(Cmd{Args: []string{"bash", "-l"}, Env: []string{"TERM=" + os.Getenv("TERM")}})
+	if err != nil {
+		return err
+	}
+	proc := exec.Command(argv[0], argv[1:]...)
+	proc.Stdin, proc.Stdout, proc.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return proc.Run()
+}
+
+// argv is the command of the outer machine that runs cmd on this one: into
+// the cgroup, so that it dies with the machine, then into the namespaces.
+func (c *Container) argv(cmd Cmd) ([]string, error) {
+	leader, err := c.leader()
+	if err != nil {
+		return nil, err
+	}
+	if leader == 0 {
+		return nil, fmt.Errorf("exec on %s: it is off", c.name)
+	}
+	argv := []string{"nsenter", fmt.Sprintf("--target=%d", leader), "--all", "--", "env", "-i", "-C", cmp.Or(cmd.Dir, "/root")}
+	argv = append(argv, environment...)
+	argv = append(argv, cmd.Env...)
+	return c.cgroup.run(append(argv, cmd.Args...)...)
+}
+
+func (c *Container) execError(ctx context.Context, cmd Cmd, err error, tail *tailWriter) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s on %s: %w", strings.Join(cmd.Args, " "), c.name, ctx.Err())
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	code := exit.ExitCode()
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	return &ExitError{Machine: c.name, Args: cmd.Args, Code: code, Stderr: tail.String()}
+}
+
+// tailWriter remembers the end of what is written to it.
+type tailWriter struct {
+	max int
+	buf []byte
+}
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - t.max; over > 0 {
+		t.buf = t.buf[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tailWriter) String() string { return string(bytes.TrimSpace(t.buf)) }

@@ -1,0 +1,38 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// PutFile writes what r gives to an absolute path on m, making the
+// directories on the way. A file that was there is replaced in one move, so a
+// running program may be overwritten.
+func PutFile(ctx context.Context, m Machine, path string, mode fs.FileMode, r io.Reader) error {
+	const script = `set -e; mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod "$2" "$1.new"; mv "$1.new" "$1"`
+	cmd := Cmd{Args: []string{"sh", "-c", script, "sh", path, fmt.Sprintf("%o", mode.Perm())}, Stdin: r}
+	if err := m.Exec(ctx, cmd); err != nil {
+		return fmt.Errorf("put %s: %w", path, err)
+	}
+	return nil
+}
+
+// GetFile copies the file at an absolute path on m to w.
+func GetFile(ctx context.Context, m Machine, path string, w io.Writer) error {
+	if err := m.Exec(ctx, Cmd{Args: []string{"cat", path}, Stdout: w}); err != nil {
+		return fmt.Errorf("get %s: %w", path, err)
+	}
+	return nil
+}
+
+// Output runs args on m and returns what they wrote to stdout, without the
+// last line end. It is also returned with an error.
+func Output(ctx context.Context, m Machine, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := m.Exec(ctx, Cmd{Args: args, Stdout: &out})
+	return strings.TrimSuffix(out.String(), "\n"), err
+}

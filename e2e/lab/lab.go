@@ -1,0 +1,179 @@
+// Package lab is a bank's server room on one Linux machine: real systemd
+// hosts with dnf and rpm, dressed as Rocky Linux, on a network that leads
+// nowhere and loses IP-in-IP.
+//
+// Up boots it from a node root (package root), Open finds it again from
+// another process, Down leaves nothing behind. Scenarios work on the Machine
+// interface alone and change the network through Network. All state of a lab
+// lies below CACHE/runs/RUN and everything it puts into the kernel carries
+// the run's name, so labs may run side by side and a forgotten one can be
+// taken down later.
+//
+// It needs root on a machine with cgroup v1 controllers, and never touches
+// the outer machine's network, packages or services.
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Config says which lab to boot.
+type Config struct {
+	Cache  string   `json:"-"` // see CacheDir
+	Run    string   `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
+	Nodes  int      // number of servers, 1 to 200
+	Layers []string // from root.Build
+}
+
+// A Lab is a set of servers on one network.
+type Lab struct {
+	Network  Network
+	Machines []Machine
+
+	cache, run string
+}
+
+// CacheDir is $AIRGAP_LAB_CACHE, or ~/.cache/airgap-lab.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("AIRGAP_LAB_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "airgap-lab"), err
+}
+
+var runName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
+
+// Up makes a lab and boots its servers, node1, node2 and so on, at 10.88.0.11
+// and on. When it cannot, it saves the logs, takes down what it made, and the
+// error says where the logs are.
+func Up(ctx context.Context, cfg Config) (*Lab, error) {
+	if !runName.MatchString(cfg.Run) || cfg.Nodes < 1 || cfg.Nodes > 200 {
+		return nil, fmt.Errorf("boot lab %q with %d servers: want a short lower-case name and 1 to 200 servers", cfg.Run, cfg.Nodes)
+	}
+	l, err := create(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.boot(ctx); err != nil {
+		logs, logErr := l.SaveLogs(context.WithoutCancel(ctx))
+		downErr := l.Down(context.WithoutCancel(ctx))
+		return nil, errors.Join(fmt.Errorf("boot lab %s (logs in %s): %w", cfg.Run, logs, err), logErr, downErr)
+	}
+	return l, nil
+}
+
+// Open finds a lab that was booted before.
+func Open(cache, run string) (*Lab, error) {
+	data, err := os.ReadFile(filepath.Join(runDir(cache, run), "run.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open lab %s: it is not up: %w", run, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open lab %s: %w", run, err)
+	}
+	cfg := Config{Cache: cache, Run: run}
+	if err := json.Unmarshal(data, &cfg); err != nil {
+		return nil, fmt.Errorf("open lab %s: %w", run, err)
+	}
+	return assemble(cfg), nil
+}
+
+// Machine finds a server by its name.
+func (l *Lab) Machine(name string) (Machine, error) {
+	var names []string
+	for _, m := range l.Machines {
+		if m.Name() == name {
+			return m, nil
+		}
+		names = append(names, m.Name())
+	}
+	return nil, fmt.Errorf("find server %q: lab %s has %s", name, l.run, strings.Join(names, ", "))
+}
+
+// Down takes the lab down, whatever state it is in.
+func (l *Lab) Down(ctx context.Context) error {
+	unlock, err := lock(l.cache)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var errs []error
+	for _, m := range l.Machines {
+		errs = append(errs, m.Close(ctx))
+	}
+	errs = append(errs, l.Network.delete(ctx))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("take down lab %s: %w", l.run, err)
+	}
+	return removeRun(l.cache, l.run)
+}
+
+// SaveLogs copies the logs of all servers to CACHE/logs/RUN/NODE and returns
+// the directory of the run.
+func (l *Lab) SaveLogs(ctx context.Context) (string, error) {
+	dir := filepath.Join(l.cache, "logs", l.run)
+	errs := []error{os.RemoveAll(dir)}
+	for _, m := range l.Machines {
+		of := filepath.Join(dir, m.Name())
+		if c, ok := m.(*Container); ok {
+			errs = append(errs, c.saveConsole(of))
+		}
+		errs = append(errs, saveLogs(ctx, m, of))
+	}
+	return dir, errors.Join(errs...)
+}
+
+func (l *Lab) boot(ctx context.Context) error {
+	if err := l.Network.create(ctx); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, m := range l.Machines {
+		g.Go(func() error { return m.Start(ctx) })
+	}
+	return g.Wait()
+}
+
+// assemble is pure: it makes nothing outside the process.
+func assemble(cfg Config) *Lab {
+	l := &Lab{Network: Network{run: cfg.Run}, cache: cfg.Cache, run: cfg.Run}
+	hosts := hostsFile(cfg.Nodes)
+	for i := range cfg.Nodes {
+		name := nodeName(i)
+		l.Machines = append(l.Machines, &Container{
+			name:    name,
+			addr:    nodeAddr(i),
+			machine: cfg.Run + "-" + name,
+			dir:     filepath.Join(runDir(cfg.Cache, cfg.Run), name),
+			layers:  cfg.Layers,
+			hosts:   hosts,
+			network: l.Network,
+			cgroup:  cgroup{path: filepath.Join("airgap-lab", cfg.Run, name)},
+		})
+	}
+	return l
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node%d", i+1) }
+
+func hostsFile(nodes int) string {
+	var b strings.Builder
+	line := func(addr netip.Addr, names ...string) { fmt.Fprintf(&b, "%s %s\n", addr, strings.Join(names, " ")) }
+	line(netip.MustParseAddr("127.0.0.1"), "localhost", "localhost.localdomain")
+	line(netip.IPv6Loopback(), "localhost", "localhost.localdomain")
+	for i := range nodes {
+		line(nodeAddr(i), nodeName(i)+".bank.example", nodeName(i))
+	}
+	return b.String()
+}

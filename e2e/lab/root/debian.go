@@ -1,0 +1,80 @@
+package root
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed packages.txt
+var packages string
+
+// debian makes the lower layer.
+func (b builder) debian(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets",
+		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask apt for its mirror: %w", err)
+	}
+	mirror, suite, err := release(string(out))
+	if err != nil {
+		return "", err
+	}
+	recipe := suite + "\n" + packages
+	return b.layer("debian", []byte(recipe), func(dir string) error {
+		return b.debootstrap(ctx, mirror, suite, dir)
+	})
+}
+
+// release picks the distribution itself from apt's list of indices, leaving
+// out its updates, security and backports.
+func release(targets string) (mirror, suite string, err error) {
+	for line := range strings.Lines(targets) {
+		f := strings.Fields(line)
+		if len(f) == 3 && f[2] == "main" && !strings.ContainsAny(f[1], "-/") {
+			return f[0], f[1], nil
+		}
+	}
+	return "", "", fmt.Errorf("find a Debian mirror: apt knows none with a plain suite and component main")
+}
+
+func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) error {
+	include := strings.Join(strings.Fields(packages), ",")
+	if err := b.run(ctx, "debootstrap", "--variant=minbase", "--include="+include, suite, dir, mirror); err != nil {
+		return err
+	}
+	// Nothing of this is a server's: downloads, the timers of apt, the
+	// identity of the machine it was made on, the marks of Debian.
+	for _, pattern := range []string{
+		"var/cache/apt/archives/*.deb", "var/lib/apt/lists/*",
+		"etc/systemd/system/timers.target.wants/*",
+		"etc/machine-id", "etc/hostname", "etc/debian_version", "etc/apt/sources.list",
+	} {
+		matches, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, m := range matches {
+			if err := os.RemoveAll(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b builder) run(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = b.progress, b.progress
+	// The outer machine's environment has no business in a node root.
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "http_proxy=" + os.Getenv("http_proxy")}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}

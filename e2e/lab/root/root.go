@@ -1,0 +1,132 @@
+// Package root makes the disk that every server of the lab starts from.
+//
+// It is two directories to be stacked by overlayfs. The lower one is a plain
+// Debian with systemd, dnf and rpm, made by debootstrap from the mirror this
+// machine's own apt uses; it takes a minute and a half, and is made again only
+// when the list of packages changes. The upper one makes it look like a
+// minimal Rocky Linux 9 to everything that asks: os-release, the rpm database
+// with one base package in it, dnf, a frozen vendor repository, the modules
+// that are built into the kernel. It takes seconds.
+//
+// What airgap is to bring is deliberately not there: no container runtime, no
+// conntrack, socat, ethtool or iptables.
+package root
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config says what to build from.
+type Config struct {
+	Cache     string // layers go to CACHE/root
+	BaseRPM   string // the package lab-minimal-base
+	VendorKey string // the vendor's public key, armored
+}
+
+// ForUpstream is the Config whose files the lab's upstream has built into the
+// same cache.
+func ForUpstream(cache string) (Config, error) {
+	rocky := filepath.Join(cache, "site/dl.rockylinux.org/pub/rocky")
+	cfg := Config{Cache: cache, VendorKey: filepath.Join(rocky, "RPM-GPG-KEY-Rocky-9")}
+	var err error
+	cfg.BaseRPM, err = findFile(filepath.Join(rocky, "9/BaseOS/x86_64/os"), "lab-minimal-base-*.rpm")
+	if err != nil {
+		return cfg, fmt.Errorf("find lab-minimal-base (has the lab's upstream been built?): %w", err)
+	}
+	return cfg, nil
+}
+
+// Build makes what is missing and returns the layers, the top one first. It
+// needs root. Progress gets the output of the programs it runs.
+func Build(ctx context.Context, cfg Config, progress io.Writer) ([]string, error) {
+	dir := filepath.Join(cfg.Cache, "root")
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("build node root: %w", err)
+	}
+	defer unlock()
+	b := builder{dir: dir, progress: progress}
+	debian, err := b.debian(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("build node root: %w", err)
+	}
+	el, err := b.el(ctx, debian, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("build node root: %w", err)
+	}
+	return []string{el, debian}, nil
+}
+
+type builder struct {
+	dir      string
+	progress io.Writer
+}
+
+// layer makes CACHE/root/NAME-HASH unless it is there. A layer that fails
+// half-way never gets its name.
+func (b builder) layer(name string, recipe []byte, make func(dir string) error) (string, error) {
+	sum := sha256.Sum256(recipe)
+	final := filepath.Join(b.dir, fmt.Sprintf("%s-%x", name, sum[:6]))
+	if _, err := os.Stat(final); err == nil {
+		return final, nil
+	}
+	fmt.Fprintf(b.progress, "node root: making layer %s\n", filepath.Base(final))
+	draft := final + ".draft"
+	if err := os.RemoveAll(draft); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(draft, 0o755); err != nil {
+		return "", err
+	}
+	if err := make(draft); err != nil {
+		return "", errors.Join(err, os.RemoveAll(draft))
+	}
+	return final, os.Rename(draft, final)
+}
+
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return func() { f.Close() }, nil
+}
+
+var errFound = errors.New("found")
+
+// findFile looks for the one file below dir whose name matches pattern.
+func findFile(dir, pattern string) (string, error) {
+	var found string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ok, _ := filepath.Match(pattern, d.Name()); ok {
+			found = path
+			return errFound
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return found, nil
+	case err != nil:
+		return "", err
+	}
+	return "", fmt.Errorf("no %s below %s: %w", pattern, dir, os.ErrNotExist)
+}

@@ -1,0 +1,73 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// A Drop names packets that the bank's network loses without a word. Fields
+// left at zero match everything.
+type Drop struct {
+	Proto    string // "udp" or "tcp"; a number as in /etc/protocols, for instance "4"
+	Port     uint16 // destination port, with udp and tcp only
+	From, To netip.Addr
+}
+
+func (d Drop) String() string {
+	var parts []string
+	if d.From.IsValid() {
+		parts = append(parts, "ip saddr "+d.From.String())
+	}
+	if d.To.IsValid() {
+		parts = append(parts, "ip daddr "+d.To.String())
+	}
+	switch {
+	case d.Proto != "" && d.Port != 0:
+		parts = append(parts, fmt.Sprintf("%s dport %d", d.Proto, d.Port))
+	case d.Proto != "":
+		parts = append(parts, "ip protocol "+d.Proto)
+	}
+	return strings.Join(parts, " ")
+}
+
+// ipInIP is what the networks of banks do not carry, and the reason why the
+// product never encapsulates IP in IP.
+var ipInIP = Drop{Proto: "4"}
+
+const rulesTable = `table bridge airgap {
+	chain forward {
+		type filter hook forward priority 0; policy accept;
+	}
+}
+`
+
+func (n Network) createRules(ctx context.Context) error {
+	if _, err := n.enter(ctx, rulesTable, "nft", "-f", "-"); err != nil {
+		return err
+	}
+	return n.Drop(ctx, ipInIP)
+}
+
+// Drop makes the network lose packets from now on.
+func (n Network) Drop(ctx context.Context, d Drop) error {
+	rule := fmt.Sprintf("add rule bridge airgap forward %s counter drop comment %q\n", d, d)
+	_, err := n.enter(ctx, rule, "nft", "-f", "-")
+	return err
+}
+
+// Carry ends a Drop. To carry what is not dropped is an error.
+func (n Network) Carry(ctx context.Context, d Drop) error {
+	out, err := n.enter(ctx, "", "nft", "-a", "list", "chain", "bridge", "airgap", "forward")
+	if err != nil {
+		return err
+	}
+	handle := regexp.MustCompile(fmt.Sprintf(`comment "%s" # handle (\d+)`, regexp.QuoteMeta(d.String()))).FindStringSubmatch(out)
+	if handle == nil {
+		return fmt.Errorf("carry %s: no such drop", d)
+	}
+	_, err = n.enter(ctx, "", "nft", "delete", "rule", "bridge", "airgap", "forward", "handle", handle[1])
+	return err
+}

@@ -1,0 +1,80 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// AttachStick implements Machine. The directory is not visible from inside
+// the machine's mount namespace and the stick's place is not visible from
+// outside, so a detached mount is carried across.
+func (c *Container) AttachStick(ctx context.Context, dir string) error {
+	if err := c.Exec(ctx, Cmd{Args: []string{"mkdir", "-p", StickPath}}); err != nil {
+		return err
+	}
+	leader, err := c.leader()
+	if err != nil {
+		return err
+	}
+	stick, err := detachedMount(dir)
+	if err != nil {
+		return fmt.Errorf("attach stick %s: %w", dir, err)
+	}
+	defer unix.Close(stick)
+	if err := moveMount(stick, leader, StickPath); err != nil {
+		return fmt.Errorf("attach stick %s to %s: %w", dir, c.name, err)
+	}
+	return nil
+}
+
+// PullStick implements Machine. Programs that have files of the stick open
+// can read on: only an emulated machine can show an I/O error.
+func (c *Container) PullStick(ctx context.Context) error {
+	return c.Exec(ctx, Cmd{Args: []string{"umount", "--lazy", StickPath}})
+}
+
+func detachedMount(dir string) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("open_tree: %w", err)
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("mount_setattr: %w", err)
+	}
+	return fd, nil
+}
+
+// moveMount attaches a detached mount in the mount namespace of a process.
+func moveMount(mount, pid int, path string) error {
+	ns, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ns)
+	done := make(chan error)
+	go func() {
+		// Never unlocked: the thread ends with the goroutine, in the
+		// namespace it went to.
+		runtime.LockOSThread()
+		done <- enterAndMove(mount, ns, path)
+	}()
+	return <-done
+}
+
+func enterAndMove(mount, ns int, path string) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := unix.Setns(ns, unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("setns: %w", err)
+	}
+	if err := unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("move_mount: %w", err)
+	}
+	return nil
+}
