@@ -77,7 +77,6 @@ func (b builder) dress(ctx context.Context, root string, files fs.FS, kernel str
 	}
 	for _, argv := range [][]string{
 		{"chroot", root, "depmod", "--all", kernel},
-		{"chroot", root, "rpmkeys", "--import", "/etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9"},
 		{"chroot", root, "rpm", "--install", "--force-debian", "/base.rpm"},
 	} {
 		if err := b.run(ctx, argv...); err != nil {

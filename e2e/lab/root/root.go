@@ -34,12 +34,15 @@ type Config struct {
 // ForUpstream is the Config whose files the lab's upstream has built into the
 // same cache.
 func ForUpstream(cache string) (Config, error) {
-	rocky := filepath.Join(cache, "site/dl.rockylinux.org/pub/rocky")
-	cfg := Config{Cache: cache, VendorKey: filepath.Join(rocky, "RPM-GPG-KEY-Rocky-9")}
-	var err error
-	cfg.BaseRPM, err = findFile(filepath.Join(rocky, "9/BaseOS/x86_64/os"), "lab-minimal-base-*.rpm")
-	if err != nil {
-		return cfg, fmt.Errorf("find lab-minimal-base (has the lab's upstream been built?): %w", err)
+	cfg := Config{
+		Cache:     cache,
+		BaseRPM:   filepath.Join(cache, "base/lab-minimal-base.rpm"),
+		VendorKey: filepath.Join(cache, "site/files/dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9"),
+	}
+	for _, file := range []string{cfg.BaseRPM, cfg.VendorKey} {
+		if _, err := os.Stat(file); err != nil {
+			return cfg, fmt.Errorf("find what the lab's upstream makes (has it been built?): %w", err)
+		}
 	}
 	return cfg, nil
 }
@@ -105,28 +108,4 @@ func lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return func() { f.Close() }, nil
-}
-
-var errFound = errors.New("found")
-
-// findFile looks for the one file below dir whose name matches pattern.
-func findFile(dir, pattern string) (string, error) {
-	var found string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if ok, _ := filepath.Match(pattern, d.Name()); ok {
-			found = path
-			return errFound
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errFound):
-		return found, nil
-	case err != nil:
-		return "", err
-	}
-	return "", fmt.Errorf("no %s below %s: %w", pattern, dir, os.ErrNotExist)
 }

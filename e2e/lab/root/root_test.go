@@ -1,0 +1,69 @@
+package root
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRelease(t *testing.T) {
+	for _, tc := range []struct{ name, targets, mirror, suite string }{
+		{"plain", "http://m.example/debian/ bookworm main\n", "http://m.example/debian/", "bookworm"},
+		{"security first", "http://m.example/sec/ bookworm-security main\nhttp://m.example/debian/ bookworm main\n", "http://m.example/debian/", "bookworm"},
+		{"old security", "http://m.example/sec/ buster/updates main\n", "", ""},
+		{"other components", "http://m.example/debian/ bookworm contrib\n", "", ""},
+		{"nothing", "", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			mirror, suite, err := release(tc.targets)
+			if mirror != tc.mirror || suite != tc.suite || (err != nil) != (tc.suite == "") {
+				t.Errorf("got %q %q %v", mirror, suite, err)
+			}
+		})
+	}
+}
+
+func TestBuiltin(t *testing.T) {
+	const config = "# a comment\nCONFIG_OVERLAY_FS=y\nCONFIG_VXLAN=m\n# CONFIG_NET_IPIP is not set\nCONFIG_BRIDGE_NETFILTER=y\nCONFIG_64BIT=y\n"
+	got, err := builtin(strings.NewReader(config))
+	const want = "kernel/fs/overlayfs/overlay.ko\nkernel/net/bridge/br_netfilter.ko\n"
+	if err != nil || string(got) != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestLayerIsMadeOnce(t *testing.T) {
+	b := builder{dir: t.TempDir(), progress: io.Discard}
+	made := 0
+	make := func(dir string) error { made++; return os.WriteFile(filepath.Join(dir, "x"), nil, 0o644) }
+	first, err := b.layer("a", []byte("recipe"), make)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.layer("a", []byte("recipe"), make); err != nil || again != first || made != 1 {
+		t.Errorf("the same recipe: %s, %v, made %d times", again, err, made)
+	}
+	if other, err := b.layer("a", []byte("another"), make); err != nil || other == first || made != 2 {
+		t.Errorf("another recipe: %s, %v, made %d times", other, err, made)
+	}
+}
+
+func TestFailedLayerLeavesNothing(t *testing.T) {
+	b := builder{dir: t.TempDir(), progress: io.Discard}
+	broken := errors.New("broken")
+	if _, err := b.layer("a", nil, func(string) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(b.dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestForUpstreamSaysWhatIsMissing(t *testing.T) {
+	if _, err := ForUpstream(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has it been built") {
+		t.Errorf("got %v", err)
+	}
+}
