@@ -1,0 +1,62 @@
+package verify
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+func controlPlane() rule {
+	return rule{
+		id: "control-plane", title: "Every control-plane node runs its static pods", watches: []kind{nodes, pods},
+		judge: judgeControlPlane,
+	}
+}
+
+func judgeControlPlane(v view) []Finding {
+	var hosts []string
+	stacked := false // etcd beside the API server, not outside the cluster
+	for _, node := range v.allNodes() {
+		if _, is := node.Labels[controlPlaneLabel]; !is {
+			continue
+		}
+		hosts = append(hosts, node.Name)
+		stacked = stacked || staticPod(v, "etcd", node.Name) != nil
+	}
+	if len(hosts) == 0 && len(v.allNodes()) > 0 {
+		return []Finding{{Object: "Cluster", Saw: "no node has the label " + controlPlaneLabel, Want: "at least one"}}
+	}
+	components := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if stacked {
+		components = append(components, "etcd")
+	}
+	var findings []Finding
+	for _, host := range hosts {
+		for _, component := range components {
+			if saw := staticTrouble(staticPod(v, component, host)); saw != "" {
+				findings = append(findings, Finding{
+					Object: "Pod kube-system/" + component + "-" + host, Saw: saw, Want: "running and ready",
+					Fix: "on " + host + ": look at /etc/kubernetes/manifests/" + component + ".yaml and journalctl -u kubelet",
+				})
+			}
+		}
+	}
+	return findings
+}
+
+// staticPod is the mirror of a static pod, which the kubelet names after the
+// node, or nil.
+func staticPod(v view, component, node string) *corev1.Pod {
+	pod, err := v.pods.Pods("kube-system").Get(component + "-" + node)
+	if err != nil {
+		return nil // the only error of an index: not there
+	}
+	return pod
+}
+
+func staticTrouble(pod *corev1.Pod) string {
+	if pod == nil {
+		return "it does not exist"
+	}
+	return trouble(pod)
+}

@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+)
+
+// image is what a container runs: where it came from and its digest there.
+type image struct {
+	repository string // "registry.k8s.io/kube-proxy"
+	digest     string // "sha256:…"
+}
+
+func (i image) String() string { return i.repository + "@" + i.digest }
+
+// parseImage reads the image id of a container's status. An image that was
+// loaded instead of pulled has an id of its own only, and is an error.
+func parseImage(id string) (image, error) {
+	named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(id, "docker-pullable://"))
+	if err != nil {
+		return image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
+	}
+	digested, ok := named.(reference.Digested)
+	if !ok {
+		return image{}, fmt.Errorf("the runtime names no digest: %s", id)
+	}
+	return image{named.Name(), digested.Digest().String()}, nil
+}
+
+func runningImages(look func(image) answer) rule {
+	return rule{
+		id: "images", title: "Every running image is in our registry", watches: []kind{pods},
+		judge: func(v view) []Finding { return judgeImages(v, look) },
+	}
+}
+
+// judgeImages gives one finding an image, however many containers run it,
+// and one for a registry that does not answer.
+func judgeImages(v view, look func(image) answer) []Finding {
+	var findings []Finding
+	var silent []image
+	var reason error
+	for _, id := range v.podIndex.ListIndexFuncValues(byImage) {
+		img, err := parseImage(id)
+		if err != nil {
+			findings = append(findings, Finding{
+				Object: "Image " + id, Saw: err.Error() + usedBy(v, id), Want: "found by digest",
+				Fix: "remove it from the node and let it be pulled",
+			})
+			continue
+		}
+		switch a := look(img); a.state {
+		case missing:
+			findings = append(findings, Finding{
+				Object: "Image " + img.String(), Saw: "our registry does not have it" + usedBy(v, id), Want: "found by digest",
+				Fix: "add it to images: in airgap.yaml, bundle again, and bring the bundle to the registry",
+			})
+		case unknown:
+			silent = append(silent, img)
+			reason = firstError(reason, a.err)
+		}
+	}
+	if len(silent) > 0 {
+		findings = append(findings, registrySilent(silent, reason))
+	}
+	return findings
+}
+
+func registrySilent(asked []image, reason error) Finding {
+	saw := fmt.Sprintf("no answer yet about %d images", len(asked))
+	if reason != nil {
+		saw = fmt.Sprintf("no answer about %d images: %v", len(asked), reason)
+	}
+	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status"}
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// usedBy names the pods that run an image.
+func usedBy(v view, id string) string {
+	var names []string
+	for _, pod := range v.podsBy(byImage, id) {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "; it runs in " + some(names)
+}

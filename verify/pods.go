@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func systemPods(namespaces []string) rule {
+	return rule{
+		id: "pods", title: "System pods run and are ready", watches: []kind{pods},
+		judge: func(v view) []Finding { return judgePods(v, namespaces) },
+	}
+}
+
+func judgePods(v view, namespaces []string) []Finding {
+	var findings []Finding
+	for _, namespace := range namespaces {
+		for _, pod := range v.podsIn(namespace) {
+			if saw := trouble(pod); saw != "" {
+				findings = append(findings, Finding{
+					Object: "Pod " + pod.Namespace + "/" + pod.Name, Saw: saw, Want: "running and ready",
+					Fix: podFix(pod),
+				})
+			}
+		}
+	}
+	return findings
+}
+
+// trouble says why a pod does not do its work, or "". Pods that have done it,
+// are going, or were replaced by their controller are no trouble.
+func trouble(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded:
+		return ""
+	case pod.Status.Phase == corev1.PodFailed:
+		if owner, _ := ownerOf(pod); len(owner) > 0 {
+			return "" // its controller is judged instead
+		}
+		return "failed: " + because(pod.Status.Reason, pod.Status.Message)
+	}
+	if c, found := condition(pod, corev1.PodScheduled); found && c.Status != corev1.ConditionTrue {
+		return "not scheduled: " + because(c.Reason, c.Message)
+	}
+	for _, status := range statuses(pod) {
+		if saw := containerTrouble(status); saw != "" {
+			return "container " + status.Name + ": " + saw
+		}
+	}
+	if c, found := condition(pod, corev1.PodReady); !found || c.Status != corev1.ConditionTrue {
+		return fmt.Sprintf("%s, not ready: %s", pod.Status.Phase, because(c.Reason, c.Message))
+	}
+	return ""
+}
+
+// containerTrouble says why a container does not run although it should.
+func containerTrouble(s corev1.ContainerStatus) string {
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return ended(t)
+	}
+	w := s.State.Waiting
+	if w == nil || w.Reason == "PodInitializing" {
+		return "" // an init container says more
+	}
+	saw := because(w.Reason, w.Message)
+	if t := s.LastTerminationState.Terminated; t != nil {
+		saw += "; before that " + ended(t)
+	}
+	return saw
+}
+
+func ended(t *corev1.ContainerStateTerminated) string {
+	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, t.Message))
+}
+
+func condition(pod *corev1.Pod, of corev1.PodConditionType) (corev1.PodCondition, bool) {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == of })
+	if i < 0 {
+		return corev1.PodCondition{}, false
+	}
+	return pod.Status.Conditions[i], true
+}
+
+func podFix(pod *corev1.Pod) string {
+	for _, status := range statuses(pod) {
+		if w := status.State.Waiting; w != nil {
+			switch w.Reason {
+			case "ErrImagePull", "ImagePullBackOff":
+				return "airgap registry status; is " + status.Image + " in the bundle?"
+			case "CrashLoopBackOff":
+				return fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", pod.Namespace, pod.Name, status.Name)
+			}
+		}
+	}
+	return fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)
+}

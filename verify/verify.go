@@ -1,0 +1,85 @@
+// Package verify says whether a cluster is well, and if not, what is broken.
+//
+// What flows in is the cluster's state, by informers of one shared factory
+// that keep only what is judged. Rules are pure functions over the listers;
+// an event marks the rules it may concern, and a loop judges them again, at
+// a bounded rate. What flows out is a Report: everything held through the
+// soak window, or the time ran out and each broken rule says what it last
+// saw, of which object, since when, and what to do.
+//
+// A lost API server is a finding, not the end: the view is built anew when it
+// answers again. The package never changes anything in the cluster.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"airgap.dev/airgap/internal/ui"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Options say what to verify. Zero values take the defaults named here.
+type Options struct {
+	// Client reaches the API server; one that speaks protobuf spares time and
+	// memory in large clusters.
+	Client kubernetes.Interface
+	// Nodes are the names that must have joined; nil asks only that those
+	// that have joined are Ready.
+	Nodes []string
+	// Namespaces are the system's: kube-system and kube-flannel.
+	Namespaces []string
+	// Workloads must exist, written "DaemonSet kube-system/kube-proxy":
+	// kube-proxy, CoreDNS and flannel's.
+	Workloads []string
+	// ImageExists asks our registry; nil leaves the rule about images out.
+	ImageExists ImageExists
+	Timeout     time.Duration // for the whole verification: 5 minutes
+	Soak        time.Duration // everything must hold that long: 5 seconds
+	Progress    ui.Progress   // nil for none
+}
+
+func (o *Options) fill() {
+	if o.Namespaces == nil {
+		o.Namespaces = []string{"kube-system", "kube-flannel"}
+	}
+	if o.Workloads == nil {
+		o.Workloads = []string{
+			"DaemonSet kube-system/kube-proxy",
+			"Deployment kube-system/coredns",
+			"DaemonSet kube-flannel/kube-flannel-ds",
+		}
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Minute
+	}
+	if o.Soak == 0 {
+		o.Soak = 5 * time.Second
+	}
+	if o.Progress == nil {
+		o.Progress = ui.Discard()
+	}
+}
+
+// Run watches the cluster until everything held through the soak window or
+// the time is up, and reports. A cluster that is not well is no error: see
+// Report.OK. The error says that ctx ended first; the report then holds what
+// was seen until then.
+func Run(ctx context.Context, o Options) (Report, error) {
+	if o.Client == nil {
+		return Report{}, errors.New("verify: no client for the API server")
+	}
+	o.fill()
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	e := newEngine(o)
+	soaked := e.run(limited)
+	report := e.report(soaked, began)
+	if err := ctx.Err(); err != nil && !soaked {
+		return report, fmt.Errorf("verify cluster: %w", err)
+	}
+	return report, nil
+}
