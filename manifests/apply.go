@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 )
 
 // FieldManager is the name under which the API server records our fields.
@@ -63,22 +62,30 @@ func Current(ctx context.Context, config *rest.Config, objects []*unstructured.U
 	return true, nil
 }
 
+// bringAbout writes the object unless it is there already. Races are tried
+// again for about a second and a half.
 func (c *cluster) bringAbout(ctx context.Context, object *unstructured.Unstructured) (wrote bool, err error) {
-	err = retry.OnError(briefly(), isRace, func() error {
-		holds, err := c.holds(ctx, object)
-		if err != nil || holds {
-			return err
+	pause := wait.Backoff{Steps: 5, Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1}
+	for {
+		wrote, err = c.write(ctx, object)
+		if !isRace(err) || pause.Steps == 0 {
+			return wrote, err
 		}
-		wrote = true
-		_, err = c.apply(ctx, object, false)
-		return err
-	})
-	return wrote && err == nil, err
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(pause.Step()):
+		}
+	}
 }
 
-// briefly is a second and a half in five tries.
-func briefly() wait.Backoff {
-	return wait.Backoff{Steps: 5, Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1}
+func (c *cluster) write(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	holds, err := c.holds(ctx, object)
+	if err != nil || holds {
+		return false, err
+	}
+	_, err = c.apply(ctx, object, false)
+	return err == nil, err
 }
 
 // isRace says that the same request may well succeed on the fresh object.

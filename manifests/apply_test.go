@@ -1,0 +1,194 @@
+package manifests_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"airgap.dev/airgap/manifests"
+	"airgap.dev/airgap/verify/apitest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+const shop = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: prices, namespace: shop}
+data: {apple: "2"}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: till, namespace: shop}
+spec:
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till}}
+    spec:
+      containers:
+        - name: till
+          image: registry.example/till:1
+          resources: {requests: {cpu: 1000m}}
+`
+
+func TestApply(t *testing.T) {
+	server := apitest.Start(t)
+	t.Run("nothing is written twice", func(t *testing.T) { appliesOnce(t, server) })
+	t.Run("own changes are written, alone", func(t *testing.T) { appliesChange(t, server) })
+	t.Run("other managers' fields are left to them", func(t *testing.T) { reportsConflict(t, server) })
+	t.Run("races are tried again", func(t *testing.T) { retriesRace(t, server) })
+	t.Run("a kind nobody knows", func(t *testing.T) { unknownKind(t, server) })
+}
+
+func appliesOnce(t *testing.T, server *apitest.Server) {
+	var writes atomic.Int32
+	config := counting(server.Config, &writes)
+	wantCurrent(t, config, shop, false)
+	wantChanged(t, config, shop, 3)
+	if n := writes.Swap(0); n != 3 {
+		t.Errorf("first apply: %d writes, want 3", n)
+	}
+	wantCurrent(t, config, shop, true)
+	wantChanged(t, config, shop, 0)
+	if n := writes.Load(); n != 0 {
+		t.Errorf("second apply: %d writes, want none", n)
+	}
+}
+
+func appliesChange(t *testing.T, server *apitest.Server) {
+	dearer := strings.Replace(shop, `apple: "2"`, `apple: "3", pear: "1"`, 1)
+	wantCurrent(t, server.Config, dearer, false)
+	wantChanged(t, server.Config, dearer, 1)
+	// A field that is no longer ours to give goes away.
+	wantCurrent(t, server.Config, shop, false)
+	wantChanged(t, server.Config, shop, 1)
+	got, err := server.Client(t).CoreV1().ConfigMaps("shop").Get(t.Context(), "prices", metav1.GetOptions{})
+	if err != nil || len(got.Data) != 1 || got.Data["apple"] != "2" {
+		t.Errorf("prices are %v (%v), want apple: 2 only", got.Data, err)
+	}
+}
+
+func reportsConflict(t *testing.T, server *apitest.Server) {
+	maps := server.Client(t).CoreV1().ConfigMaps("shop")
+	prices, err := maps.Get(t.Context(), "prices", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices.Data = map[string]string{"apple": "9", "theirs": "1"}
+	if _, err := maps.Update(t.Context(), prices, metav1.UpdateOptions{FieldManager: "shopkeeper"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = manifests.Apply(t.Context(), server.Config, objects(t, shop))
+	var conflict *manifests.ConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("got %v, want a ConflictError", err)
+	}
+	for _, want := range []string{"ConfigMap shop/prices", "shopkeeper", "apple"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %s", err, want)
+		}
+	}
+	if _, err := manifests.Current(t.Context(), server.Config, objects(t, shop)); !errors.As(err, &conflict) {
+		t.Errorf("Current: got %v, want a ConflictError", err)
+	}
+	got, err := maps.Get(t.Context(), "prices", metav1.GetOptions{})
+	if err != nil || got.Data["apple"] != "9" {
+		t.Errorf("the other manager's value became %v (%v)", got.Data, err)
+	}
+}
+
+// retriesRace lets the first write fail as it does when somebody else was
+// faster.
+func retriesRace(t *testing.T, server *apitest.Server) {
+	var failed atomic.Bool
+	config := rest.CopyConfig(server.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if isWrite(r) && failed.CompareAndSwap(false, true) {
+				return raced(r), nil
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	wantChanged(t, config, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: race, namespace: shop}\ndata: {a: b}\n", 1)
+	if !failed.Load() {
+		t.Error("no write was refused: the test tests nothing")
+	}
+}
+
+func unknownKind(t *testing.T, server *apitest.Server) {
+	unknown := "apiVersion: example.com/v1\nkind: Unheard\nmetadata: {name: a}\n"
+	wantCurrent(t, server.Config, unknown, false)
+	if _, err := manifests.Apply(t.Context(), server.Config, objects(t, unknown)); err == nil || !strings.Contains(err.Error(), "Unheard a") {
+		t.Errorf("got %v, want an error that names the object", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := manifests.Apply(ctx, server.Config, objects(t, shop)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancel: got %v", err)
+	}
+}
+
+func objects(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	list, err := manifests.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func wantChanged(t *testing.T, config *rest.Config, text string, want int) {
+	t.Helper()
+	got, err := manifests.Apply(t.Context(), config, objects(t, text))
+	if err != nil || got != want {
+		t.Fatalf("Apply changed %d (%v), want %d", got, err, want)
+	}
+}
+
+func wantCurrent(t *testing.T, config *rest.Config, text string, want bool) {
+	t.Helper()
+	got, err := manifests.Current(t.Context(), config, objects(t, text))
+	if err != nil || got != want {
+		t.Fatalf("Current is %v (%v), want %v", got, err, want)
+	}
+}
+
+func counting(config *rest.Config, writes *atomic.Int32) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if isWrite(r) {
+				writes.Add(1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+func isWrite(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == ""
+}
+
+func raced(r *http.Request) *http.Response {
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
+	return &http.Response{
+		StatusCode: http.StatusConflict, Status: "409 Conflict", Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }

@@ -1,0 +1,153 @@
+// Package apitest runs a real API server for tests: etcd and kube-apiserver
+// on loopback ports, with data in the test's temporary directory, and nothing
+// else. No controller and no kubelet runs, so a test writes status itself.
+//
+// What flows in is a directory of programs: AIRGAP_LAB_BIN, else the lab's
+// cache; each lies in it or one level below. Without them a test is skipped,
+// unless AIRGAP_LAB_BIN is set: then it fails, since somebody meant it to run.
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const startLimit = time.Minute
+
+// Server is one API server with its etcd.
+type Server struct {
+	Config *rest.Config // of a member of system:masters
+
+	dir     string
+	binary  string
+	etcdURL string
+	port    string
+	running *process
+}
+
+// Start runs a server until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	etcd, apiserver := find(t, "etcd"), find(t, "kube-apiserver")
+	dir := t.TempDir()
+	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t)}
+	if err := writeIdentity(dir); err != nil {
+		t.Fatal(err)
+	}
+	start(t, filepath.Join(dir, "etcd.log"), etcd,
+		"--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
+		"--listen-client-urls="+s.etcdURL, "--advertise-client-urls="+s.etcdURL,
+		"--listen-peer-urls=http://127.0.0.1:0")
+	s.Config = &rest.Config{
+		Host: "https://127.0.0.1:" + s.port, BearerToken: token, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "pki", "apiserver.crt")},
+	}
+	s.Resume(t)
+	return s
+}
+
+// Client is a client for the server.
+func (s *Server) Client(t testing.TB) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Stop ends the API server; etcd keeps what it knows.
+func (s *Server) Stop() { s.running.end() }
+
+// Resume starts the API server after Stop, at the same address, and returns
+// when it is ready.
+func (s *Server) Resume(t testing.TB) {
+	t.Helper()
+	log := filepath.Join(s.dir, "kube-apiserver.log")
+	s.running = start(t, log, s.binary,
+		"--etcd-servers="+s.etcdURL,
+		"--bind-address=127.0.0.1", "--secure-port="+s.port, "--cert-dir="+filepath.Join(s.dir, "pki"),
+		"--token-auth-file="+filepath.Join(s.dir, "tokens.csv"), "--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+filepath.Join(s.dir, "sa.key"),
+		"--service-account-signing-key-file="+filepath.Join(s.dir, "sa.key"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--disable-admission-plugins=ServiceAccount") // nobody makes the default accounts
+	if err := s.waitReady(); err != nil {
+		tail, _ := os.ReadFile(log)
+		t.Fatalf("start API server: %v\n%s", err, tail[max(0, len(tail)-2000):])
+	}
+}
+
+func (s *Server) waitReady() error {
+	var last error
+	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Stat(s.Config.CAFile); err != nil {
+			last = err // the server writes it first
+			continue
+		}
+		client, err := kubernetes.NewForConfig(s.Config)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		last = client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		cancel()
+		if last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("not ready after %s: %w", startLimit, last)
+}
+
+// find is the path of a program.
+func find(t testing.TB, program string) string {
+	t.Helper()
+	dir, asked := os.LookupEnv("AIRGAP_LAB_BIN")
+	if !asked {
+		dir = filepath.Join(cache(), "bin")
+	}
+	for _, pattern := range []string{filepath.Join(dir, program), filepath.Join(dir, "*", program)} {
+		paths, _ := filepath.Glob(pattern)
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+	}
+	if asked {
+		t.Fatalf("AIRGAP_LAB_BIN=%s has no %s", dir, program)
+	}
+	t.Skipf("no %s below %s: make lab builds it", program, dir)
+	return ""
+}
+
+func cache() string {
+	if dir := os.Getenv("AIRGAP_LAB_CACHE"); dir != "" {
+		return dir
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".cache", "airgap-lab")
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
