@@ -1,0 +1,123 @@
+package bundle
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Client fetches from upstream, or from the mirrors that stand for it. It is
+// safe for use by several goroutines.
+type Client struct {
+	sources Sources
+	base    *http.Transport
+	patience
+
+	mu    sync.Mutex
+	repos map[string]http.RoundTripper // that have logged in, by rewritten name
+}
+
+// patience is how long a client puts up with a server.
+type patience struct {
+	attempts int           // in a row that may fail without a byte received
+	pause    time.Duration // after the first; doubled each time
+	stall    time.Duration // without a byte before a connection is given up
+}
+
+// NewClient reads the CA file and prepares connections; it asks nobody yet.
+func NewClient(s Sources) (*Client, error) {
+	roots, err := s.roots()
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		sources: s,
+		base: &http.Transport{
+			Proxy:       s.proxyFunc(),
+			DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			// HTTP/1.1 on purpose: one connection a blob is faster than
+			// streams that share a flow control window.
+			TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:   15 * time.Second,
+			ResponseHeaderTimeout: time.Minute,
+			IdleConnTimeout:       time.Minute,
+			MaxIdleConnsPerHost:   16,
+			DisableCompression:    true, // bytes are hashed as upstream published them
+		},
+		patience: patience{attempts: 5, pause: 500 * time.Millisecond, stall: time.Minute},
+		repos:    map[string]http.RoundTripper{},
+	}, nil
+}
+
+// roots is nil, the system's, where the section names no CA.
+func (s Sources) roots() (*x509.CertPool, error) {
+	if s.CA == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read sources.ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a host without any is fine: the mirror's CA is given
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read sources.ca: no PEM certificate in %s", s.CA)
+	}
+	return pool, nil
+}
+
+// proxyFunc honours NO_PROXY and leaves loopback alone, with a proxy of our
+// own as with the environment's.
+func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
+	config := httpproxy.FromEnvironment()
+	if s.Proxy != "" {
+		config.HTTPProxy, config.HTTPSProxy = s.Proxy, s.Proxy
+	}
+	choose := config.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+}
+
+// repository is where upstream's repository is to be asked for.
+func (c *Client) repository(upstream string) (name.Repository, error) {
+	repo, err := name.NewRepository(c.sources.rewrite(upstream))
+	if err != nil {
+		return name.Repository{}, fmt.Errorf("rewrite %s: %w", upstream, err)
+	}
+	return repo, nil
+}
+
+// transportFor logs in to a repository once and keeps the result.
+func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
+	c.mu.Lock()
+	rt, known := c.repos[repo.Name()]
+	c.mu.Unlock()
+	if known {
+		return rt, nil
+	}
+	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
+	if err != nil {
+		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
+	}
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, c.base, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.repos[repo.Name()] = rt
+	return rt, nil
+}

@@ -1,0 +1,98 @@
+package bundle
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Annotations by which tools find an image in a layout: the first is OCI's,
+// which skopeo and crane read, the second containerd's.
+const (
+	refNameAnnotation   = "org.opencontainers.image.ref.name"
+	imageNameAnnotation = "io.containerd.image.name"
+)
+
+// contents lists every file of the bundle, sorted by path and without
+// offsets, and the bytes of those that are made here.
+func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
+	small := maps.Clone(p.small)
+	index, err := layoutIndex(p.Lock.Images)
+	if err != nil {
+		return nil, nil, err
+	}
+	small["oci/oci-layout"] = []byte(`{"imageLayoutVersion":"1.0.0"}`)
+	small["oci/index.json"] = index
+	if p.rpms != nil {
+		maps.Copy(small, p.rpms.small)
+	}
+
+	files := map[string]Entry{}
+	for path, content := range small {
+		files[path] = Entry{Path: path, Size: int64(len(content)), SHA256: sha256Hex(content)}
+	}
+	for _, image := range p.Lock.Images {
+		for _, b := range image.Blobs {
+			path := BlobPath(b.Digest)
+			files[path] = Entry{Path: path, Size: b.Size, SHA256: strings.TrimPrefix(b.Digest, "sha256:")}
+		}
+	}
+	for _, r := range p.Lock.Packages {
+		files[r.Path] = Entry{Path: r.Path, Size: r.Size, SHA256: r.SHA256}
+	}
+	for _, f := range p.Lock.Files {
+		files[f.Path] = Entry{Path: f.Path, Size: f.Size, SHA256: f.SHA256}
+	}
+	sorted := slices.SortedFunc(maps.Values(files), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return sorted, small, nil
+}
+
+// layoutIndex is oci/index.json: one descriptor for each image reference.
+func layoutIndex(images []Image) ([]byte, error) {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
+	for _, image := range images {
+		digest, err := v1.NewHash(image.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", image.Name, err)
+		}
+		index.Manifests = append(index.Manifests, v1.Descriptor{
+			MediaType:   types.MediaType(image.Blobs[0].MediaType),
+			Digest:      digest,
+			Size:        image.Blobs[0].Size,
+			Annotations: map[string]string{refNameAnnotation: image.Name, imageNameAnnotation: image.Name},
+		})
+	}
+	return json.Marshal(index)
+}
+
+// joinWords writes "a, b and c".
+func joinWords(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// describe says what a path of the bundle is, as people call it.
+func (p *Plan) describe(path string) string {
+	for _, image := range p.Lock.Images {
+		for _, b := range image.Blobs {
+			if BlobPath(b.Digest) == path {
+				return fmt.Sprintf("%s of image %s", b.Digest, image.Name)
+			}
+		}
+	}
+	for _, r := range p.Lock.Packages {
+		if r.Path == path {
+			return "package " + r.NEVRA
+		}
+	}
+	return path
+}

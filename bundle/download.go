@@ -1,0 +1,181 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Open reads a URL of upstream's, rewritten to its mirror, from offset on. It
+// returns the size of the whole, -1 where the server does not say. A reader
+// whose connection breaks goes on where it was.
+func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
+	mirror, err := c.sources.rewriteURL(url)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open %s: %w", url, err)
+	}
+	d, err := c.download(ctx, c.base, mirror, offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	return d, d.size, nil
+}
+
+// openBlob reads a blob of a repository from its start.
+func (c *Client) openBlob(ctx context.Context, repo name.Repository, digest string) (io.ReadCloser, error) {
+	rt, err := c.transportFor(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), digest)
+	return c.download(ctx, rt, url, 0)
+}
+
+// size asks for the size of what a URL of upstream's gives.
+func (c *Client) size(ctx context.Context, url string) (int64, error) {
+	body, size, err := c.Open(ctx, url, 0)
+	if err != nil {
+		return 0, err
+	}
+	body.Close()
+	if size < 0 {
+		return 0, fmt.Errorf("GET %s: the server does not say how long it is", url)
+	}
+	return size, nil
+}
+
+// download is a body that survives its connection.
+type download struct {
+	ctx    context.Context
+	client *http.Client
+	patience
+	url string
+
+	off   int64 // of the next byte
+	size  int64 // -1: unknown
+	fails int   // attempts in a row that brought no byte
+	body  io.ReadCloser
+	stop  func() // ends the connection
+	alarm *time.Timer
+}
+
+func (c *Client) download(ctx context.Context, rt http.RoundTripper, url string, offset int64) (*download, error) {
+	d := &download{ctx: ctx, client: &http.Client{Transport: rt}, patience: c.patience, url: url, off: offset, size: -1}
+	if err := d.retry(ctx, d.connect); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *download) connect() error {
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		cancel(nil)
+		return err
+	}
+	if d.off > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		cancel(nil)
+		return err
+	}
+	d.stop = func() { cancel(nil); response.Body.Close() }
+	d.alarm = time.AfterFunc(d.stall, func() { cancel(errStalled) })
+	d.body = causeReader{ctx, response.Body}
+	if err := d.accept(response); err != nil {
+		d.Close()
+		return err
+	}
+	return nil
+}
+
+// accept learns the size, and puts the body at the wanted offset where the
+// server does not know ranges.
+func (d *download) accept(r *http.Response) error {
+	switch {
+	case r.StatusCode == http.StatusOK:
+		d.size = r.ContentLength
+		_, err := io.CopyN(io.Discard, d.body, d.off)
+		return err
+	case r.StatusCode == http.StatusPartialContent && d.off > 0:
+		var from, to int64
+		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &d.size); err != nil || from != d.off {
+			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", d.url, d.off, r.Header.Get("Content-Range"))
+		}
+		return nil
+	default:
+		return &statusError{strings.SplitN(d.url, "?", 2)[0], r.StatusCode}
+	}
+}
+
+// Read is io.Reader.
+func (d *download) Read(p []byte) (int, error) {
+	for {
+		n, err := d.body.Read(p)
+		d.off += int64(n)
+		if n > 0 {
+			d.fails = 0
+			d.alarm.Reset(d.stall)
+			return n, nil
+		}
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			if d.size < 0 || d.off == d.size {
+				return 0, io.EOF
+			}
+			err = io.ErrUnexpectedEOF
+		}
+		if err := d.reconnect(err); err != nil {
+			return 0, fmt.Errorf("GET %s: after %d bytes: %w", d.url, d.off, err)
+		}
+	}
+}
+
+// reconnect returns cause where going on makes no sense.
+func (d *download) reconnect(cause error) error {
+	d.Close()
+	d.fails++
+	if d.fails >= d.attempts || d.ctx.Err() != nil || !isPassing(cause) {
+		return cause
+	}
+	if wait(d.ctx, d.pause<<(d.fails-1)) != nil {
+		return cause
+	}
+	return d.retry(d.ctx, d.connect)
+}
+
+// Close ends the connection.
+func (d *download) Close() error {
+	if d.alarm != nil {
+		d.alarm.Stop()
+		d.stop()
+	}
+	return nil
+}
+
+// causeReader says why a connection was cancelled.
+type causeReader struct {
+	ctx  context.Context
+	body io.Reader
+}
+
+func (r causeReader) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if err != nil && r.ctx.Err() != nil {
+		err = context.Cause(r.ctx)
+	}
+	return n, err
+}
+
+func (r causeReader) Close() error { return nil }

@@ -1,0 +1,231 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// fillBuffer is what one worker holds in memory, in bytes.
+const fillBuffer = 512 << 10
+
+// filler writes every byte of the layout to its place.
+type filler struct {
+	plan    *Plan
+	layout  *layout
+	small   map[string][]byte
+	resumed bool // parts may hold good bytes already
+	report  *Report
+
+	target        *target
+	crcs          []uint32 // CRC-32C of each piece as written: what read-back must find
+	tasks         map[string]ui.Task
+	buffers       sync.Pool
+	fetched, kept atomic.Int64
+}
+
+func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progress) (err error) {
+	f.target = w.target
+	f.crcs = make([]uint32, len(f.layout.pieces))
+	f.buffers.New = func() any { return new([fillBuffer]byte) }
+
+	began := time.Now()
+	if err := f.fill(ctx, o.Workers, progress); err != nil {
+		return err
+	}
+	f.report.Fill, began = time.Since(began), time.Now()
+	f.report.Fetched, f.report.Kept = f.fetched.Load(), f.kept.Load()
+	if err := f.sync(progress); err != nil {
+		return err
+	}
+	f.report.Sync, began = time.Since(began), time.Now()
+	if err := f.readBack(ctx, w.draft.Parts, progress); err != nil {
+		return err
+	}
+	f.report.ReadBack = time.Since(began)
+	return nil
+}
+
+// fill writes tar's bytes first, then the files in the order of their
+// offsets, several at a time: on a file system without holes no write is far
+// beyond the end.
+func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (err error) {
+	f.beginTasks(progress)
+	defer func() { f.endTasks(err) }()
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for i := range f.layout.entries {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return f.fillEntry(groupCtx, i) })
+	}
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("%w (what was fetched is kept; run it again to go on)", err)
+	}
+	return f.writeTar()
+}
+
+func (f *filler) fillEntry(ctx context.Context, i int) error {
+	entry := f.layout.entries[i]
+	if content, ok := f.small[entry.Path]; ok {
+		return f.copy(ctx, i, bytes.NewReader(content), nil)
+	}
+	task := f.tasks[kindOf(entry.Path)]
+	if f.resumed && f.holds(ctx, i) {
+		f.kept.Add(entry.Size)
+		task.Add(entry.Size)
+		return nil
+	}
+	if err := f.fetch(ctx, i, task); err != nil {
+		return fmt.Errorf("fetch %s: %w", f.plan.describe(entry.Path), err)
+	}
+	return nil
+}
+
+func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
+	open, known := f.plan.origins[f.layout.entries[i].Path]
+	if !known {
+		return errors.New("nobody knows where it comes from")
+	}
+	body, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return f.copy(ctx, i, body, task)
+}
+
+// copy writes an entry from r to its place and checks it against the lock.
+func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) error {
+	sum, err := f.pass(ctx, i, r, func(p []byte, off int64) error {
+		if task != nil {
+			task.Add(int64(len(p)))
+			f.fetched.Add(int64(len(p)))
+		}
+		return f.target.writeAt(p, off)
+	})
+	if err != nil {
+		return err
+	}
+	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
+		return fmt.Errorf("is longer than the %d bytes that were announced", f.layout.entries[i].Size)
+	}
+	if want := f.layout.entries[i].SHA256; sum != want {
+		return fmt.Errorf("SHA-256 is %s, want %s", sum, want)
+	}
+	return nil
+}
+
+// holds reports whether the parts have the entry already.
+func (f *filler) holds(ctx context.Context, i int) bool {
+	e := f.layout.entries[i]
+	there := io.NewSectionReader(f.target, e.Offset, e.Size)
+	sum, err := f.pass(ctx, i, there, func([]byte, int64) error { return nil })
+	return err == nil && sum == e.SHA256
+}
+
+// pass reads an entry, hands on each run of bytes with its place, and returns
+// the SHA-256 in hex.
+func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte, off int64) error) (string, error) {
+	buf := f.buffers.Get().(*[fillBuffer]byte)
+	defer f.buffers.Put(buf)
+	hash := sha256.New()
+	from, to := f.layout.piecesOf(i)
+	for n := from; n < to; n++ {
+		piece := f.layout.pieces[n]
+		f.crcs[n] = 0
+		for done := int64(0); done < piece.size; {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			p := buf[:min(fillBuffer, piece.size-done)]
+			if _, err := io.ReadFull(r, p); err != nil {
+				return "", err
+			}
+			hash.Write(p)
+			f.crcs[n] = crc32.Update(f.crcs[n], castagnoli, p)
+			if err := use(p, piece.offset+done); err != nil {
+				return "", err
+			}
+			done += int64(len(p))
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// writeTar writes headers and padding. It comes last, so that the parts have
+// their full length only when the files in them are there.
+func (f *filler) writeTar() error {
+	for n, p := range f.layout.pieces {
+		if p.entry >= 0 {
+			continue
+		}
+		f.crcs[n] = crc32.Checksum(p.tar, castagnoli)
+		if err := f.target.writeAt(p.tar, p.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filler) sync(progress ui.Progress) error {
+	task := progress.Task("wait for the disk", f.layout.size, true)
+	err := f.target.sync()
+	if err == nil {
+		task.Add(f.layout.size)
+	}
+	task.End(err)
+	return err
+}
+
+// beginTasks announces what is fetched: one task for images, RPMs, files.
+func (f *filler) beginTasks(progress ui.Progress) {
+	total := map[string]int64{}
+	for _, e := range f.layout.entries {
+		if _, made := f.small[e.Path]; !made {
+			total[kindOf(e.Path)] += e.Size
+		}
+	}
+	f.tasks = map[string]ui.Task{}
+	for _, kind := range []string{"images", "packages", "files"} {
+		if total[kind] > 0 {
+			f.tasks[kind] = progress.Task(kind, total[kind], true)
+		}
+	}
+}
+
+func (f *filler) endTasks(err error) {
+	for _, t := range f.tasks {
+		t.End(err)
+	}
+}
+
+// kindOf sorts a path of the bundle for people.
+func kindOf(path string) string {
+	top, _, _ := strings.Cut(path, "/")
+	switch top {
+	case "oci":
+		return "images"
+	case "rpm":
+		return "packages"
+	default:
+		return top
+	}
+}

@@ -1,0 +1,45 @@
+package bundle
+
+import (
+	"fmt"
+
+	"github.com/distribution/reference"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Images is the images section of airgap.yaml.
+type Images struct {
+	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
+}
+
+// Validate reports every reference that is none.
+func (i Images) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for n, ref := range i.List {
+		if _, err := FullName(ref); err != nil {
+			all = append(all, field.Invalid(at.Child("list").Index(n), ref, err.Error()))
+		}
+	}
+	return all
+}
+
+// FullName writes an image reference with its host, path and tag or digest:
+// "nginx" is "docker.io/library/nginx:latest".
+func FullName(ref string) (string, error) {
+	named, err := parseName(ref)
+	if err != nil {
+		return "", err
+	}
+	return named.String(), nil
+}
+
+func parseName(ref string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return nil, fmt.Errorf("image reference %q: %w", ref, err)
+	}
+	if digested, ok := named.(reference.Digested); ok && digested.Digest().Algorithm() != "sha256" {
+		return nil, fmt.Errorf("image reference %q: only sha256 digests are supported", ref)
+	}
+	return reference.TagNameOnly(named), nil
+}

@@ -1,0 +1,176 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Plan is a lock with all that is needed to write the bundle it describes.
+type Plan struct {
+	Name    string
+	Config  string
+	Tool    string
+	Created time.Time
+	Lock    Lock
+
+	small   map[string][]byte // contents known already, by path
+	origins map[string]origin // where the others come from, by path
+	rpms    *packages
+}
+
+// origin opens what a file of the bundle is filled from.
+type origin func(ctx context.Context) (io.ReadCloser, error)
+
+// resolvers is how many questions are under way at once.
+const resolvers = 8
+
+// NewPlan asks upstream for everything the request names, and fetches nothing
+// but manifests and metadata. Every problem is reported, not only the first:
+// an image that does not exist, one that is not there for the platform, a
+// file without a checksum.
+func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*Plan, error) {
+	if !isPlainName(r.Name) {
+		return nil, fmt.Errorf("plan bundle: name %q: want letters, digits, dots, dashes", r.Name)
+	}
+	platform, err := v1.ParsePlatform(r.Platform)
+	if err != nil {
+		return nil, fmt.Errorf("plan bundle: platform %q: %w", r.Platform, err)
+	}
+	p := &Plan{Name: r.Name, Config: string(r.Config), Tool: r.Tool, Created: r.Created.UTC().Truncate(time.Second),
+		Lock: Lock{Platform: r.Platform}, small: map[string][]byte{}, origins: map[string]origin{}}
+	if r.Created.IsZero() {
+		p.Created = time.Now().UTC().Truncate(time.Second)
+	}
+	err = errors.Join(
+		p.planImages(ctx, c, r.Images, *platform, progress),
+		p.planFiles(ctx, c, r.Files, progress),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("plan bundle: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Plan) planImages(ctx context.Context, c *Client, needs []Need, platform v1.Platform, progress ui.Progress) error {
+	neededBy := reasons{}
+	var bad []error
+	for _, n := range needs {
+		full, err := FullName(n.Reference)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		neededBy.add(full, n.NeededBy)
+		neededBy[full] = neededBy[full] // known even if nobody says why
+	}
+	names := slices.Sorted(maps.Keys(neededBy))
+	found, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (*resolved, error) {
+		r, err := c.resolve(ctx, name, platform)
+		if err != nil {
+			return nil, fmt.Errorf("image %s%s: %w", name, because(neededBy[name]), err)
+		}
+		return r, nil
+	})
+	if err := errors.Join(errors.Join(bad...), err); err != nil {
+		return err
+	}
+	for _, r := range found {
+		r.image.NeededBy = neededBy[r.image.Name]
+		p.Lock.Images = append(p.Lock.Images, r.image)
+		p.addBlobs(c, r)
+	}
+	return nil
+}
+
+func (p *Plan) addBlobs(c *Client, r *resolved) {
+	for digest, content := range r.small {
+		p.small[BlobPath(digest)] = content
+	}
+	for _, blob := range r.image.Blobs {
+		path := BlobPath(blob.Digest)
+		if _, known := p.small[path]; !known {
+			p.origins[path] = func(ctx context.Context) (io.ReadCloser, error) { return c.openBlob(ctx, r.repo, blob.Digest) }
+		}
+	}
+}
+
+func (p *Plan) planFiles(ctx context.Context, c *Client, needs []FileNeed, progress ui.Progress) error {
+	neededBy := reasons{}
+	byName := map[string]FileNeed{}
+	for _, n := range needs {
+		if other, twice := byName[n.Name]; twice && other.URL != n.URL {
+			return fmt.Errorf("file %s: wanted from %s and from %s", n.Name, other.URL, n.URL)
+		}
+		byName[n.Name] = n
+		neededBy.add(n.Name, n.NeededBy)
+	}
+	names := slices.Sorted(maps.Keys(byName))
+	found, err := each(ctx, "resolve files", names, progress, func(ctx context.Context, name string) (File, error) {
+		f, err := c.resolveFile(ctx, byName[name])
+		if err != nil {
+			return f, fmt.Errorf("file %s%s: %w", name, because(neededBy[name]), err)
+		}
+		f.NeededBy = neededBy[name]
+		return f, nil
+	})
+	if err != nil {
+		return err
+	}
+	p.Lock.Files = found
+	for _, f := range found {
+		p.origins[f.Path] = p.urlOrigin(c, f.URL)
+	}
+	return nil
+}
+
+func (p *Plan) urlOrigin(c *Client, url string) origin {
+	return func(ctx context.Context) (io.ReadCloser, error) {
+		body, _, err := c.Open(ctx, url, 0)
+		return body, err
+	}
+}
+
+// each does the same for all items, several at a time, and joins the errors.
+func each[T, R any](ctx context.Context, task string, items []T, progress ui.Progress, do func(context.Context, T) (R, error)) ([]R, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	t := progress.Task(task, int64(len(items)), false)
+	results := make([]R, len(items))
+	errs := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(resolvers)
+	for i, item := range items {
+		group.Go(func() error {
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				results[i], errs[i] = do(ctx, item)
+			}
+			t.Add(1)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, in the items' order
+	err := errors.Join(errs...)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx) // not once for each item
+	}
+	t.End(err)
+	return results, err
+}
+
+func because(neededBy []string) string {
+	if len(neededBy) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (needed by %s)", joinWords(neededBy))
+}

@@ -1,0 +1,43 @@
+package bundle
+
+import (
+	"slices"
+	"time"
+)
+
+// Request is everything a bundle has to hold, as derived from airgap.yaml.
+type Request struct {
+	Name     string    // of the bundle; letters, digits, dots, dashes
+	Config   []byte    // airgap.yaml as it was given
+	Tool     string    // version of airgap
+	Created  time.Time // zero means now
+	Platform string    // linux/amd64
+	Images   []Need
+	Files    []FileNeed
+}
+
+// Need is one image and who asked for it. Several needs of the same image
+// become one.
+type Need struct {
+	Reference string
+	NeededBy  string
+}
+
+// FileNeed is one file to fetch by URL. Its SHA-256 is given, or stands in
+// the file at ChecksumURL, as sha256sum writes it or as bare hex.
+type FileNeed struct {
+	Name        string // files/NAME in the bundle
+	URL         string
+	SHA256      string
+	ChecksumURL string
+	NeededBy    string
+}
+
+// reasons collects who needs a thing, sorted and each once.
+type reasons map[string][]string
+
+func (r reasons) add(what, neededBy string) {
+	if i, found := slices.BinarySearch(r[what], neededBy); !found && neededBy != "" {
+		r[what] = slices.Insert(r[what], i, neededBy)
+	}
+}

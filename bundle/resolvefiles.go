@@ -1,0 +1,67 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// resolveFile finds out size and SHA-256 of a file.
+func (c *Client) resolveFile(ctx context.Context, need FileNeed) (File, error) {
+	if !isPlainName(need.Name) {
+		return File{}, fmt.Errorf("name %q: want letters, digits, dots, dashes", need.Name)
+	}
+	sum, err := c.checksum(ctx, need)
+	if err != nil {
+		return File{}, err
+	}
+	size, err := c.size(ctx, need.URL)
+	if err != nil {
+		return File{}, err
+	}
+	return File{Name: need.Name, URL: need.URL, Path: "files/" + need.Name, Size: size, SHA256: sum}, nil
+}
+
+func (c *Client) checksum(ctx context.Context, need FileNeed) (string, error) {
+	if need.SHA256 != "" {
+		if !isSHA256(need.SHA256) {
+			return "", fmt.Errorf("%q is no SHA-256 in lower-case hex", need.SHA256)
+		}
+		return need.SHA256, nil
+	}
+	if need.ChecksumURL == "" {
+		return "", errors.New("no checksum is known for it")
+	}
+	body, _, err := c.Open(ctx, need.ChecksumURL, 0)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxSums))
+	if err != nil {
+		return "", err
+	}
+	sum, err := findChecksum(string(text), need.URL[strings.LastIndex(need.URL, "/")+1:])
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", need.ChecksumURL, err)
+	}
+	return sum, nil
+}
+
+// findChecksum reads "HEX  NAME" and "HEX *NAME" lines, and a file that is
+// nothing but HEX.
+func findChecksum(text, name string) (string, error) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 1 && len(lines) == 1 && isSHA256(fields[0]):
+			return fields[0], nil
+		case len(fields) == 2 && isSHA256(fields[0]) && strings.TrimPrefix(strings.TrimPrefix(fields[1], "*"), "./") == name:
+			return fields[0], nil
+		}
+	}
+	return "", fmt.Errorf("holds no SHA-256 of %s", name)
+}

@@ -1,0 +1,74 @@
+package bundle
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// errStalled cancels a connection on which nothing arrives any more.
+var errStalled = errors.New("server stopped sending")
+
+// statusError is an answer other than the one asked for.
+type statusError struct {
+	url    string
+	status int
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
+}
+
+// retry runs do until it succeeds, its error will not go away, or patience
+// ends.
+func (p patience) retry(ctx context.Context, do func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := do()
+		if err == nil || attempt == p.attempts || ctx.Err() != nil || !isPassing(err) {
+			return err
+		}
+		if wait(ctx, p.pause<<(attempt-1)) != nil {
+			return err
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// isPassing tells trouble on the way, which may be gone at the next attempt,
+// from an answer, which will be the same.
+func isPassing(err error) bool {
+	var answer *transport.Error
+	var status *statusError
+	var untrusted *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &answer):
+		return isPassingStatus(answer.StatusCode)
+	case errors.As(err, &status):
+		return isPassingStatus(status.status)
+	case errors.As(err, &untrusted), errors.As(err, &unknown):
+		return false
+	default:
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStalled)
+	}
+}
+
+func isPassingStatus(code int) bool {
+	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+}

@@ -1,0 +1,104 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// StickFile is a file that lies beside the parts, listed in SHA256SUMS.
+type StickFile struct {
+	Name string
+	mode fs.FileMode
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// StickBytes is a file with this content.
+func StickBytes(name string, content []byte) StickFile {
+	return StickFile{name, 0o644, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+}
+
+// StickCopy is a copy of the file at path, with its mode.
+func StickCopy(name, path string) (StickFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return StickFile{}, fmt.Errorf("put %s on the stick: %w", name, err)
+	}
+	return StickFile{name, info.Mode().Perm(), info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
+}
+
+// stick is what lies beside the parts, the keys among it.
+func (p *Plan) stick(o Options) ([]StickFile, error) {
+	public, err := MarshalPublicKey(&o.Signer.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	all := append([]StickFile{StickBytes(PublicKeyName, public)}, o.Stick...)
+	seen := map[string]bool{IndexName: true, SumsName: true, SignatureName: true}
+	for _, f := range all {
+		if !isPlainName(f.Name) || seen[f.Name] {
+			return nil, fmt.Errorf("put %q on the stick: the name is taken or not allowed", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return all, nil
+}
+
+// hash is the SHA-256 of the content.
+func (s StickFile) hash() (string, error) {
+	r, err := s.open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeTo puts the file into dir and returns its SHA-256.
+func (s StickFile) writeTo(dir string) (string, error) {
+	r, err := s.open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	h := sha256.New()
+	if err := writeStick(filepath.Join(dir, s.Name), s.mode, io.TeeReader(r, h)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeStick puts content at path through a temporary name and fsync. The
+// mode is given when the file is made: FAT refuses to change it afterwards.
+func writeStick(path string, mode fs.FileMode, content io.Reader) error {
+	tmp := path + ".tmp"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, content); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

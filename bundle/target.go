@@ -1,0 +1,101 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// target is the parts as they are being written.
+type target struct {
+	files    []*os.File
+	partSize int64
+}
+
+// openTarget opens or makes the parts, and reserves their space where the
+// file system can, so that a full disk shows at once. It reserves without
+// growing the file: on FAT that would write zeros over the whole length.
+func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
+	t := &target{partSize: partSize}
+	for _, p := range parts {
+		f, err := os.OpenFile(filepath.Join(dir, p.Name), os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, errors.Join(err, t.close())
+		}
+		t.files = append(t.files, f)
+		if err := reserve(f, p.Size); err != nil {
+			return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", p.Size, p.Name, err), t.close())
+		}
+	}
+	return t, nil
+}
+
+func reserve(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > size {
+		if err := f.Truncate(size); err != nil {
+			return err
+		}
+	}
+	err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return nil
+	}
+	return err
+}
+
+// writeAt writes at an offset of the stream; p must not cross parts.
+func (t *target) writeAt(p []byte, off int64) error {
+	_, err := t.files[off/t.partSize].WriteAt(p, off%t.partSize)
+	return err
+}
+
+// ReadAt is io.ReaderAt over the stream.
+func (t *target) ReadAt(p []byte, off int64) (int, error) {
+	read := 0
+	for read < len(p) {
+		i := int(off / t.partSize)
+		if i >= len(t.files) {
+			return read, io.EOF
+		}
+		within := off % t.partSize
+		n, err := t.files[i].ReadAt(p[read:min(int64(len(p)), int64(read)+t.partSize-within)], within)
+		read += n
+		off += int64(n)
+		if err != nil {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
+// sync makes the parts durable and forgets what the page cache holds of them,
+// so that reading them again asks the disk.
+func (t *target) sync() error {
+	var group errgroup.Group
+	for _, f := range t.files {
+		group.Go(func() error {
+			if err := f.Sync(); err != nil {
+				return err
+			}
+			return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		})
+	}
+	return group.Wait()
+}
+
+func (t *target) close() error {
+	var errs []error
+	for _, f := range t.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,146 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// maxDamage is how many damaged chunks Verify lists.
+const maxDamage = 10
+
+// Verify reads all of the bundle, and reports what is not as it was signed:
+// the first damaged chunks, and every file beside the parts.
+func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
+	task := progress.Task("verify", b.chunks.size, true)
+	err := errors.Join(b.verifyBeside(), b.verifyChunks(ctx, task))
+	task.End(err)
+	if err != nil {
+		return fmt.Errorf("verify bundle %s: %w", b.dir, err)
+	}
+	return nil
+}
+
+// verifyChunks checks every chunk, each worker a run of neighbours at a time.
+func (b *Bundle) verifyChunks(ctx context.Context, task ui.Task) error {
+	var damage damageList
+	err := b.eachRun(ctx, func(buf []byte, k int64) error {
+		_, _, size := b.chunks.locate(k)
+		task.Add(size)
+		return damage.note(b.chunks.load(k, buf[:size]))
+	})
+	return errors.Join(err, damage.err())
+}
+
+// run is how many neighbouring chunks one worker reads in order.
+const run = 16
+
+// eachRun calls do for every chunk, with a buffer of ChunkSize.
+func (b *Bundle) eachRun(ctx context.Context, do func(buf []byte, k int64) error) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	total := chunkCount(b.chunks.size)
+	for first := int64(0); first < total && groupCtx.Err() == nil; first += run {
+		group.Go(func() error {
+			buf := b.chunks.buffers.Get().(*[ChunkSize]byte)
+			defer b.chunks.buffers.Put(buf)
+			for k := first; k < min(first+run, total); k++ {
+				if groupCtx.Err() != nil {
+					return context.Cause(groupCtx)
+				}
+				if err := do(buf[:], k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// damageList collects damage from several goroutines; other errors end them.
+type damageList struct {
+	mu    sync.Mutex
+	found []error
+}
+
+func (d *damageList) note(err error) error {
+	if !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.found = append(d.found, err)
+	return nil
+}
+
+func (d *damageList) err() error {
+	slices.SortFunc(d.found, compareDamage)
+	if more := len(d.found) - maxDamage; more > 0 {
+		return errors.Join(append(d.found[:maxDamage:maxDamage], fmt.Errorf("and %d more chunks", more))...)
+	}
+	return errors.Join(d.found...)
+}
+
+func compareDamage(a, b error) int {
+	var x, y *DamageError
+	if !errors.As(a, &x) || !errors.As(b, &y) {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Chunk, y.Chunk))
+}
+
+// beside are the files next to the parts, by what the signature says.
+func (b *Bundle) beside() []string {
+	parts := map[string]bool{}
+	for _, p := range b.index.Parts {
+		parts[p.Name] = true
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(b.sums)), func(name string) bool { return parts[name] })
+}
+
+func (b *Bundle) verifyBeside() error {
+	var bad []error
+	for _, name := range b.beside() {
+		sum, err := hashFile(filepath.Join(b.dir, name))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "missing"})
+		case err != nil:
+			bad = append(bad, err)
+		case sum != b.sums[name]:
+			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"})
+		}
+	}
+	return errors.Join(bad...)
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,113 @@
+package bundle
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"time"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Sizes of a part in bytes.
+const (
+	MinPartSize     = 64 << 20   // what a file-transfer gateway may ask for
+	DefaultPartSize = 4095 << 20 // just under what FAT32 takes
+)
+
+// Options of Write.
+type Options struct {
+	PartSize int64             // bytes, a multiple of ChunkSize; 0 is DefaultPartSize
+	Workers  int               // files fetched at once; 0 is 4
+	Signer   *ecdsa.PrivateKey // signs SHA256SUMS
+	Stick    []StickFile       // what lies beside the parts: the program, its RPM, INSTALL.txt
+
+	free func(dir string) (space, error) // nil: ask the file system
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.PartSize == 0 {
+		o.PartSize = DefaultPartSize
+	}
+	if o.Workers == 0 {
+		o.Workers = 4
+	}
+	if o.free == nil {
+		o.free = freeSpace
+	}
+	if o.PartSize < 0 || o.PartSize%ChunkSize != 0 {
+		return o, fmt.Errorf("part size %d is no multiple of %d bytes (1 MiB)", o.PartSize, ChunkSize)
+	}
+	if o.Signer == nil {
+		return o, errors.New("no key to sign with")
+	}
+	return o, nil
+}
+
+// Report is what Write did.
+type Report struct {
+	Complete bool          // it was all there before; nothing was written
+	Size     int64         // of all parts, bytes
+	Parts    int           // number of them
+	Fetched  int64         // bytes fetched now
+	Kept     int64         // bytes found good from an earlier run
+	Fill     time.Duration // fetching and writing
+	Sync     time.Duration // waiting for the disk
+	ReadBack time.Duration // reading it all again, and hashing
+}
+
+// Write makes the bundle in dir: it fills the parts, reads them back from the
+// disk, and signs. Until all of it is proven, dir carries a mark by which
+// Open refuses it. Interrupted or killed, it goes on where it was when run
+// again with the same lock; a bundle that is complete is left alone.
+func Write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Progress) (*Report, error) {
+	report, err := write(ctx, p, dir, o, progress)
+	if err != nil {
+		return nil, fmt.Errorf("write bundle %s: %w", dir, err)
+	}
+	return report, nil
+}
+
+func write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Progress) (*Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	files, small, err := p.contents()
+	if err != nil {
+		return nil, err
+	}
+	l, err := layOut(files, o.PartSize)
+	if err != nil {
+		return nil, err
+	}
+	draft := p.draft(l)
+	stick, err := p.stick(o)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Size: l.size, Parts: len(draft.Parts)}
+	work, err := enter(dir, draft, stick, o)
+	if err != nil {
+		return nil, err
+	}
+	if work == nil {
+		report.Complete, report.Kept = true, l.size
+		return report, nil
+	}
+	defer work.leave()
+	f := &filler{plan: p, layout: l, small: small, resumed: work.resumed, report: report}
+	if err := f.run(ctx, work, o, progress); err != nil {
+		return nil, err
+	}
+	return report, work.finish(draft, stick, o.Signer)
+}
+
+// draft is the index as far as it is known before anything is fetched.
+func (p *Plan) draft(l *layout) *Index {
+	return &Index{
+		FormatVersion: FormatVersion, Name: p.Name, Created: p.Created, Tool: p.Tool,
+		Config: p.Config, Lock: p.Lock, Parts: l.parts(), Files: l.entries,
+	}
+}
