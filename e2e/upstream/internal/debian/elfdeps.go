@@ -49,8 +49,11 @@ func (d *Dependencies) addNeeds(f *elf.File) error {
 	for _, name := range needed {
 		d.Requires = append(d.Requires, name+"()(64bit)")
 	}
+	if f.SectionByType(elf.SHT_GNU_VERSYM) == nil {
+		return nil
+	}
 	versions, err := f.DynamicVersionNeeds()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+	if err != nil {
 		return err
 	}
 	for _, library := range versions {
@@ -67,8 +70,11 @@ func (d *Dependencies) addSoname(f *elf.File) error {
 		return err
 	}
 	d.Provides = append(d.Provides, names[0]+"()(64bit)")
+	if f.SectionByType(elf.SHT_GNU_VERSYM) == nil {
+		return nil
+	}
 	versions, err := f.DynamicVersions()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+	if err != nil {
 		return err
 	}
 	for _, v := range versions {

@@ -1,0 +1,69 @@
+// Upstream builds everything that the lab's internet has to offer, and serves
+// it on a loopback address:
+//
+//	upstream build              compile, pack, sign, index; nothing when all is current
+//	upstream bench              also the 2.8 GB of images that measurements use
+//	upstream serve [-addr ADDR] until interrupted
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("upstream", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	cache := flags.String("cache", upstream.DefaultCache(), "directory of what is built")
+	addr := flags.String("addr", "127.0.0.1:8443", "where to serve")
+	if len(args) == 0 {
+		fmt.Fprintln(stderr, "usage: upstream build|bench|serve [flags]")
+		return 2
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return 2
+	}
+	if err := do(ctx, args[0], *cache, *addr, stdout, stderr); err != nil {
+		fmt.Fprintln(stderr, "upstream: error:", err)
+		return 1
+	}
+	return 0
+}
+
+func do(ctx context.Context, verb, cache, addr string, stdout, stderr io.Writer) error {
+	switch verb {
+	case "build":
+		return upstream.Build(ctx, cache, stderr)
+	case "bench":
+		refs, err := upstream.BenchImages(ctx, cache, stderr)
+		for _, ref := range refs {
+			fmt.Fprintln(stdout, ref)
+		}
+		return err
+	case "serve":
+		return serve(ctx, cache, addr, stdout)
+	}
+	return fmt.Errorf("unknown verb %q: build, bench or serve", verb)
+}
+
+func serve(ctx context.Context, cache, addr string, stdout io.Writer) error {
+	server, err := upstream.Serve(ctx, cache, addr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "serving %s with CA %s\n", server.URL, server.CA)
+	return server.Wait()
+}

@@ -1,0 +1,117 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+	"airgap.dev/airgap/e2e/upstream/internal/stage"
+)
+
+// release is one file on GitHub's releases page, with the checksum file that
+// the project puts beside it.
+type release struct {
+	path     string // below the served files
+	checksum string // name of the checksum file, in the same directory
+	recipe   string
+	files    func(dir string) ([]archive.File, error) // packed when set; else the program itself is the file
+}
+
+func releases() []release {
+	return []release{
+		{
+			path:     "github.com/containerd/containerd/releases/download/v" + recipe.Containerd + "/containerd-" + recipe.Containerd + "-linux-amd64.tar.gz",
+			checksum: "containerd-" + recipe.Containerd + "-linux-amd64.tar.gz.sha256sum",
+			recipe:   "containerd", files: func(dir string) ([]archive.File, error) { return below("bin/", dir) },
+		},
+		{
+			path:     "github.com/opencontainers/runc/releases/download/v" + recipe.Runc + "/runc.amd64",
+			checksum: "runc.sha256sum",
+			recipe:   "runc",
+		},
+		{
+			path:     "github.com/containernetworking/plugins/releases/download/v" + recipe.CNIPlugins + "/cni-plugins-linux-amd64-v" + recipe.CNIPlugins + ".tgz",
+			checksum: "cni-plugins-linux-amd64-v" + recipe.CNIPlugins + ".tgz.sha256",
+			recipe:   "cni-plugins", files: cniPlugins,
+		},
+	}
+}
+
+func (b *builder) releases() error {
+	for _, r := range releases() {
+		key, err := stage.Key(format, b.keys[r.recipe], r.path, r.checksum)
+		if err != nil {
+			return err
+		}
+		if _, err := b.log.Do("file "+filepath.Base(r.path), key, func() error { return b.release(r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) release(r release) error {
+	path := filepath.Join(b.cache.files(), filepath.FromSlash(r.path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	sum := sha256.New()
+	if err := b.writeRelease(io.MultiWriter(out, sum), r); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s  %s\n", hex.EncodeToString(sum.Sum(nil)), filepath.Base(path))
+	return os.WriteFile(filepath.Join(filepath.Dir(path), r.checksum), []byte(line), 0o644)
+}
+
+func (b *builder) writeRelease(w io.Writer, r release) error {
+	dir := b.cache.programs(r.recipe)
+	if r.files == nil {
+		in, err := os.Open(filepath.Join(dir, r.recipe))
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		_, err = io.Copy(w, in)
+		return err
+	}
+	files, err := r.files(dir)
+	if err != nil {
+		return err
+	}
+	return archive.TarGz(w, files)
+}
+
+// below lists the programs of a recipe, to be put under prefix.
+func below(prefix, dir string) ([]archive.File, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []archive.File
+	for _, e := range entries {
+		files = append(files, archive.File{Path: prefix + e.Name(), Source: filepath.Join(dir, e.Name()), Mode: 0o755})
+	}
+	return files, nil
+}
+
+// cniPlugins are the reference plug-ins; flannel's comes in an image of its own.
+func cniPlugins(dir string) ([]archive.File, error) {
+	files, err := below("", dir)
+	var kept []archive.File
+	for _, f := range files {
+		if f.Path != "flannel" {
+			kept = append(kept, f)
+		}
+	}
+	return kept, err
+}

@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/debian"
+	"airgap.dev/airgap/e2e/upstream/internal/oci"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+)
+
+// images declares what the registries have. Programs lie where the projects'
+// own images have them, for manifests name those paths.
+func (b *builder) images() ([]oci.Image, error) {
+	net, err := debian.Closure(packetFilter()...)
+	if err != nil {
+		return nil, err
+	}
+	net = append(net, packetFilterLinks()...)
+	shell, err := debian.Closure("/usr/bin/dash", "/usr/bin/cp")
+	if err != nil {
+		return nil, err
+	}
+	shell = append(shell, archive.File{Path: "bin/sh", Link: "/usr/bin/dash"}, archive.File{Path: "bin/cp", Link: "/usr/bin/cp"})
+	userland := oci.Layer{Files: slices.Concat(net, shell)}
+
+	images := b.controlPlane()
+	return append(images,
+		b.kubernetes("kube-proxy", userland),
+		b.image("ghcr.io/flannel-io/flannel:v"+recipe.Flannel, "flannel/flanneld", "opt/bin/flanneld", userland),
+		b.image("ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "cni-plugins/flannel", "flannel", oci.Layer{Files: shell}),
+		b.image("quay.io/lab/tools:1.0", "programs/tools", "usr/bin/tools", oci.Layer{Files: shell}),
+		b.hello(),
+	), nil
+}
+
+func (b *builder) controlPlane() []oci.Image {
+	return []oci.Image{
+		b.kubernetes("kube-apiserver"),
+		b.kubernetes("kube-controller-manager"),
+		b.kubernetes("kube-scheduler"),
+		b.image("registry.k8s.io/etcd:"+recipe.Etcd+"-0", "etcd/etcd", "usr/local/bin/etcd"),
+		b.image("registry.k8s.io/coredns/coredns:v"+recipe.CoreDNS, "coredns/coredns", "coredns"),
+		b.image("registry.k8s.io/pause:3.10.2", "programs/pause", "pause"),
+	}
+}
+
+func (b *builder) kubernetes(name string, below ...oci.Layer) oci.Image {
+	ref := fmt.Sprintf("registry.k8s.io/%s:v%s", name, recipe.Kubernetes)
+	return b.image(ref, "kubernetes/"+name, "usr/local/bin/"+name, below...)
+}
+
+func (b *builder) hello() oci.Image {
+	i := b.image("docker.io/library/hello:1.0", "programs/hello", "hello")
+	i.Single = true
+	return i
+}
+
+// image has one program, RECIPE/NAME, over the base and the layers below it.
+func (b *builder) image(ref, program, path string, below ...oci.Layer) oci.Image {
+	source := filepath.Join(b.cache.path("bin"), program)
+	layers := append([]oci.Layer{base()}, below...)
+	layers = append(layers, oci.Layer{Files: []archive.File{{Path: path, Source: source}}})
+	return oci.Image{Ref: ref, Entrypoint: []string{"/" + path}, Layers: layers}
+}
+
+// base is what a distroless image has; all images share it.
+func base() oci.Layer {
+	return oci.Layer{Files: []archive.File{
+		{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
+		{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnonroot:x:65532:\n")},
+		{Path: "etc/nsswitch.conf", Mode: 0o644, Data: []byte("hosts: files dns\n")},
+		{Path: "tmp/", Mode: 0o1777},
+		{Path: "root/", Mode: 0o700},
+	}}
+}
+
+// packetFilter is what kube-proxy and flanneld call, and the plug-ins that
+// iptables loads by name, which no header lists.
+func packetFilter() []string {
+	paths := []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/sbin/xtables-nft-multi", "/usr/bin/ip"}
+	plugins, _ := filepath.Glob(debian.Library("xtables/*.so")) // the pattern is a constant, and well formed
+	return append(paths, plugins...)
+}
+
+func packetFilterLinks() []archive.File {
+	var links []archive.File
+	for _, name := range iptablesNames() {
+		links = append(links, archive.File{Path: "usr/sbin/" + name, Link: "xtables-nft-multi"})
+	}
+	return links
+}
+
+// iptablesNames are the names under which xtables-nft-multi is called.
+func iptablesNames() []string {
+	var names []string
+	for _, family := range []string{"iptables", "ip6tables"} {
+		for _, suffix := range []string{"", "-save", "-restore", "-nft", "-nft-save", "-nft-restore"} {
+			names = append(names, family+suffix)
+		}
+	}
+	return names
+}

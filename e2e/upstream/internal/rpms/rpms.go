@@ -1,0 +1,129 @@
+// Package rpms makes the lab's package repositories: RPMs from declarations,
+// signed with keys that were made for this cache and are used nowhere else,
+// indexed by createrepo_c, the index signed as well. A package's provides and
+// requires are what rpmbuild would have found in its files, plus what its
+// declaration says.
+package rpms
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goreleaser/nfpm/v2"
+	"github.com/goreleaser/nfpm/v2/files"
+	"github.com/goreleaser/nfpm/v2/rpm"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/debian"
+)
+
+// Package declares one RPM.
+type Package struct {
+	Name, Version, Release string
+	Summary                string
+	NoArch                 bool
+	Provides, Requires     []string       // in RPM's notation: "iptables >= 1.4.21"
+	Files                  []archive.File // Source, Data or Link; the paths decide nothing else
+	Scripts                nfpm.Scripts
+}
+
+// FileName is NAME-VERSION-RELEASE.ARCH.rpm.
+func (p Package) FileName() string {
+	return fmt.Sprintf("%s-%s-%s.%s.rpm", p.Name, p.Version, p.Release, p.arch())
+}
+
+func (p Package) arch() string {
+	if p.NoArch {
+		return "noarch"
+	}
+	return "x86_64"
+}
+
+// Write makes the package at path, signed with the key.
+func (p Package) Write(path string, key *Key) error {
+	info, cleanup, err := p.info()
+	defer cleanup()
+	if err != nil {
+		return err
+	}
+	info.RPM.Signature.SignFn = func(data io.Reader) ([]byte, error) { return key.Sign(data) }
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := (&rpm.RPM{}).Package(info, out); err != nil {
+		return fmt.Errorf("pack %s: %w", p.FileName(), err)
+	}
+	// createrepo_c writes the file's time into the index.
+	return os.Chtimes(path, archive.Epoch(), archive.Epoch())
+}
+
+func (p Package) info() (*nfpm.Info, func(), error) {
+	contents, cleanup, err := p.contents()
+	if err != nil {
+		return nil, cleanup, err
+	}
+	found, err := debian.ELFDependencies(p.sources()...)
+	if err != nil {
+		return nil, cleanup, err
+	}
+	self := fmt.Sprintf("%s = %s-%s", p.Name, p.Version, p.Release)
+	provides := append([]string{self}, p.Provides...)
+	if !p.NoArch {
+		provides = append(provides, fmt.Sprintf("%s(x86-64) = %s-%s", p.Name, p.Version, p.Release))
+	}
+	info := &nfpm.Info{
+		Name: p.Name, Version: p.Version, Release: p.Release, Arch: p.arch(), Platform: "linux",
+		Description: p.Summary, License: "Apache-2.0", Vendor: "airgap lab",
+		MTime: archive.Epoch(), DisableGlobbing: true,
+	}
+	info.Provides = slices.Concat(provides, found.Provides)
+	info.Depends = slices.Concat(p.Requires, found.Requires)
+	info.Contents, info.Scripts = contents, p.Scripts
+	info.RPM.Compression, info.RPM.BuildHost = "zstd", "lab"
+	return info, cleanup, nil
+}
+
+// sources lists the files whose ELF headers say what they need.
+func (p Package) sources() []string {
+	var paths []string
+	for _, f := range p.Files {
+		if f.Source != "" {
+			paths = append(paths, f.Source)
+		}
+	}
+	return paths
+}
+
+// contents puts inline data into files, because that is what nfpm reads.
+func (p Package) contents() (files.Contents, func(), error) {
+	dir, err := os.MkdirTemp("", "rpm-")
+	cleanup := func() { os.RemoveAll(dir) }
+	if err != nil {
+		return nil, cleanup, err
+	}
+	var contents files.Contents
+	for i, f := range p.Files {
+		c := &files.Content{Source: f.Source, Destination: "/" + f.Path,
+			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", MTime: archive.Epoch(), Mode: os.FileMode(f.Mode)}}
+		if strings.HasPrefix(f.Path, "etc/") {
+			c.Type = files.TypeConfigNoReplace
+		}
+		switch {
+		case f.Link != "":
+			c.Source, c.Type = f.Link, files.TypeSymlink
+		case f.Source == "":
+			c.Source = filepath.Join(dir, fmt.Sprint(i))
+			if err := os.WriteFile(c.Source, f.Data, 0o644); err != nil {
+				return nil, cleanup, err
+			}
+		}
+		contents = append(contents, c)
+	}
+	return contents, cleanup, nil
+}

@@ -1,0 +1,123 @@
+// Package web serves what the lab's internet has, the way a corporate mirror
+// would: one TLS port, the real host's name first in the path.
+//
+//	/HOST/PATH             a file
+//	/v2/HOST/REPO/...      the read half of the OCI distribution API
+//
+// Images come straight from an OCI layout whose annotations name them; nothing
+// is copied, and what is served is fixed at the start. Faults can be ordered for
+// single repositories and blobs while it runs.
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// Server is a running server.
+type Server struct {
+	URL    string // https://ADDRESS
+	faults *faults
+	http   *http.Server
+	done   chan error
+}
+
+// Site says what to serve.
+type Site struct {
+	Files   string   // directory of HOST/PATH
+	Layouts []string // OCI layouts; those that are not there are left out
+	TLS     *tls.Config
+}
+
+// Serve listens on addr until ctx ends.
+func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
+	images, err := loadImages(site.Layouts)
+	if err != nil {
+		return nil, err
+	}
+	files, err := os.OpenRoot(site.Files)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "https://" + listener.Addr().String(), faults: &faults{}, done: make(chan error, 1)}
+	s.http = &http.Server{
+		Handler:           handler(files, images, s.faults),
+		ReadHeaderTimeout: 10 * time.Second,
+		// HTTP/2 only slows big transfers down over loopback.
+		TLSConfig: http1(site.TLS), TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	stop := context.AfterFunc(ctx, func() { s.http.Close() })
+	go func() {
+		err := s.http.ServeTLS(listener, "", "")
+		stop()
+		files.Close()
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.done <- err
+	}()
+	return s, nil
+}
+
+func http1(c *tls.Config) *tls.Config {
+	c = c.Clone()
+	c.NextProtos = []string{"http/1.1"}
+	return c
+}
+
+// Wait returns when the server has ended: nil when it was told to.
+func (s *Server) Wait() error {
+	err := <-s.done
+	s.done <- err
+	return err
+}
+
+// Close ends the server and the connections to it.
+func (s *Server) Close() error {
+	s.http.Close()
+	return s.Wait()
+}
+
+func handler(files *os.Root, images *images, faults *faults) http.Handler {
+	static := serveFiles(files)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "this mirror is read-only", http.StatusMethodNotAllowed)
+			return
+		}
+		path, ok := strings.CutPrefix(r.URL.Path, "/v2")
+		if !ok || path != "" && !strings.HasPrefix(path, "/") {
+			static(w, r)
+			return
+		}
+		images.serve(w, r, strings.Trim(path, "/"), faults)
+	})
+}
+
+// serveFiles gives out files; directories have no listing.
+func serveFiles(root *os.Root) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f, err := root.Open(strings.TrimPrefix(r.URL.Path, "/"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil || info.IsDir() {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeContent(w, r, r.URL.Path, info.ModTime(), f)
+	}
+}

@@ -1,0 +1,97 @@
+package upstream
+
+import (
+	"embed"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+	"airgap.dev/airgap/e2e/upstream/internal/rpms"
+)
+
+//go:embed units
+var units embed.FS
+
+const (
+	kubernetesRelease = "150500.1.1"
+	olderKubernetes   = "1.36.2"
+	olderCNI          = "1.8.0"
+)
+
+// kubernetesPackages are those of pkgs.k8s.io, and an older version of each,
+// which holds no program: nobody should get it who asks for the best.
+func (b *builder) kubernetesPackages() ([]rpms.Package, error) {
+	kubelet, err := b.kubelet()
+	if err != nil {
+		return nil, err
+	}
+	cni, err := b.kubernetesCNI()
+	if err != nil {
+		return nil, err
+	}
+	newest := []rpms.Package{kubelet, cni, b.kubectl(), b.kubeadm()}
+	packages := newest
+	for _, p := range newest {
+		packages = append(packages, older(p))
+	}
+	return packages, nil
+}
+
+func (b *builder) kubelet() (rpms.Package, error) {
+	p := b.kubernetesPackage("kubelet", "agent that runs pods on a node")
+	p.Requires = []string{
+		"conntrack", "ethtool", "iproute", "iptables >= 1.4.21",
+		"kubernetes-cni >= 1.2.0", "mount", "socat", "util-linux",
+	}
+	for _, unit := range []struct{ path, name string }{
+		{"usr/lib/systemd/system/kubelet.service", "units/kubelet.service"},
+		{"usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf", "units/10-kubeadm.conf"},
+	} {
+		data, err := units.ReadFile(unit.name)
+		if err != nil {
+			return p, err
+		}
+		p.Files = append(p.Files, archive.File{Path: unit.path, Data: data, Mode: 0o644})
+	}
+	p.Files = append(p.Files, archive.File{Path: "etc/sysconfig/kubelet", Data: []byte("KUBELET_EXTRA_ARGS=\n"), Mode: 0o644})
+	return p, nil
+}
+
+func (b *builder) kubectl() rpms.Package {
+	return b.kubernetesPackage("kubectl", "command line of a Kubernetes cluster")
+}
+
+func (b *builder) kubeadm() rpms.Package {
+	p := b.kubernetesPackage("kubeadm", "builds a Kubernetes cluster")
+	p.Requires = []string{"kubelet >= 1.35.0", "kubectl >= 1.35.0", "kubernetes-cni >= 1.2.0"}
+	return p
+}
+
+func (b *builder) kubernetesCNI() (rpms.Package, error) {
+	files, err := cniPlugins(b.cache.programs("cni-plugins"))
+	for i := range files {
+		files[i].Path = "opt/cni/bin/" + files[i].Path
+	}
+	return rpms.Package{
+		Name: "kubernetes-cni", Version: recipe.CNIPlugins, Release: kubernetesRelease,
+		Summary: "network plug-ins of the CNI project", Files: files,
+	}, err
+}
+
+func (b *builder) kubernetesPackage(name, summary string) rpms.Package {
+	source := filepath.Join(b.cache.programs("kubernetes"), name)
+	return rpms.Package{
+		Name: name, Version: recipe.Kubernetes, Release: kubernetesRelease, Summary: summary,
+		Files: []archive.File{{Path: "usr/bin/" + name, Source: source, Mode: 0o755}},
+	}
+}
+
+func older(p rpms.Package) rpms.Package {
+	p.Version = olderKubernetes
+	if p.Name == "kubernetes-cni" {
+		p.Version = olderCNI
+	}
+	p.Summary = "stub of an older version: " + p.Summary
+	p.Files = []archive.File{{Path: "usr/share/doc/" + p.Name + "/STUB", Data: []byte("no program in here\n"), Mode: 0o644}}
+	return p
+}

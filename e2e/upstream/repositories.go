@@ -1,0 +1,115 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/rpms"
+	"airgap.dev/airgap/e2e/upstream/internal/stage"
+)
+
+const (
+	kubernetesRepo    = "pkgs.k8s.io/core:/stable:/v1.36/rpm"
+	kubernetesRepoKey = kubernetesRepo + "/repodata/repomd.xml.key"
+	elRepo            = "dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os"
+	elRepoKey         = "dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9"
+)
+
+// repositories makes both package repositories and the base package. The two
+// projects sign with keys of their own, as they do in the world.
+func (b *builder) repositories(ctx context.Context) error {
+	if err := os.MkdirAll(b.cache.keys(), 0o700); err != nil {
+		return err
+	}
+	kubernetes, err := b.kubernetesPackages()
+	if err != nil {
+		return err
+	}
+	err = b.repository(ctx, kubernetesRepo, kubernetesRepoKey, "Kubernetes project", kubernetes,
+		func(rpms.Package) string { return "x86_64" })
+	if err != nil {
+		return err
+	}
+	el, err := elPackages()
+	if err != nil {
+		return err
+	}
+	err = b.repository(ctx, elRepo, elRepoKey, "EL vendor", el,
+		func(p rpms.Package) string { return "Packages/" + p.Name[:1] })
+	if err != nil {
+		return err
+	}
+	return b.base()
+}
+
+func (b *builder) repository(ctx context.Context, path, keyPath, owner string, packages []rpms.Package, place func(rpms.Package) string) error {
+	id, err := b.packagesKey(packages)
+	if err != nil {
+		return err
+	}
+	_, err = b.log.Do("packages "+path, id, func() error {
+		key, err := b.signingKey(owner)
+		if err != nil {
+			return err
+		}
+		r := rpms.Repository{Dir: filepath.Join(b.cache.files(), path), Place: place, Packages: packages, Key: key}
+		if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
+			return err
+		}
+		if err := r.Build(ctx); err != nil {
+			return err
+		}
+		public, err := key.Public()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(b.cache.files(), keyPath), public, 0o644)
+	})
+	return err
+}
+
+func (b *builder) base() error {
+	p, err := minimalBase()
+	if err != nil {
+		return err
+	}
+	id, err := b.packagesKey([]rpms.Package{p})
+	if err != nil {
+		return err
+	}
+	path := BaseRPM(string(b.cache))
+	_, err = b.log.Do("package "+p.Name, id, func() error {
+		key, err := b.signingKey("EL vendor")
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return p.Write(path, key)
+	})
+	return err
+}
+
+func (b *builder) signingKey(owner string) (*rpms.Key, error) {
+	key, err := rpms.OpenKey(filepath.Join(b.cache.keys(), owner+".asc"), owner)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the key of the %s: %w", owner, err)
+	}
+	return key, nil
+}
+
+func (b *builder) packagesKey(packages []rpms.Package) (string, error) {
+	var files []archive.File
+	for _, p := range packages {
+		files = append(files, p.Files...)
+	}
+	stamp, err := stamps(files)
+	if err != nil {
+		return "", err
+	}
+	return stage.Key(format, packages, stamp)
+}

@@ -1,0 +1,48 @@
+package upstream
+
+import (
+	"context"
+	"net"
+	"os"
+
+	"airgap.dev/airgap/e2e/upstream/internal/web"
+)
+
+// Server is the running internet of the lab.
+type Server struct {
+	*web.Server
+	CA string // path of the certificate, in PEM, that clients have to trust
+}
+
+// Fault is a misbehaviour that Server.Inject orders.
+type Fault = web.Fault
+
+// Serve gives out what Build made, until ctx ends or the server is closed:
+//
+//	URL/HOST/PATH         files, with ranges
+//	URL/v2/HOST/REPO/...  images
+//
+// An addr with port 0 takes a free one. The certificate is good for 127.0.0.1,
+// ::1, localhost, and 10.0.2.2, which is this machine to an emulated one.
+func Serve(ctx context.Context, cache, addr string) (*Server, error) {
+	p := places(cache)
+	if err := os.MkdirAll(p.keys(), 0o700); err != nil {
+		return nil, err
+	}
+	authority, err := web.OpenAuthority(CA(cache), p.path("keys", "ca.key"))
+	if err != nil {
+		return nil, err
+	}
+	config, err := authority.Config([]string{"localhost"}, []net.IP{
+		net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 0, 2, 2),
+	})
+	if err != nil {
+		return nil, err
+	}
+	site := web.Site{Files: p.files(), Layouts: []string{p.images(), p.benchImages()}, TLS: config}
+	server, err := web.Serve(ctx, site, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Server: server, CA: CA(cache)}, nil
+}

@@ -1,0 +1,109 @@
+// Package upstream is the lab's internet: what `airgap bundle` would fetch from
+// registry.k8s.io, ghcr.io, docker.io, quay.io, pkgs.k8s.io, a Linux vendor's
+// mirror and GitHub's releases, built from the real components and served on
+// one loopback port the way a corporate mirror does, host name first in the path.
+//
+// Build fills a cache outside the source tree; Serve gives it out over TLS, with
+// faults on request for the scenarios in which an upstream misbehaves. Nothing
+// here is a fake but the arm64 halves of the images: the programs run.
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+	"airgap.dev/airgap/e2e/upstream/internal/stage"
+)
+
+// Build brings the cache up to date and says on progress what it does, one line
+// a stage. It returns within a second when there is nothing to do, and may run in
+// several processes at once: all but one wait.
+func Build(ctx context.Context, cache string, progress io.Writer) error {
+	b, unlock, err := open(ctx, cache, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := b.programs(ctx); err != nil {
+		return err
+	}
+	if err := b.releases(); err != nil {
+		return err
+	}
+	if err := b.repositories(ctx); err != nil {
+		return err
+	}
+	images, err := b.images()
+	if err != nil {
+		return err
+	}
+	return b.putImages(ctx, b.cache.images(), images)
+}
+
+// builder is one run of Build.
+type builder struct {
+	cache places
+	root  string // of the lab's module, where the recipes are
+	log   *stage.Log
+	keys  map[string]string // recipe: key of its programs
+}
+
+func open(ctx context.Context, cache string, progress io.Writer) (*builder, func(), error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := places(cache)
+	log, err := stage.Open(c.stages(), progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := log.Lock(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &builder{cache: c, root: root, log: log, keys: map[string]string{}}, unlock, nil
+}
+
+func (b *builder) programs(ctx context.Context) error {
+	compiler, err := recipe.Compiler(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range recipe.All() {
+		key, err := r.Key(b.root, compiler)
+		if err != nil {
+			return err
+		}
+		b.keys[r.Name] = key
+		_, err = b.log.Do("programs "+r.Name, key, func() error {
+			return r.Build(ctx, b.root, b.cache.programs(r.Name))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleRoot finds the lab's module from wherever in the source tree we run.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for d := dir; ; d = filepath.Dir(d) {
+		for _, candidate := range []string{d, filepath.Join(d, "e2e")} {
+			if _, err := os.Stat(filepath.Join(candidate, "upstream", "recipes")); err == nil {
+				return candidate, nil
+			}
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("find the lab's recipes: %s is outside the source tree", dir)
+		}
+	}
+}
