@@ -1,0 +1,193 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Filesystem is where a path lies, or would lie once it was made.
+type Filesystem struct {
+	Path    string   `yaml:"path" json:"path"`
+	Mount   string   `yaml:"mount" json:"mount"`
+	Device  string   `yaml:"device" json:"device"` // major:minor: paths of one device share its space
+	Type    string   `yaml:"type" json:"type"`
+	Options []string `yaml:"options,flow" json:"options"`
+	Size    int64    `yaml:"size" json:"size"`
+	Free    int64    `yaml:"free" json:"free"` // for unprivileged users
+}
+
+// surveyedPaths are those that something of the cluster is written to or
+// started from.
+func surveyedPaths() []string {
+	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, etcdPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
+}
+
+func readFilesystems(ctx context.Context, r reader, f *Facts) error {
+	mounts, err := readMounts(r)
+	if err != nil {
+		return err
+	}
+	var existing []string
+	for _, p := range surveyedPaths() {
+		existing = append(existing, r.nearest(p))
+	}
+	asked := slices.Compact(slices.Sorted(slices.Values(existing)))
+	out, err := r.output(ctx, "df", append([]string{"--block-size=1", "--output=size,avail,file", "--"}, asked...)...)
+	if err != nil {
+		return err
+	}
+	spaces, err := parseSpaces(out)
+	if err != nil {
+		return err
+	}
+	for i, p := range surveyedPaths() {
+		m, ok := mountOf(mounts, existing[i])
+		space, measured := spaces[existing[i]]
+		if !ok || !measured {
+			return fmt.Errorf("find the file system of %s", p)
+		}
+		f.Filesystems = append(f.Filesystems, Filesystem{p, m.point, m.device, m.fsType, m.options, space.size, space.free})
+	}
+	return nil
+}
+
+// nearest is the path or its nearest parent that exists.
+func (r reader) nearest(p string) string {
+	for p != "/" && !r.exists(strings.TrimPrefix(p, "/")) {
+		p = path.Dir(p)
+	}
+	return p
+}
+
+type space struct{ size, free int64 }
+
+// parseSpaces reads df's columns size, avail and file, by file.
+func parseSpaces(text string) (map[string]space, error) {
+	spaces := map[string]space{}
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		words := strings.Fields(line)
+		if i == 0 { // the heading
+			continue
+		}
+		if len(words) != 3 {
+			return nil, fmt.Errorf("parse the output of df: %q", line)
+		}
+		size, errSize := strconv.ParseInt(words[0], 10, 64)
+		free, errFree := strconv.ParseInt(words[1], 10, 64)
+		if errSize != nil || errFree != nil {
+			return nil, fmt.Errorf("parse the output of df: %q", line)
+		}
+		spaces[words[2]] = space{size, free}
+	}
+	return spaces, nil
+}
+
+// filesystem is the survey of a path; one that was not surveyed gives that of
+// its nearest surveyed parent.
+func (f *Facts) filesystem(p string) Filesystem {
+	var best Filesystem
+	for _, fsys := range f.Filesystems {
+		if within(p, fsys.Path) && len(fsys.Path) > len(best.Path) {
+			best = fsys
+		}
+	}
+	return best
+}
+
+var diskSpace = Check{
+	ID: "disk-space", Title: "Disk space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
+	Needs: []string{"filesystems"}, Run: judgeSpace,
+}
+
+// demand adds up what the paths on one device need.
+type demand struct {
+	fs         Filesystem
+	fail, warn int64
+	users      []string
+}
+
+func judgeSpace(f *Facts, w *Want) Result {
+	var short, full, tight, fine []string
+	for _, d := range f.demands(w) {
+		have := fmt.Sprintf("%s free on %s (%s)", ui.Size(d.fs.Free), d.fs.Mount, strings.Join(d.users, ", "))
+		used := usedPercent(d.fs)
+		switch {
+		case !w.Ours && d.fs.Free < d.fail:
+			short = append(short, fmt.Sprintf("%s, %s needed", have, ui.Size(d.fail)))
+		case used > w.limits().DiskUsedPercent:
+			full = append(full, fmt.Sprintf("%s, %d %% used", have, used))
+		case !w.Ours && d.fs.Free < d.warn:
+			tight = append(tight, fmt.Sprintf("%s, %s recommended", have, ui.Size(d.warn)))
+		default:
+			fine = append(fine, have)
+		}
+	}
+	want := fmt.Sprintf("enough space, and no more than %d %% used: the kubelet evicts pods from full disks", w.limits().DiskUsedPercent)
+	fix := "grow the file system, or mount a bigger one there"
+	if bad := append(short, full...); len(bad) > 0 {
+		return Result{Fail, strings.Join(bad, "; "), want, fix}
+	}
+	if len(tight) > 0 {
+		return Result{Warn, strings.Join(tight, "; "), want, fix}
+	}
+	return pass("%s", strings.Join(fine, "; "))
+}
+
+func (f *Facts) demands(w *Want) []*demand {
+	var demands []*demand
+	for _, need := range w.space() {
+		fsys := f.filesystem(need.Path)
+		i := slices.IndexFunc(demands, func(d *demand) bool { return d.fs.Device == fsys.Device })
+		if i < 0 {
+			i = len(demands)
+			demands = append(demands, &demand{fs: fsys})
+		}
+		d := demands[i]
+		d.fail += need.Fail
+		d.warn += need.Warn
+		d.users = append(d.users, need.For)
+	}
+	return demands
+}
+
+func usedPercent(fsys Filesystem) int {
+	if fsys.Size <= 0 {
+		return 0
+	}
+	return int((fsys.Size - fsys.Free) * 100 / fsys.Size)
+}
+
+var mountNoexec = Check{
+	ID: "mount-noexec", Title: "Mount options", Source: "k3s#7296",
+	Needs: []string{"filesystems"}, Run: judgeMountOptions,
+}
+
+func judgeMountOptions(f *Facts, _ *Want) Result {
+	var noexec, other []string
+	for _, p := range []string{containerdPath, kubeletPath, "/opt"} {
+		fsys := f.filesystem(p)
+		if slices.Contains(fsys.Options, "noexec") {
+			noexec = append(noexec, fmt.Sprintf("%s (%s)", p, fsys.Mount))
+		}
+		for _, option := range []string{"nosuid", "nodev"} {
+			if p != "/opt" && slices.Contains(fsys.Options, option) {
+				other = append(other, fmt.Sprintf("%s on %s (%s)", option, p, fsys.Mount))
+			}
+		}
+	}
+	switch {
+	case len(noexec) > 0:
+		return Result{Fail, "noexec on " + strings.Join(noexec, ", "), "exec: containers are started from there",
+			"give these directories a file system of their own without noexec, or remount it"}
+	case len(other) > 0:
+		return Result{Warn, strings.Join(other, ", "), "no restriction", "containers that rely on set-uid programs or device files may break; mount these directories on their own"}
+	default:
+		return pass("no restriction")
+	}
+}

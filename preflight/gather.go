@@ -1,0 +1,110 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// probe reads one kind of fact. An error makes that fact unknown, though the
+// probe may have filled a part of it.
+type probe struct {
+	fact string
+	read func(ctx context.Context, r reader, f *Facts) error
+}
+
+// probes never write the same field: they run side by side, so that slow
+// ones (rpm's database, a bus call) wait together.
+func probes() []probe {
+	return []probe{
+		{"os", readOS}, {"kernel", readKernel}, {"modules", readModules}, {"init", readInit},
+		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"memory", readMemory}, {"swap", readSwap},
+		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized},
+		{"filesystems", readFilesystems},
+		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
+		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
+		{"security", readSecurity}, {"units", readUnits},
+		{"runtimes", readRuntimes}, {"leftovers", readLeftovers},
+		{"pci", readPCI}, {"packages", readPackages},
+	}
+}
+
+// Gather reads the facts of a host. What cannot be read is listed in
+// Facts.Unknown; the only error is ctx's.
+func Gather(ctx context.Context, h host.Host) (*Facts, error) {
+	f := &Facts{Schema: Schema}
+	r := reader{host: h, fs: h.FS()}
+	list := probes()
+	errs := make([]error, len(list))
+	var wait sync.WaitGroup
+	for i, p := range list {
+		wait.Go(func() { errs[i] = p.read(ctx, r, f) })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err != nil {
+			f.Unknown = append(f.Unknown, Unknown{list[i].fact, err.Error()})
+		}
+	}
+	return f, ctx.Err()
+}
+
+// reader is the host as the probes see it.
+type reader struct {
+	host host.Host
+	fs   fs.FS
+}
+
+// text is a file's content without space around it.
+func (r reader) text(path string) (string, error) {
+	data, err := fs.ReadFile(r.fs, path)
+	return strings.TrimSpace(string(data)), err
+}
+
+// optional is text, and "" when there is no such file.
+func (r reader) optional(path string) (string, error) {
+	text, err := r.text(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return text, err
+}
+
+// lines are a file's lines, without the last end.
+func (r reader) lines(path string) ([]string, error) {
+	text, err := r.text(path)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return strings.Split(text, "\n"), nil
+}
+
+func (r reader) exists(path string) bool {
+	_, err := fs.Stat(r.fs, path)
+	return err == nil
+}
+
+// names are a directory's entries; none when there is no such directory.
+func (r reader) names(dir string) ([]string, error) {
+	entries, err := fs.ReadDir(r.fs, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// output runs a command in the C locale, so that what it says can be parsed.
+func (r reader) output(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := r.host.Run(ctx, host.Cmd{Name: name, Args: args, Env: []string{"LC_ALL=C"}})
+	return string(out), err
+}

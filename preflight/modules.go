@@ -1,0 +1,290 @@
+package preflight
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Module says where a kernel module is.
+type Module string
+
+const (
+	Loaded   Module = "loaded"
+	BuiltIn  Module = "built-in"
+	Loadable Module = "loadable"
+	Blocked  Module = "blocked" // modprobe is told to run /bin/false or /bin/true instead
+	Missing  Module = "missing"
+)
+
+// moduleOptions gives the kernel's configuration option of each module that a
+// node may need. Which of them it does need depends on Want.
+func moduleOptions() map[string]string {
+	return map[string]string{
+		"overlay":       "OVERLAY_FS",
+		"br_netfilter":  "BRIDGE_NETFILTER",
+		"nf_conntrack":  "NF_CONNTRACK",
+		"nf_tables":     "NF_TABLES",
+		"nft_compat":    "NFT_COMPAT",
+		"nft_chain_nat": "NFT_NAT", // nat chains; the module has no option of its own
+		"nft_nat":       "NFT_NAT",
+		"nft_masq":      "NFT_MASQ",
+		"xt_comment":    "NETFILTER_XT_MATCH_COMMENT",
+		"xt_MASQUERADE": "NETFILTER_XT_TARGET_MASQUERADE",
+		// Before Linux 5.2, so in Enterprise Linux 8, MASQUERADE was IPv4's own.
+		"ipt_MASQUERADE": "IP_NF_TARGET_MASQUERADE",
+		"vxlan":          "VXLAN",
+	}
+}
+
+// moduleTree is what the host says about its modules.
+type moduleTree struct {
+	builtin, loadable, loaded, blocked map[string]bool
+	config                             map[string]string // OVERLAY_FS: y
+	known                              bool              // the running kernel's tree or a configuration could be read
+}
+
+func readModules(_ context.Context, r reader, f *Facts) error {
+	release, err := r.text("proc/sys/kernel/osrelease")
+	if err != nil {
+		return err
+	}
+	tree, err := readModuleTree(r, release)
+	if err != nil {
+		return err
+	}
+	f.Modules = map[string]Module{}
+	var unknown []string
+	for name, option := range moduleOptions() {
+		state := tree.find(r, name, option)
+		if state == Missing && !tree.known {
+			unknown = append(unknown, name)
+			continue
+		}
+		f.Modules[name] = state
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return fmt.Errorf("neither /lib/modules/%s nor the kernel's configuration can be read: cannot tell about %s", release, strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// find looks at what works before what is promised: a module that is loaded
+// or built in needs no file and cannot be blocked.
+func (t moduleTree) find(r reader, name, option string) Module {
+	switch {
+	case t.builtin[name] || t.config[option] == "y":
+		return BuiltIn
+	case t.loaded[name] || r.exists("sys/module/"+name):
+		return Loaded
+	case t.blocked[name]:
+		return Blocked
+	case t.loadable[name]:
+		return Loadable
+	default:
+		return Missing
+	}
+}
+
+func readModuleTree(r reader, release string) (moduleTree, error) {
+	var t moduleTree
+	dir := "lib/modules/" + release
+	if !r.exists(dir) {
+		dir = "usr/" + dir
+	}
+	builtin, errBuiltin := r.lines(dir + "/modules.builtin")
+	dep, errDep := r.lines(dir + "/modules.dep")
+	loaded, err := r.lines("proc/modules")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without modules has no such file
+		return t, err
+	}
+	t.builtin, t.loadable, t.loaded = moduleNames(builtin), moduleNames(dep), moduleNames(loaded)
+	if t.blocked, err = readBlocked(r); err != nil {
+		return t, err
+	}
+	t.config, err = readKernelConfig(r, release)
+	t.known = errBuiltin == nil && errDep == nil || len(t.config) > 0
+	return t, err
+}
+
+// moduleNames takes the names from modules.builtin (a path a line),
+// modules.dep (a path, a colon, what it needs) and /proc/modules (a name
+// first). Compressed modules end in .ko.xz or .ko.zst.
+func moduleNames(lines []string) map[string]bool {
+	names := map[string]bool{}
+	for _, line := range lines {
+		first, _, _ := strings.Cut(line, " ")
+		name, _, _ := strings.Cut(path.Base(strings.TrimSuffix(first, ":")), ".ko")
+		names[moduleName(name)] = true
+	}
+	return names
+}
+
+// moduleName is the name as the kernel writes it: file names may have "-".
+func moduleName(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// readBlocked finds the modules that hardening guides switch off by
+// `install NAME /bin/false`. A mere blacklist line does not stop modprobe.
+func readBlocked(r reader) (map[string]bool, error) {
+	blocked := map[string]bool{}
+	for _, dir := range []string{"etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d"} {
+		names, err := r.names(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".conf") {
+				continue
+			}
+			lines, err := r.lines(dir + "/" + name)
+			if err != nil {
+				return nil, err
+			}
+			addBlocked(blocked, lines)
+		}
+	}
+	return blocked, nil
+}
+
+func addBlocked(blocked map[string]bool, lines []string) {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		if len(words) >= 3 && words[0] == "install" && slices.Contains([]string{"false", "true"}, path.Base(words[2])) {
+			blocked[moduleName(words[1])] = true
+		}
+	}
+}
+
+// readKernelConfig reads the options of moduleOptions from wherever this
+// kernel keeps its configuration; none when it is nowhere.
+func readKernelConfig(r reader, release string) (map[string]string, error) {
+	var text string
+	for _, name := range []string{"boot/config-" + release, "lib/modules/" + release + "/config", "usr/lib/modules/" + release + "/config"} {
+		// A boot directory that only root may read does not matter when
+		// another copy can be read.
+		if found, err := r.text(name); err == nil {
+			text = found
+			break
+		}
+	}
+	if text == "" {
+		var err error
+		if text, err = r.gunzip("proc/config.gz"); err != nil {
+			return nil, err
+		}
+	}
+	config := map[string]string{}
+	for line := range strings.Lines(text) {
+		option, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if name, is := strings.CutPrefix(option, "CONFIG_"); ok && is {
+			config[name] = value
+		}
+	}
+	return config, nil
+}
+
+// gunzip is the text of a compressed file; "" when there is none.
+func (r reader) gunzip(name string) (string, error) {
+	file, err := r.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	const most = 4 << 20
+	data, err := io.ReadAll(io.LimitReader(z, most))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+var kernelModules = Check{
+	ID: "kernel-modules", Title: "Kernel modules", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724",
+	Needs: []string{"modules", "kernel"}, Run: judgeModules,
+}
+
+func judgeModules(f *Facts, w *Want) Result {
+	var absent, blocked []string
+	for _, alternatives := range neededModules(w) {
+		switch f.best(alternatives) {
+		case Missing:
+			absent = append(absent, strings.Join(alternatives, " or "))
+		case Blocked:
+			blocked = append(blocked, strings.Join(alternatives, " or "))
+		}
+	}
+	switch {
+	case len(absent) > 0:
+		return Result{Fail, "missing: " + strings.Join(absent, ", "), "loaded, built in or loadable",
+			"install kernel-modules-extra-" + f.Kernel.Release + "; if the kernel was just updated, reboot"}
+	case len(blocked) > 0:
+		return Result{Fail, "switched off by an install line: " + strings.Join(blocked, ", "), "loadable",
+			"remove the install lines of these modules from /etc/modprobe.d"}
+	default:
+		return pass("%d needed, all there", len(neededModules(w)))
+	}
+}
+
+// neededModules lists alternatives: one of each row is enough.
+func neededModules(w *Want) [][]string {
+	needed := [][]string{{"overlay"}, {"br_netfilter"}, {"nf_conntrack"}, {"nf_tables"}}
+	if w.ProxyMode == "nftables" {
+		needed = append(needed, []string{"nft_chain_nat"}, []string{"nft_nat"}, []string{"nft_masq"})
+	} else {
+		needed = append(needed, []string{"nft_compat"}, []string{"xt_comment"}, []string{"xt_MASQUERADE", "ipt_MASQUERADE"})
+	}
+	if w.VXLANPort > 0 {
+		needed = append(needed, []string{"vxlan"})
+	}
+	return needed
+}
+
+// best is the most usable state among the modules.
+func (f *Facts) best(names []string) Module {
+	best := Missing
+	for _, name := range names {
+		switch state := f.Modules[name]; state {
+		case Loaded, BuiltIn, Loadable:
+			return state
+		case Blocked:
+			best = Blocked
+		}
+	}
+	return best
+}
+
+var modulesLocked = Check{
+	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
+	Needs: []string{"sysctls", "modules"}, Run: judgeModulesLocked,
+}
+
+func judgeModulesLocked(f *Facts, w *Want) Result {
+	if f.sysctl("kernel.modules_disabled").Value != "1" {
+		return pass("not locked")
+	}
+	var later []string
+	for _, alternatives := range neededModules(w) {
+		if f.best(alternatives) == Loadable {
+			later = append(later, alternatives[0])
+		}
+	}
+	if len(later) == 0 {
+		return pass("locked, but everything needed is loaded or built in")
+	}
+	return Result{Fail, "locked, and not loaded yet: " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
+		"reboot with these modules in /etc/modules-load.d and without the sysctl"}
+}

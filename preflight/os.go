@@ -1,0 +1,89 @@
+package preflight
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// OS is the operating system as /etc/os-release names it.
+type OS struct {
+	ID      string   `yaml:"id" json:"id"`
+	IDLike  []string `yaml:"idLike,omitempty" json:"idLike,omitempty"`
+	Version string   `yaml:"version" json:"version"`
+	Name    string   `yaml:"name" json:"name"` // for people
+}
+
+// Major is the first number of the version: 9 of 9.6.
+func (o OS) Major() int {
+	first, _, _ := strings.Cut(o.Version, ".")
+	major, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return major
+}
+
+// Enterprise names the Enterprise Linux major: "el9"; "" for anything else.
+func (o OS) Enterprise() string {
+	if !slices.Contains([]string{"rhel", "rocky", "almalinux", "ol", "centos"}, o.ID) || o.Major() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("el%d", o.Major())
+}
+
+func readOS(_ context.Context, r reader, f *Facts) error {
+	text, err := r.text("etc/os-release")
+	if err != nil {
+		text, err = r.text("usr/lib/os-release")
+	}
+	if err != nil {
+		return err
+	}
+	f.OS = parseOSRelease(text)
+	if f.OS.ID == "" {
+		return fmt.Errorf("read /etc/os-release: no ID in it")
+	}
+	return nil
+}
+
+// parseOSRelease reads the shell-like assignments of os-release(5).
+func parseOSRelease(text string) OS {
+	values := map[string]string{}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		if ok && !strings.HasPrefix(key, "#") {
+			values[key] = unquote(value)
+		}
+	}
+	return OS{ID: values["ID"], IDLike: strings.Fields(values["ID_LIKE"]), Version: values["VERSION_ID"], Name: values["PRETTY_NAME"]}
+}
+
+func unquote(value string) string {
+	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+		value = value[1 : len(value)-1]
+	}
+	return strings.NewReplacer(`\"`, `"`, `\$`, `$`, "\\`", "`", `\\`, `\`).Replace(value)
+}
+
+var osSupported = Check{
+	ID: "os-supported", Title: "Operating system", Source: "airgap: RPMs of Enterprise Linux 8 to 10",
+	Needs: []string{"os"}, Run: judgeOS,
+}
+
+func judgeOS(f *Facts, w *Want) Result {
+	el := f.OS.Enterprise()
+	found := fmt.Sprintf("%s (%s %s)", f.OS.Name, f.OS.ID, f.OS.Version)
+	switch {
+	case el != "el8" && el != "el9" && el != "el10":
+		return Result{Fail, found, "RHEL, Rocky Linux, AlmaLinux, Oracle Linux or CentOS Stream 8, 9 or 10", "use a supported operating system"}
+	case w.OS != "" && w.OS != el:
+		return Result{Fail, found, w.OS + ", which the bundle was made for", "make a bundle with packages.os: " + el}
+	default:
+		return pass("%s", found)
+	}
+}

@@ -1,0 +1,123 @@
+// Package preflight says whether a server can become a Kubernetes node before
+// anything on it is changed.
+//
+// Facts flow in through a host.Host: Gather reads what the checks and the
+// bundle planner need to know, once, and records what could not be read
+// instead of guessing it. A survey is those facts as YAML. Checks then judge
+// facts against a Want, what the site is about to install; they are pure, so
+// a recorded server, or a survey mailed from a bank, is judged as the real one
+// would be.
+//
+// Run gives a Report, which is rendered as text, JSON or JUnit. The package
+// never changes the host and never decides what a report means: the command
+// does.
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Status is the outcome of a check.
+type Status string
+
+const (
+	Pass  Status = "pass"
+	Warn  Status = "warn"  // works, but somebody should know
+	Fail  Status = "fail"  // the installation would break, now or later
+	Skip  Status = "skip"  // does not apply here, or was told to be skipped
+	Error Status = "error" // could not tell
+)
+
+// Result is what a check found out.
+type Result struct {
+	Status Status `yaml:"status" json:"status"`
+	Found  string `yaml:"found,omitempty" json:"found,omitempty"` // what the host has
+	Want   string `yaml:"want,omitempty" json:"want,omitempty"`   // what it should have
+	Fix    string `yaml:"fix,omitempty" json:"fix,omitempty"`     // what an administrator does about it
+}
+
+// Check judges one property of a host.
+type Check struct {
+	ID     string // stable, for --skip: "cgroup-version"
+	Title  string // for people: "cgroup version"
+	Source string // where the rule comes from
+	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
+	// them is unknown the result is Error, and Run is not called.
+	Needs []string
+	Run   func(f *Facts, w *Want) Result
+}
+
+// Checks lists every check in the order of the report.
+func Checks() []Check {
+	return []Check{
+		osSupported, systemdInit, kernelVersion, kernelRunning, kernelModules, modulesLocked,
+		cpuCount, memory, swap,
+		cgroupVersion, cgroupControllers, cgroupDriver,
+		machineIDs, hostname, hostsFile, timeSync, clockSane,
+		diskSpace, mountNoexec,
+		selinux, fapolicyd, firewalld, fips,
+		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, resolvConf, portsFree,
+		oldCluster, runtimePresent, rpmConflict,
+		gpuPresent,
+	}
+}
+
+// Run judges the facts by every check but those whose IDs are in skip, and
+// last by want.DryTransaction. An ID in skip that no check has is an error:
+// a mistyped skip would otherwise look like a fixed host.
+func Run(ctx context.Context, facts *Facts, want Want, skip []string) (Report, error) {
+	checks := append(Checks(), packages(ctx, want.DryTransaction))
+	if err := known(checks, skip); err != nil {
+		return Report{}, err
+	}
+	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
+	for _, c := range checks {
+		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Result: c.judge(facts, &want, skip)}
+		report.Results = append(report.Results, entry)
+		report.Worst = worse(report.Worst, entry.Status)
+	}
+	return report, ctx.Err()
+}
+
+func (c Check) judge(f *Facts, w *Want, skip []string) Result {
+	if slices.Contains(skip, c.ID) {
+		return Result{Status: Skip, Found: "skipped by request"}
+	}
+	if reasons := f.why(c.Needs); len(reasons) > 0 {
+		return Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),
+			Fix: "run as root; or look yourself and pass --skip " + c.ID}
+	}
+	return c.Run(f, w)
+}
+
+func known(checks []Check, skip []string) error {
+	for _, id := range skip {
+		if !slices.ContainsFunc(checks, func(c Check) bool { return c.ID == id }) {
+			return fmt.Errorf("skip check %q: there is no such check", id)
+		}
+	}
+	return nil
+}
+
+// worse orders statuses by how much they stand in the way: skip counts as
+// pass, and not knowing is worse than a warning, better than a failure.
+func worse(a, b Status) Status {
+	rank := map[Status]int{Pass: 0, Skip: 0, Warn: 1, Error: 2, Fail: 3}
+	if cmp.Compare(rank[b], rank[a]) > 0 {
+		return b
+	}
+	return a
+}
+
+// pass, skipped and their like keep the checks short.
+func pass(found string, args ...any) Result {
+	return Result{Status: Pass, Found: fmt.Sprintf(found, args...)}
+}
+
+func skipped(why string, args ...any) Result {
+	return Result{Status: Skip, Found: fmt.Sprintf(why, args...)}
+}

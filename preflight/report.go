@@ -1,0 +1,113 @@
+package preflight
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Report is every check's result on one host.
+type Report struct {
+	Host    string    `yaml:"host" json:"host"`
+	System  string    `yaml:"system" json:"system"`
+	Kernel  string    `yaml:"kernel" json:"kernel"`
+	Taken   time.Time `yaml:"taken" json:"taken"` // by the host's clock
+	Worst   Status    `yaml:"worst" json:"worst"`
+	Results []Entry   `yaml:"results" json:"results"`
+}
+
+// Entry is one check's result.
+type Entry struct {
+	ID     string `yaml:"id" json:"id"`
+	Title  string `yaml:"title" json:"title"`
+	Source string `yaml:"source" json:"source"`
+	Result `yaml:",inline"`
+}
+
+// Passed reports whether the host may be changed: nothing failed, and nothing
+// was left untold.
+func (r Report) Passed() bool { return r.Worst != Fail && r.Worst != Error }
+
+// Count counts the results with the status.
+func (r Report) Count(status Status) int {
+	n := 0
+	for _, e := range r.Results {
+		if e.Status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// Text writes the report for people: a line a check, and below the ones that
+// did not pass what was found, what is wanted and what to do about it.
+func (r Report) Text(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("%s: %s, kernel %s", r.Host, r.System, r.Kernel)
+	width := 0
+	for _, e := range r.Results {
+		width = max(width, len(e.ID))
+	}
+	for _, e := range r.Results {
+		e.text(p, width)
+	}
+	p.line("%s", r.Summary())
+	return p.err
+}
+
+// Summary counts the results in a line: "28 passed, 1 warning, 2 failed".
+func (r Report) Summary() string {
+	parts := []string{fmt.Sprintf("%d passed", r.Count(Pass))}
+	for _, s := range []struct {
+		status    Status
+		one, many string
+	}{{Warn, "warning", "warnings"}, {Fail, "failed", "failed"}, {Error, "not known", "not known"}, {Skip, "skipped", "skipped"}} {
+		switch n := r.Count(s.status); n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+s.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (e Entry) text(p *printer, width int) {
+	mark := string(e.Status)
+	if e.Status == Fail || e.Status == Error {
+		mark = strings.ToUpper(mark)
+	}
+	p.line("  %-5s  %-*s  %s", mark, width, e.ID, e.Found)
+	if e.Status == Pass || e.Status == Skip {
+		return
+	}
+	indent := strings.Repeat(" ", width+11)
+	for _, detail := range []struct{ label, text string }{{"want", e.Want}, {"fix", e.Fix}} {
+		if detail.text != "" {
+			p.line("%s%-4s %s", indent, detail.label, strings.ReplaceAll(detail.text, "\n", "\n"+indent+"     "))
+		}
+	}
+}
+
+// printer remembers the first error, so that a table is written without a
+// test after each line.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+}
+
+// JSON writes the report as one indented JSON object.
+func (r Report) JSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}

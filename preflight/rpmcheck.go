@@ -1,0 +1,80 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func sortPackages(packages []Package) {
+	slices.SortFunc(packages, func(a, b Package) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.EVR(), b.EVR()), cmp.Compare(a.Arch, b.Arch))
+	})
+}
+
+// installed is nil when no package of that name is installed.
+func (f *Facts) installed(name string) *Package {
+	i := slices.IndexFunc(f.Packages, func(p Package) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.Packages[i]
+}
+
+var rpmConflict = Check{
+	ID: "rpm-conflict", Title: "No conflicting RPMs", Source: "containerd#5417: containerd.io against runc and podman",
+	Needs: []string{"packages"}, Run: judgeConflicts,
+}
+
+// judgeConflicts finds what can be told by names alone; versions are the
+// solver's and the dry transaction's business.
+func judgeConflicts(f *Facts, w *Want) Result {
+	if len(w.Packages) == 0 {
+		return skipped("the bundle brings no packages")
+	}
+	clashes := f.declaredConflicts(w.Packages)
+	if slices.Contains(w.Packages, "containerd.io") {
+		for _, name := range []string{"runc", "podman", "buildah"} {
+			if f.installed(name) != nil {
+				clashes = append(clashes, "containerd.io would replace the runc that "+name+" uses")
+			}
+		}
+	}
+	if len(clashes) > 0 {
+		return Result{Fail, strings.Join(clashes, "; "), "packages that can be installed side by side",
+			"take the package out of packages.install, or remove the installed one"}
+	}
+	return pass("%d packages to install, none in conflict by name", len(w.Packages))
+}
+
+// declaredConflicts lists installed packages that conflict with every version
+// of a package to be installed.
+func (f *Facts) declaredConflicts(names []string) []string {
+	var clashes []string
+	for _, p := range f.Packages {
+		for _, c := range p.Conflicts {
+			if c.Op == "" && slices.Contains(names, c.Name) && c.Name != p.Name {
+				clashes = append(clashes, fmt.Sprintf("installed %s conflicts with %s", p.Name, c.Name))
+			}
+		}
+	}
+	return clashes
+}
+
+// packages runs the bundle's transaction dry. It is the one check that asks
+// the host again, through what the caller gives.
+func packages(ctx context.Context, try func(context.Context) error) Check {
+	return Check{ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
+		Run: func(*Facts, *Want) Result {
+			if try == nil {
+				return skipped("no bundle to try")
+			}
+			if err := try(ctx); err != nil {
+				return Result{Fail, err.Error(), "a transaction that installs exactly what the bundle's lock says",
+					"survey this host and make the bundle with its facts: airgap survey"}
+			}
+			return pass("dnf would install exactly what the lock says")
+		}}
+}

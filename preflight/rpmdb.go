@@ -1,0 +1,132 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Package is an installed RPM.
+type Package struct {
+	Name    string `yaml:"name" json:"name"`
+	Epoch   string `yaml:"epoch" json:"epoch"` // "0" when it has none
+	Version string `yaml:"version" json:"version"`
+	Release string `yaml:"release" json:"release"`
+	Arch    string `yaml:"arch" json:"arch"` // "(none)" for imported keys
+
+	Provides  []Capability `yaml:"provides,omitempty" json:"provides,omitempty"`
+	Requires  []Capability `yaml:"requires,omitempty" json:"requires,omitempty"`
+	Conflicts []Capability `yaml:"conflicts,omitempty" json:"conflicts,omitempty"`
+	Obsoletes []Capability `yaml:"obsoletes,omitempty" json:"obsoletes,omitempty"`
+	// Files are those that other packages usually require by path: programs
+	// and what lies in /etc, as primary metadata has them too.
+	Files []string `yaml:"files,omitempty" json:"files,omitempty"`
+}
+
+// EVR is epoch:version-release.
+func (p Package) EVR() string { return p.Epoch + ":" + p.Version + "-" + p.Release }
+
+// Capability is what a package provides or asks for. As text it is what rpm
+// prints: "bash >= 5.1".
+type Capability struct {
+	Name    string
+	Op      string // "=", "<", "<=", ">", ">=", or "" for any version
+	Version string // [epoch:]version[-release]
+}
+
+func (c Capability) String() string {
+	if c.Op == "" {
+		return c.Name
+	}
+	return c.Name + " " + c.Op + " " + c.Version
+}
+
+// MarshalText keeps surveys small: one string a capability.
+func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// versioned takes apart "NAME OP VERSION". A name may have spaces itself, as
+// rich dependencies do.
+var versioned = regexp.MustCompile(`^(.+) (=|<|<=|>|>=) (\S+)$`)
+
+// UnmarshalText reads what MarshalText wrote.
+func (c *Capability) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return fmt.Errorf("parse capability: empty")
+	}
+	m := versioned.FindSubmatch(text)
+	if m == nil || text[0] == '(' {
+		*c = Capability{Name: string(text)}
+		return nil
+	}
+	*c = Capability{string(m[1]), string(m[2]), string(m[3])}
+	return nil
+}
+
+// rpmFormat makes rpm print a line a package and a line each of its
+// capabilities and files, the first letter saying which, with tabs between.
+const rpmFormat = `N\t%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n` +
+	`[P\t%{PROVIDENAME}\t%{PROVIDEFLAGS:depflags}\t%{PROVIDEVERSION}\n]` +
+	`[R\t%{REQUIRENAME}\t%{REQUIREFLAGS:depflags}\t%{REQUIREVERSION}\n]` +
+	`[C\t%{CONFLICTNAME}\t%{CONFLICTFLAGS:depflags}\t%{CONFLICTVERSION}\n]` +
+	`[O\t%{OBSOLETENAME}\t%{OBSOLETEFLAGS:depflags}\t%{OBSOLETEVERSION}\n]` +
+	`[F\t%{FILENAMES}\n]`
+
+func readPackages(ctx context.Context, r reader, f *Facts) error {
+	out, err := r.output(ctx, "rpm", "-qa", "--queryformat", rpmFormat)
+	if err != nil {
+		return err
+	}
+	f.Packages, err = parsePackages(out)
+	return err
+}
+
+func parsePackages(text string) ([]Package, error) {
+	var packages []Package
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if fields[0] == "N" {
+			if len(fields) != 6 {
+				return nil, fmt.Errorf("parse the output of rpm: %q", line)
+			}
+			packages = append(packages, Package{Name: fields[1], Epoch: fields[2], Version: fields[3], Release: fields[4], Arch: fields[5]})
+			continue
+		}
+		if len(packages) == 0 || len(fields) < 2 {
+			return nil, fmt.Errorf("parse the output of rpm: %q", line)
+		}
+		if err := packages[len(packages)-1].add(fields); err != nil {
+			return nil, err
+		}
+	}
+	sortPackages(packages)
+	return packages, nil
+}
+
+func (p *Package) add(fields []string) error {
+	if fields[0] == "F" {
+		if requiredByPath(fields[1]) {
+			p.Files = append(p.Files, fields[1])
+		}
+		return nil
+	}
+	list := map[string]*[]Capability{"P": &p.Provides, "R": &p.Requires, "C": &p.Conflicts, "O": &p.Obsoletes}[fields[0]]
+	if list == nil || len(fields) != 4 {
+		return fmt.Errorf("parse the output of rpm: %q", strings.Join(fields, "\t"))
+	}
+	c := Capability{Name: fields[1], Op: strings.TrimSpace(fields[2]), Version: fields[3]}
+	if c.Op == "" {
+		c.Version = ""
+	}
+	// Every package of the same rpm asks for the same features of it.
+	if c.Name != "" && !strings.HasPrefix(c.Name, "rpmlib(") {
+		*list = append(*list, c)
+	}
+	return nil
+}
+
+// requiredByPath is the rule by which createrepo puts files into primary
+// metadata.
+func requiredByPath(file string) bool {
+	return strings.HasPrefix(file, "/etc/") || strings.Contains(file, "bin/") || file == "/usr/lib/sendmail"
+}

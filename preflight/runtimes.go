@@ -1,0 +1,83 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Runtimes are the container runtimes on the host.
+type Runtimes struct {
+	Sockets  []string `yaml:"sockets,omitempty" json:"sockets,omitempty"`   // that exist, as paths
+	Binaries []string `yaml:"binaries,omitempty" json:"binaries,omitempty"` // that exist, as paths
+}
+
+// runtimeSockets are the CRI's, and Docker's own.
+func runtimeSockets() []string {
+	return []string{"run/containerd/containerd.sock", "run/crio/crio.sock", "run/cri-dockerd.sock", "run/docker.sock", "run/podman/podman.sock"}
+}
+
+func readRuntimes(_ context.Context, r reader, f *Facts) error {
+	for _, path := range runtimeSockets() {
+		if r.exists(path) {
+			f.Runtimes.Sockets = append(f.Runtimes.Sockets, "/"+path)
+		}
+	}
+	for _, name := range []string{"containerd", "crio", "dockerd", "cri-dockerd", "podman", "runc", "crun"} {
+		for _, dir := range []string{"usr/bin", "usr/local/bin", "usr/sbin", "opt/airgap/bin"} {
+			if r.exists(dir + "/" + name) {
+				f.Runtimes.Binaries = append(f.Runtimes.Binaries, "/"+dir+"/"+name)
+			}
+		}
+	}
+	return nil
+}
+
+var runtimePresent = Check{
+	ID: "runtime-present", Title: "No other container runtime in the way", Source: "kubeadm: more than one CRI socket; kubespray",
+	Needs: []string{"runtimes", "units", "packages"}, Run: judgeRuntimes,
+}
+
+// judgeRuntimes: airgap brings a containerd of its own, which needs the
+// well-known socket, directories and unit name; anything else may stay.
+func judgeRuntimes(f *Facts, w *Want) Result {
+	if w.Ours {
+		return skipped("this host's own cluster brought its runtime")
+	}
+	containerd := f.ownerOf("containerd.io", "containerd", "docker.io", "moby-engine")
+	switch {
+	case f.unit("containerd.service").Active() || f.has("/run/containerd/containerd.sock"):
+		return Result{Fail, "a containerd runs (" + containerd + ")", "no containerd: the bundle brings its own",
+			"remove it, and Docker with it where it belongs to Docker; or use another host. Podman may stay"}
+	case f.unit("crio.service").Active() || f.has("/run/crio/crio.sock"):
+		return Result{Fail, "CRI-O runs", "one runtime: the bundle brings containerd", "systemctl disable --now crio; remove the package"}
+	case f.has("/run/cri-dockerd.sock"):
+		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings containerd", "remove cri-dockerd"}
+	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":
+		return Result{Warn, "Docker is there", "no Docker", "its iptables rules may drop the pods' packets (FORWARD policy); remove it where it is not needed"}
+	case f.unit("containerd.service").Name != "":
+		return Result{Fail, "a containerd.service exists (" + containerd + ")", "no containerd: the bundle brings its own", "remove it"}
+	default:
+		return pass("%s", f.runtimeNames())
+	}
+}
+
+func (f *Facts) has(socket string) bool { return slices.Contains(f.Runtimes.Sockets, socket) }
+
+// ownerOf is the first of the packages that is installed, with its version.
+func (f *Facts) ownerOf(names ...string) string {
+	for _, name := range names {
+		if p := f.installed(name); p != nil {
+			return fmt.Sprintf("package %s %s", p.Name, p.Version)
+		}
+	}
+	return "of no known package"
+}
+
+func (f *Facts) runtimeNames() string {
+	if len(f.Runtimes.Binaries) == 0 {
+		return "none"
+	}
+	return strings.Join(f.Runtimes.Binaries, ", ") + " may stay"
+}

@@ -1,0 +1,124 @@
+package preflight
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Security is the hardening that changes what may run.
+type Security struct {
+	SELinux string `yaml:"selinux" json:"selinux"` // "enforcing", "permissive" or "disabled"
+	FIPS    bool   `yaml:"fips" json:"fips"`
+	// FapolicydTrusts says that a rule or trust file of fapolicyd names
+	// /opt/airgap.
+	FapolicydTrusts bool `yaml:"fapolicydTrusts" json:"fapolicydTrusts"`
+}
+
+func readSecurity(_ context.Context, r reader, f *Facts) error {
+	enforce, err := r.optional("sys/fs/selinux/enforce")
+	if err != nil {
+		return err
+	}
+	f.Security.SELinux = map[string]string{"": "disabled", "0": "permissive", "1": "enforcing"}[enforce]
+	fips, err := r.optional("proc/sys/crypto/fips_enabled")
+	if err != nil {
+		return err
+	}
+	f.Security.FIPS = fips == "1"
+	f.Security.FapolicydTrusts, err = r.fapolicydTrusts()
+	return err
+}
+
+func (r reader) fapolicydTrusts() (bool, error) {
+	for _, dir := range []string{"etc/fapolicyd/rules.d", "etc/fapolicyd/trust.d"} {
+		names, err := r.names(dir)
+		if err != nil {
+			return false, err
+		}
+		for _, name := range names {
+			text, err := r.text(dir + "/" + name)
+			if err != nil {
+				return false, err
+			}
+			if strings.Contains(text, "/opt/airgap/") {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+var selinux = Check{
+	ID: "selinux", Title: "SELinux", Source: "replicatedhq/embedded-cluster",
+	Needs: []string{"security", "packages"}, Run: judgeSELinux,
+}
+
+func judgeSELinux(f *Facts, w *Want) Result {
+	const policy = "container-selinux"
+	switch {
+	case f.Security.SELinux != "enforcing":
+		return pass("%s", f.Security.SELinux)
+	case f.installed(policy) != nil:
+		return pass("enforcing, with %s", policy)
+	case slices.Contains(w.Packages, policy):
+		return pass("enforcing; the bundle brings %s", policy)
+	default:
+		return Result{Fail, "enforcing, without " + policy, policy, "add " + policy + " to packages.install and make the bundle again; leave SELinux enforcing"}
+	}
+}
+
+var fapolicyd = Check{
+	ID: "fapolicyd", Title: "fapolicyd", Source: "k3s#9008, fapolicyd#310",
+	Needs: []string{"units", "security"}, Run: judgeFapolicyd,
+}
+
+func judgeFapolicyd(f *Facts, _ *Want) Result {
+	switch {
+	case !f.unit("fapolicyd.service").Active():
+		return pass("not active")
+	case f.Security.FapolicydTrusts:
+		return pass("active, and trusts /opt/airgap")
+	default:
+		return Result{Fail, "active, with no rule for /opt/airgap", "a rule that allows the runtime's programs",
+			"allow dir=/opt/airgap/ and dir=/var/lib/containerd/ in a file in /etc/fapolicyd/rules.d, then fagenrules --load"}
+	}
+}
+
+var firewalld = Check{
+	ID: "firewalld", Title: "firewalld", Source: "kubeadm, flannel and Calico documentation",
+	Needs: []string{"units"}, Run: judgeFirewalld,
+}
+
+func judgeFirewalld(f *Facts, w *Want) Result {
+	if !f.unit("firewalld.service").Active() {
+		return pass("not active")
+	}
+	return Result{Warn, "active", "the cluster's ports open between the nodes", firewallCommand(w)}
+}
+
+// firewallCommand opens what other nodes have to reach on this one.
+func firewallCommand(w *Want) string {
+	ports := []string{"10250/tcp"}
+	if w.Is(ControlPlane) {
+		ports = append(ports, "6443/tcp", "2379-2380/tcp")
+	}
+	for _, p := range w.ports() {
+		if p.For == "registry" || p.For == "VXLAN" {
+			ports = append(ports, p.String())
+		}
+	}
+	return "firewall-cmd --permanent --add-port=" + strings.Join(ports, " --add-port=") + "; firewall-cmd --reload"
+}
+
+var fips = Check{
+	ID: "fips", Title: "FIPS mode", Source: "airgap: programs of the cluster are not FIPS-validated",
+	Needs: []string{"security"}, Run: judgeFIPS,
+}
+
+func judgeFIPS(f *Facts, _ *Want) Result {
+	if f.Security.FIPS {
+		return Result{Warn, "on", "off, or an exception by the site's security officers", "the cluster runs, but its cryptography is not FIPS-validated"}
+	}
+	return pass("off")
+}

@@ -1,0 +1,65 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// SwapArea is an active swap device or file.
+type SwapArea struct {
+	Path string `yaml:"path" json:"path"`
+	Size int64  `yaml:"size" json:"size"`
+}
+
+func readSwap(_ context.Context, r reader, f *Facts) error {
+	text, err := r.optional("proc/swaps") // absent in a kernel without swap
+	if err != nil {
+		return err
+	}
+	f.Swap, err = parseSwaps(text)
+	return err
+}
+
+// parseSwaps reads /proc/swaps: a heading, then path, type, size in KiB, …
+func parseSwaps(text string) ([]SwapArea, error) {
+	var areas []SwapArea
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if i == 0 || len(words) == 0 {
+			continue
+		}
+		if len(words) < 3 {
+			return nil, fmt.Errorf("parse /proc/swaps: %q", line)
+		}
+		kib, err := strconv.ParseInt(words[2], 10, 53)
+		if err != nil {
+			return nil, fmt.Errorf("parse /proc/swaps: %w", err)
+		}
+		areas = append(areas, SwapArea{words[0], kib * 1024})
+	}
+	return areas, nil
+}
+
+var swap = Check{
+	ID: "swap", Title: "Swap is off", Source: "kubeadm Swap; kubelet failSwapOn",
+	Needs: []string{"swap"}, Run: judgeSwap,
+}
+
+func judgeSwap(f *Facts, _ *Want) Result {
+	if len(f.Swap) == 0 {
+		return pass("none")
+	}
+	var areas []string
+	fix := "swapoff -a; remove the swap lines from /etc/fstab"
+	for _, a := range f.Swap {
+		areas = append(areas, fmt.Sprintf("%s (%s)", a.Path, ui.Size(a.Size)))
+		if strings.HasPrefix(a.Path, "/dev/zram") {
+			fix += "; remove zram-generator-defaults"
+		}
+	}
+	return Result{Fail, strings.Join(areas, ", "), "no active swap", fix}
+}

@@ -1,0 +1,152 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Sysctl is a kernel setting.
+type Sysctl struct {
+	Name  string `yaml:"name" json:"name"`
+	Value string `yaml:"value" json:"value"` // now; "" when the kernel has no such setting (yet)
+	// Boot and File are what the configuration will set it to at the next
+	// boot, and the file that says so last.
+	Boot string `yaml:"boot,omitempty" json:"boot,omitempty"`
+	File string `yaml:"file,omitempty" json:"file,omitempty"`
+}
+
+// ourSysctlFile is where install writes its settings; files that sort after
+// it win at boot.
+const ourSysctlFile = "90-airgap.conf"
+
+func surveyedSysctls() []string {
+	return []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding",
+		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
+		"kernel.modules_disabled", "net.netfilter.nf_conntrack_max",
+		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
+		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops"}
+}
+
+func readSysctls(_ context.Context, r reader, f *Facts) error {
+	boot, err := readBootSysctls(r)
+	if err != nil {
+		return err
+	}
+	for _, name := range surveyedSysctls() {
+		value, err := r.optional("proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+		if err != nil {
+			return err
+		}
+		set := boot[name]
+		f.Sysctls = append(f.Sysctls, Sysctl{name, value, set.Boot, set.File})
+	}
+	return nil
+}
+
+// readBootSysctls reads the files in the order systemd-sysctl applies them:
+// by name whatever the directory, where /etc hides the same name in /run, and
+// that in /usr/lib. /etc/sysctl.conf counts as 99-sysctl.conf, as the link of
+// that name in Enterprise Linux makes it.
+func readBootSysctls(r reader) (map[string]Sysctl, error) {
+	files := map[string]string{}
+	for _, dir := range []string{"usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"} {
+		names, err := r.names(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".conf") {
+				files[name] = dir + "/" + name
+			}
+		}
+	}
+	if r.exists("etc/sysctl.conf") {
+		files["99-sysctl.conf"] = "etc/sysctl.conf"
+	}
+	settings := map[string]Sysctl{}
+	order := make([]string, 0, len(files))
+	for name := range files {
+		order = append(order, name)
+	}
+	slices.Sort(order)
+	for _, name := range order {
+		lines, err := r.lines(files[name])
+		if err != nil {
+			return nil, err
+		}
+		for key, value := range parseSysctls(lines) {
+			settings[key] = Sysctl{Name: key, Boot: value, File: "/" + files[name]}
+		}
+	}
+	return settings, nil
+}
+
+// parseSysctls reads sysctl.d(5): key = value, a hyphen before the key when
+// errors do not matter, slashes for dots.
+func parseSysctls(lines []string) map[string]string {
+	values := map[string]string{}
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
+		if slash := strings.IndexAny(key, "./"); slash >= 0 && key[slash] == '/' {
+			key = strings.ReplaceAll(key, "/", ".")
+		}
+		if key == "net.ipv4.conf.all.forwarding" { // the kernel's other name for it
+			key = "net.ipv4.ip_forward"
+		}
+		values[key] = strings.TrimSpace(value)
+	}
+	return values
+}
+
+func (f *Facts) sysctl(name string) Sysctl {
+	for _, s := range f.Sysctls {
+		if s.Name == name {
+			return s
+		}
+	}
+	return Sysctl{Name: name}
+}
+
+var ipForward = Check{
+	ID: "ip-forward", Title: "IP forwarding stays on", Source: "kubeadm; hardening guides switch it off",
+	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result { return judgeSysctl(f, "net.ipv4.ip_forward") },
+}
+
+var bridgeNF = Check{
+	ID: "bridge-nf", Title: "Bridged packets are filtered", Source: "kubeadm FileContent bridge-nf-call-iptables",
+	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result {
+		return judgeSysctl(f, "net.bridge.bridge-nf-call-iptables")
+	},
+}
+
+// judgeSysctl passes a setting that install can set; it fails one that a file
+// would take back at the next boot, when nobody looks.
+func judgeSysctl(f *Facts, name string) Result {
+	s := f.sysctl(name)
+	switch {
+	case s.Boot != "" && s.Boot != "1" && path.Base(bootOrder(s.File)) > ourSysctlFile:
+		return Result{Fail, fmt.Sprintf("%s sets %s = %s at every boot", s.File, name, s.Boot), "1",
+			fmt.Sprintf("remove the line from %s, or set it to 1", s.File)}
+	case s.Value == "1":
+		return pass("1")
+	default:
+		return pass("%s now; install sets it to 1", cmp.Or(s.Value, "not there"))
+	}
+}
+
+// bootOrder is the name that the file sorts by.
+func bootOrder(file string) string {
+	if file == "/etc/sysctl.conf" {
+		return "99-sysctl.conf"
+	}
+	return file
+}
