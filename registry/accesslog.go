@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// A client that takes nothing for stallTimeout is cut off; a slow one that
+// takes something is served for as long as it needs.
+const (
+	stallTimeout = 2 * time.Minute
+	bodyTimeout  = 30 * time.Second
+)
+
+// accessLog writes one line a request. It also aborts answers that ended
+// before the length they announced, so that no client can take half a file for
+// a whole one.
+func accessLog(next http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		a := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
+		if r.ContentLength != 0 {
+			_ = a.control.SetReadDeadline(began.Add(bodyTimeout)) // not every ResponseWriter of a test can
+		}
+		next.ServeHTTP(a, r)
+		truncated := r.Method == http.MethodGet && a.truncated()
+		log.Info("request", "method", r.Method, "url", r.URL.RequestURI(), "status", a.status, "bytes", a.bytes,
+			"milliseconds", time.Since(began).Milliseconds(), "client", r.RemoteAddr, "agent", r.UserAgent(), "aborted", truncated)
+		if truncated {
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// answer counts what was sent, and moves the write deadline as long as the
+// client takes something.
+type answer struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	status   int
+	bytes    int64
+	deadline time.Time
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	if now := time.Now(); a.deadline.Sub(now) < stallTimeout-time.Second {
+		a.deadline = now.Add(stallTimeout)
+		_ = a.control.SetWriteDeadline(a.deadline) // as above
+	}
+	n, err := a.ResponseWriter.Write(p)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) truncated() bool {
+	if a.status == http.StatusNotModified {
+		return false
+	}
+	announced, err := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
+	return err == nil && a.bytes < announced
+}

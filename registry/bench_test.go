@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+// BenchmarkOpenToPullable is the time from a bundle on disk until every image
+// of it can be pulled.
+func BenchmarkOpenToPullable(b *testing.B) {
+	f := bundletest.New(b)
+	for b.Loop() {
+		opened, err := bundle.Open(f.Dir, &f.Key.PublicKey)
+		must(b, err)
+		_, err = NewHandler(b.Context(), Options{Bundles: []*bundle.Bundle{opened}, Log: discard()})
+		must(b, err)
+		must(b, opened.Close())
+	}
+}
+
+// BenchmarkServe is the throughput over TLS, client included, of blobs whose
+// chunks were checked before.
+func BenchmarkServe(b *testing.B) {
+	f := bundletest.NewWith(b, "big", bundletest.Image{Name: "docker.io/library/big:1", Held: bundletest.RandomImage(b, 64<<20, 1, "amd64")})
+	layer, data := firstLayer(b, f.Images[0].Held)
+	r := start(b, f.Open(b))
+	for _, clients := range []int{1, 8} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			b.SetBytes(int64(len(data) * clients))
+			for b.Loop() {
+				var all sync.WaitGroup
+				for range clients {
+					all.Go(func() { download(b, r, "/v2/library/big/blobs/"+layer+"?ns=docker.io", int64(len(data))) })
+				}
+				all.Wait()
+			}
+		})
+	}
+}
+
+func download(b *testing.B, r *running, path string, want int64) {
+	req, err := http.NewRequest(http.MethodGet, r.url(path), nil)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	defer resp.Body.Close()
+	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != want {
+		b.Errorf("%d bytes, %v, want %d", n, err, want)
+	}
+}

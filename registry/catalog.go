@@ -1,0 +1,128 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/bundle"
+)
+
+const blobDirectory = "oci/blobs/sha256/"
+
+// catalog is what the opened bundles hold together, by repository.
+type catalog struct {
+	repositories map[string]*repository
+	blobs        map[digest.Digest]blob
+}
+
+// repository is one upstream repository. The digests under a repository are
+// all that may be read through it.
+type repository struct {
+	tags      map[string]digest.Digest
+	manifests map[digest.Digest]bool
+	layers    map[digest.Digest]bool // layers and configurations
+}
+
+// blob says where the bytes lie.
+type blob struct {
+	fsys  fs.FS
+	path  string
+	size  int64
+	added time.Time
+}
+
+// newCatalog reads the locks of the bundles, newest first. A lock that names a
+// blob which no bundle holds is an error: serving it would promise an image
+// that cannot be pulled.
+func newCatalog(bundles []*bundle.Bundle, open func(*bundle.Bundle) fs.FS) (*catalog, error) {
+	c := &catalog{repositories: map[string]*repository{}, blobs: map[digest.Digest]blob{}}
+	for _, b := range bundles {
+		c.addBlobs(b.Index(), open(b))
+	}
+	var problems []error
+	for _, b := range bundles {
+		for _, image := range b.Index().Lock.Images {
+			if err := c.addImage(image); err != nil {
+				problems = append(problems, fmt.Errorf("bundle %s: %w", b.Index().Name, err))
+			}
+		}
+	}
+	return c, errors.Join(problems...)
+}
+
+func (c *catalog) addBlobs(index *bundle.Index, fsys fs.FS) {
+	for _, f := range index.Files {
+		hex, ok := strings.CutPrefix(f.Path, blobDirectory)
+		if !ok {
+			continue
+		}
+		d := digest.NewDigestFromEncoded(digest.SHA256, hex)
+		if _, known := c.blobs[d]; !known {
+			c.blobs[d] = blob{fsys: fsys, path: f.Path, size: f.Size, added: index.Created}
+		}
+	}
+}
+
+func (c *catalog) addImage(image bundle.Image) error {
+	name, tag, err := parseImageName(image.Name)
+	if err != nil {
+		return err
+	}
+	target, err := parseDigest(image.Digest)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	r := c.repository(name)
+	if _, taken := r.tags[tag]; tag != "" && !taken {
+		r.tags[tag] = target
+	}
+	for _, b := range image.Blobs {
+		if err := c.addLink(r, b); err != nil {
+			return fmt.Errorf("image %s: %w", image.Name, err)
+		}
+	}
+	if !r.manifests[target] {
+		return fmt.Errorf("image %s: its manifest %s is not among its blobs", image.Name, target)
+	}
+	return nil
+}
+
+func (c *catalog) repository(name string) *repository {
+	r, ok := c.repositories[name]
+	if !ok {
+		r = &repository{tags: map[string]digest.Digest{}, manifests: map[digest.Digest]bool{}, layers: map[digest.Digest]bool{}}
+		c.repositories[name] = r
+	}
+	return r
+}
+
+func (c *catalog) addLink(r *repository, b bundle.Blob) error {
+	d, err := parseDigest(b.Digest)
+	if err != nil {
+		return err
+	}
+	if _, held := c.blobs[d]; !held {
+		return fmt.Errorf("blob %s is in no bundle of this registry", d)
+	}
+	if t := types.MediaType(b.MediaType); t.IsImage() || t.IsIndex() {
+		r.manifests[d] = true
+	} else {
+		r.layers[d] = true
+	}
+	return nil
+}
+
+// layer finds a blob that may be read through the repository called name.
+func (c *catalog) layer(name string, d digest.Digest) (blob, bool) {
+	r, ok := c.repositories[name]
+	if !ok || !r.layers[d] {
+		return blob{}, false
+	}
+	return c.blobs[d], true
+}

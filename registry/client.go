@@ -1,0 +1,106 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Client asks one registry. It trusts one authority and uses no proxy.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// NewClient asks the registry at addr (HOST:PORT), whose authority is ca (PEM).
+func NewClient(addr string, ca []byte) (*Client, error) {
+	client, err := HTTPClient(ca)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{base: "https://" + addr, http: client}, nil
+}
+
+// HTTPClient trusts ca (PEM) alone and uses no proxy, whatever the environment
+// says. It sets no time limit on a whole answer; contexts do.
+func HTTPClient(ca []byte) (*http.Client, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("read registry CA: no certificate in it")
+	}
+	return &http.Client{Transport: &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout:       time.Minute,
+	}}, nil
+}
+
+// Health asks which bundles are being served.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	var h Health
+	resp, err := c.do(ctx, http.MethodGet, "/healthz", "")
+	if err != nil {
+		return h, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return h, fmt.Errorf("ask registry for its health: %s", resp.Status)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil {
+		return h, fmt.Errorf("ask registry for its health: %w", err)
+	}
+	return h, nil
+}
+
+// Has reports whether the registry holds the manifest or index digest
+// ("sha256:…") under the repository ("registry.k8s.io/pause").
+func (c *Client) Has(ctx context.Context, repository, digest string) (bool, error) {
+	accept := []types.MediaType{types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2}
+	path := v2Path{RepositoryName("", repository), "manifests", digest}.String()
+	resp, err := c.do(ctx, http.MethodHead, path, join(accept))
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return true, nil
+	case http.StatusNotFound:
+		return false, nil
+	}
+	return false, fmt.Errorf("ask registry for %s@%s: %s", repository, digest, resp.Status)
+}
+
+func (c *Client) do(ctx context.Context, method, path, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask registry: %w", err)
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask registry: %w", err)
+	}
+	return resp, nil
+}
+
+func join(accept []types.MediaType) string {
+	words := make([]string, len(accept))
+	for i, m := range accept {
+		words[i] = string(m)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,163 @@
+package registry
+
+import (
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// renewBefore is how long before its end a server certificate stops being good
+// enough.
+const renewBefore = 30 * 24 * time.Hour
+
+// PKI is the directory with the authority and the server's certificate.
+type PKI struct {
+	Dir   string // /etc/airgap/pki
+	Group string // group that may read the server's key; "" leaves it to root
+}
+
+// CAFile is the authority's certificate, which every client needs.
+func (p PKI) CAFile() string { return filepath.Join(p.Dir, "ca.crt") }
+
+// CAKeyFile is the authority's key, on control-plane hosts only, mode 0600.
+func (p PKI) CAKeyFile() string { return filepath.Join(p.Dir, "ca.key") }
+
+// CertificateFile is the server's certificate followed by the authority's.
+func (p PKI) CertificateFile() string { return filepath.Join(p.Dir, "registry.crt") }
+
+// KeyFile is the server's key, mode 0640 for Group.
+func (p PKI) KeyFile() string { return filepath.Join(p.Dir, "registry.key") }
+
+// Holds reports whether the certificates are there, belong together, name the
+// host in every one of names (DNS names and IP addresses) and localhost, and
+// are good for 30 days after now.
+func (p PKI) Holds(names []string, now time.Time) (bool, error) {
+	ca, err := readCertificate(p.CAFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	pair, err := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile())
+	if err != nil {
+		return false, nil //nolint:nilerr // missing or half written: it is issued again
+	}
+	return servesFor(pair.Leaf, ca, withLocalhost(names), now.Add(renewBefore)), p.keyReadable()
+}
+
+// Ensure makes the authority unless there is one, and issues the server's
+// certificate. A key written before a crash is replaced together with its
+// certificate.
+func (p PKI) Ensure(names []string, now time.Time) error {
+	ca, key, err := p.authority(now)
+	if err != nil {
+		return err
+	}
+	pair, err := issue(ca, key, withLocalhost(names), now)
+	if err != nil {
+		return err
+	}
+	if err := host.WriteFile(p.KeyFile(), pair.key, 0o640); err != nil {
+		return err
+	}
+	if err := p.handToGroup(); err != nil {
+		return err
+	}
+	return host.WriteFile(p.CertificateFile(), append(pair.certificate, encodeCertificate(ca)...), 0o644)
+}
+
+// authority loads the CA or makes one. The key is written first: a key without
+// a certificate has signed nothing and may be replaced, a certificate without
+// its key is another host's and may not.
+func (p PKI) authority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	ca, err := readCertificate(p.CAFile())
+	if err == nil {
+		key, err := readKey(p.CAKeyFile())
+		if err == nil && now.After(ca.NotAfter) {
+			err = fmt.Errorf("registry CA %s ended on %s", p.CAFile(), ca.NotAfter.Format(time.DateOnly))
+		}
+		return ca, key, err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	ca, key, err := newAuthority(now)
+	if err != nil {
+		return nil, nil, err
+	}
+	pem, err := encodeKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := host.WriteFile(p.CAKeyFile(), pem, 0o600); err != nil {
+		return nil, nil, err
+	}
+	return ca, key, host.WriteFile(p.CAFile(), encodeCertificate(ca), 0o644)
+}
+
+// Remove takes the four files away, and the directory when it is empty then.
+func (p PKI) Remove() error {
+	for _, f := range []string{p.CertificateFile(), p.KeyFile(), p.CAFile(), p.CAKeyFile()} {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove registry certificates: %w", err)
+		}
+	}
+	_ = os.Remove(p.Dir) // someone else's files may be in it
+	return nil
+}
+
+func (p PKI) handToGroup() error {
+	if p.Group == "" {
+		return nil
+	}
+	g, err := user.LookupGroup(p.Group)
+	if err != nil {
+		return fmt.Errorf("give %s to its group: %w", p.KeyFile(), err)
+	}
+	id, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return fmt.Errorf("give %s to its group: %w", p.KeyFile(), err)
+	}
+	return os.Chown(p.KeyFile(), -1, id)
+}
+
+// keyReadable is an error when the key lets others read it.
+func (p PKI) keyReadable() error {
+	info, err := os.Stat(p.KeyFile())
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("registry key %s can be read by everybody: mode %o, want 640", p.KeyFile(), info.Mode().Perm())
+	}
+	return nil
+}
+
+func withLocalhost(names []string) []string {
+	all := append(slices.Clone(names), "localhost", "127.0.0.1")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func servesFor(leaf, ca *x509.Certificate, names []string, at time.Time) bool {
+	roots := x509.NewCertPool()
+	roots.AddCert(ca)
+	for _, name := range names {
+		if _, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: roots, CurrentTime: at}); err != nil {
+			return false
+		}
+	}
+	return true
+}

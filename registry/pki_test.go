@@ -1,0 +1,141 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+func TestCertificates(t *testing.T) {
+	p := PKI{Dir: t.TempDir() + "/pki"}
+	names := []string{"10.1.2.3", "cp1.bank.example"}
+	now := time.Now()
+	holds := func(names []string, at time.Time, want bool) {
+		t.Helper()
+		if got, err := p.Holds(names, at); err != nil || got != want {
+			t.Errorf("Holds(%v, %s) = %v, %v, want %v", names, at.Format(time.DateOnly), got, err, want)
+		}
+	}
+	holds(names, now, false)
+	must(t, p.Ensure(names, now))
+	holds(names, now, true)
+	holds(append(names, "10.9.9.9"), now, false)
+	holds(names, now.AddDate(2, 0, -20), false)
+	for file, mode := range map[string]os.FileMode{p.CAKeyFile(): 0o600, p.KeyFile(): 0o640, p.CAFile(): 0o644, p.CertificateFile(): 0o644} {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v %v, want mode %o", file, info, err, mode)
+		}
+	}
+
+	before, err := CAHashOf(p.CAFile())
+	must(t, err)
+	must(t, p.Ensure(append(names, "10.9.9.9"), now))
+	holds(append(names, "10.9.9.9"), now, true)
+	if after, _ := CAHashOf(p.CAFile()); after != before {
+		t.Error("a new server certificate changed the authority")
+	}
+
+	must(t, os.Remove(p.CertificateFile())) // a crash between the key and the certificate
+	holds(names, now, false)
+	must(t, p.Ensure(names, now))
+	holds(names, now, true)
+
+	must(t, os.Remove(p.CAKeyFile()))
+	if err := p.Ensure(names, now); err == nil {
+		t.Error("a certificate was issued without the authority's key")
+	}
+	must(t, p.Remove())
+	if _, err := os.Stat(p.Dir); !os.IsNotExist(err) {
+		t.Errorf("after Remove: %v", err)
+	}
+}
+
+func TestFetchCA(t *testing.T) {
+	r := start(t)
+	want, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	hash, err := CAHashOf(r.pki.CAFile())
+	must(t, err)
+	got, err := FetchCA(context.Background(), r.addr, hash)
+	if err != nil || string(got) != string(want) {
+		t.Fatalf("FetchCA: %v", err)
+	}
+	_, err = FetchCA(context.Background(), r.addr, "sha256:"+strings.Repeat("0", 64))
+	if err == nil || !strings.Contains(err.Error(), "shows "+hash) {
+		t.Errorf("wrong hash: %v", err)
+	}
+	if _, err := FetchCA(context.Background(), "127.0.0.1:1", hash); err == nil {
+		t.Error("nobody listens, and a CA came")
+	}
+}
+
+// Whoever sits in between can copy the real CA's certificate, but not sign.
+func TestFetchCAFromAnImpostor(t *testing.T) {
+	victim, impostor := PKI{Dir: t.TempDir()}, PKI{Dir: t.TempDir()}
+	must(t, victim.Ensure(nil, time.Now()))
+	must(t, impostor.Ensure(nil, time.Now()))
+	pair, err := tls.LoadX509KeyPair(impostor.CertificateFile(), impostor.KeyFile())
+	must(t, err)
+	ca, err := readCertificate(victim.CAFile())
+	must(t, err)
+	pair.Certificate = [][]byte{pair.Certificate[0], ca.Raw}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	must(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*tls.Conn).Handshake()
+			conn.Close()
+		}
+	}()
+	_, err = FetchCA(context.Background(), listener.Addr().String(), CAHash(ca))
+	if err == nil || !strings.Contains(err.Error(), "verify registry") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClient(t *testing.T) {
+	f := bundletest.New(t)
+	r := start(t, f.Open(t))
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	client, err := NewClient(r.addr, ca)
+	must(t, err)
+	pause := f.Images[2]
+	index, _ := pause.Index.Digest()
+	held, _ := pause.Held.Digest()
+	for _, c := range []struct {
+		repository, digest string
+		want               bool
+	}{
+		{"registry.k8s.io/pause", index.String(), true},
+		{"registry.k8s.io/pause", held.String(), true},
+		{"registry.k8s.io/other", held.String(), false},
+		{"registry.k8s.io/pause", "sha256:" + strings.Repeat("0", 64), false},
+	} {
+		if got, err := client.Has(context.Background(), c.repository, c.digest); err != nil || got != c.want {
+			t.Errorf("Has(%s, %s) = %v, %v", c.repository, c.digest, got, err)
+		}
+	}
+	if h, err := client.Health(context.Background()); err != nil || len(h.Bundles) != 1 || h.Bundles[0].Name != "test" {
+		t.Errorf("Health = %+v, %v", h, err)
+	}
+	other := PKI{Dir: t.TempDir()}
+	must(t, other.Ensure(nil, time.Now()))
+	wrong, err := os.ReadFile(other.CAFile())
+	must(t, err)
+	client, err = NewClient(r.addr, wrong)
+	must(t, err)
+	if _, err := client.Health(context.Background()); err == nil {
+		t.Error("a registry of another authority was trusted")
+	}
+}

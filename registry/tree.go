@@ -1,0 +1,71 @@
+package registry
+
+import (
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// engineRoot is where the distribution engine looks for everything.
+const engineRoot = "/docker/registry/v2"
+
+// tree is the directory tree that the engine would have written itself, had
+// the images been pushed: links by name, and the blobs they lead to.
+type tree map[string]*node
+
+// node is a directory (children), a link (link) or a blob (blob).
+type node struct {
+	children map[string]bool // full paths
+	link     digest.Digest
+	blob     *blob
+}
+
+func newTree(c *catalog) tree {
+	t := tree{"/": {children: map[string]bool{}}}
+	t.directory(engineRoot + "/repositories")
+	for d, b := range c.blobs {
+		t.add(path.Join(engineRoot, "blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data"), &node{blob: &b})
+	}
+	for name, r := range c.repositories {
+		t.addRepository(path.Join(engineRoot, "repositories", name), r)
+	}
+	return t
+}
+
+func (t tree) addRepository(root string, r *repository) {
+	t.directory(root + "/_manifests/tags") // also without a tag, so that listing gives none instead of "unknown"
+	for tag, d := range r.tags {
+		t.add(path.Join(root, "_manifests/tags", tag, "current/link"), &node{link: d})
+	}
+	for d := range r.manifests {
+		t.add(path.Join(root, "_manifests/revisions", d.Algorithm().String(), d.Encoded(), "link"), &node{link: d})
+	}
+	for d := range r.layers {
+		t.add(path.Join(root, "_layers", d.Algorithm().String(), d.Encoded(), "link"), &node{link: d})
+	}
+}
+
+func (t tree) add(p string, n *node) {
+	t.directory(path.Dir(p)).children[p] = true
+	t[p] = n
+}
+
+func (t tree) directory(p string) *node {
+	if n, ok := t[p]; ok {
+		return n
+	}
+	n := &node{children: map[string]bool{}}
+	t.add(p, n)
+	return n
+}
+
+func (n *node) list() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+func (n *node) size() int64 {
+	if n.blob != nil {
+		return n.blob.size
+	}
+	return int64(len(n.link))
+}
