@@ -68,7 +68,7 @@ func (m Machine) remains(ctx context.Context) []string {
 	for _, p := range []struct{ path, words string }{
 		{"/var/lib/containerd", "images of the runtime"},
 		{logDir, "logs"},
-		{"/root/.kube", "a kubeconfig that no cluster answers to"},
+		{"/root/.kube", "kubeconfigs, perhaps of the cluster that is gone"},
 	} {
 		if _, err := os.Stat(m.path(p.path)); err == nil {
 			stays = append(stays, p.path+": "+p.words)

@@ -19,6 +19,11 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 	if err != nil {
 		return err
 	}
+	if s == untouched {
+		if err := m.refuseForeignCluster(); err != nil {
+			return err
+		}
+	}
 	if s == began {
 		if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", verb, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -39,4 +40,23 @@ func (m Machine) state() (state, error) {
 
 func (m Machine) setState(s state) error {
 	return host.WriteFile(m.path(stateFile), []byte(s+"\n"), 0o644)
+}
+
+// refuseForeignCluster stops before kubeadm is started on a host that somebody
+// else set up: from then on the state would call their cluster our own half.
+func (m Machine) refuseForeignCluster() error {
+	for _, pattern := range []string{"/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*.yaml", "/etc/kubernetes/pki/*", "/var/lib/etcd/member"} {
+		found, err := filepath.Glob(m.path(pattern))
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			return &Failure{
+				What: "start kubeadm",
+				Err:  fmt.Errorf("this host already belongs to a cluster that airgap did not set up: %s is there", found[0]),
+				Next: "use another host; or, if nobody needs that cluster any more, kubeadm reset on this one",
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,53 @@
+package kubeadm
+
+import (
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+func dumpWith(defaultRuntime, more string) string {
+	return "version = 4\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
+		"[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n" + more
+}
+
+func TestReadBack(t *testing.T) {
+	gpu := "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]\nBinaryName = '/usr/bin/nvidia-container-runtime'\n"
+	for name, tc := range map[string]struct {
+		dump, kubelet string
+		says          string // "" when all agree
+	}{
+		"agree":                       {dumpWith("runc", ""), "cgroupDriver: systemd\n", ""},
+		"the kubelet differs":         {dumpWith("runc", ""), "cgroupDriver: cgroupfs\n", "the kubelet uses cgroupfs"},
+		"the kubelet has its default": {dumpWith("runc", ""), "kind: KubeletConfiguration\n", "the kubelet uses cgroupfs"},
+		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
+		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
+		"no TOML":                     {"version = ", "cgroupDriver: systemd\n", "read the runtime's effective configuration"},
+		"no YAML":                     {dumpWith("runc", ""), "{", "read the kubelet's configuration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := newFake(t)
+			f.put(t, "proc/1/comm", "systemd\n")
+			f.put(t, kubeletConfig, tc.kubelet)
+			f.answers[BinDir+"/containerd --config "+containerdConfig+" config dump"] = func(host.Cmd) ([]byte, error) { return []byte(tc.dump), nil }
+			err := AgreementStep(m).Run(t.Context())
+			switch {
+			case tc.says == "" && err != nil:
+				t.Error(err)
+			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)):
+				t.Errorf("got %v, want it to say %q", err, tc.says)
+			}
+		})
+	}
+}
+
+func TestAgreementStepHolds(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, "proc/1/comm", "systemd\n")
+	f.put(t, kubeletConfig, "cgroupDriver: systemd\n")
+	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
+	mustHold(t, AgreementStep(m).Done, true)
+	f.put(t, kubeletConfig, "cgroupDriver: cgroupfs\n")
+	mustHold(t, AgreementStep(m).Done, false)
+}

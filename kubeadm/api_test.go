@@ -1,0 +1,97 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// api is an API server: it answers what the steps ask, over TLS.
+type api struct {
+	*httptest.Server
+	version string
+	up      atomic.Bool
+	created []map[string]any // Secrets
+}
+
+func newAPI(t *testing.T) *api {
+	a := &api{version: "v1.36.3"}
+	a.up.Store(true)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"gitVersion":%q}`, a.version)
+	})
+	mux.HandleFunc("GET /api/v1/nodes/w1", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"}}`)
+	})
+	mux.HandleFunc("POST /api/v1/namespaces/kube-system/secrets", a.create)
+	a.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.up.Load() {
+			http.Error(w, "etcd is not there", http.StatusInternalServerError)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *api) create(w http.ResponseWriter, r *http.Request) {
+	var secret map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&secret); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	a.created = append(a.created, secret)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	json.NewEncoder(w).Encode(secret)
+}
+
+func (a *api) ca() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))
+}
+
+func (a *api) kubeconfig(ca string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}]\n", a.URL, ca)
+}
+
+// withKubeadm gives the host a kubeadm that writes what the real one would,
+// and a systemctl that knows whether the kubelet runs.
+func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) {
+	running, enabled := false, false
+	start := func(file string) func(host.Cmd) ([]byte, error) {
+		return func(host.Cmd) ([]byte, error) {
+			running = true
+			f.put(t, clusterCA, a.ca())
+			f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+			return nil, nil
+		}
+	}
+	f.answers["kubeadm init"] = start(AdminConf)
+	f.answers["kubeadm join"] = start(KubeletConf)
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
+	f.answers["systemctl enable kubelet"] = func(host.Cmd) ([]byte, error) { enabled = true; return nil, nil }
+	f.answers["systemctl enable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = true, true; return nil, nil }
+	f.answers["systemctl disable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = false, false; return nil, nil }
+	f.answers["systemctl stop kubelet"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
+	is := func(what *bool) func(host.Cmd) ([]byte, error) {
+		return func(c host.Cmd) ([]byte, error) {
+			if *what {
+				return nil, nil
+			}
+			return nil, &host.CommandError{Argv: []string{"systemctl"}, ExitCode: 3, Err: errors.New("exit status 3")}
+		}
+	}
+	f.answers["systemctl is-active --quiet kubelet"] = is(&running)
+	f.answers["systemctl is-enabled --quiet kubelet"] = is(&enabled)
+}

@@ -1,0 +1,88 @@
+package kubeadm
+
+import (
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestDefaults(t *testing.T) {
+	c := Config{Version: "v1.36.3"}
+	c.Default("192.0.2.11")
+	if c.Version != "1.36.3" || c.Tag() != "v1.36.3" || c.ControlPlaneEndpoint != "192.0.2.11:6443" {
+		t.Errorf("got %+v", c)
+	}
+	if errs := c.Validate(field.NewPath("kubernetes")); len(errs) > 0 {
+		t.Errorf("defaults do not validate: %v", errs)
+	}
+	var r Runtime
+	r.Default()
+	if errs := r.Validate(field.NewPath("runtime")); len(errs) > 0 {
+		t.Errorf("defaults do not validate: %v", errs)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []string // one per expected error, in order
+	}{
+		"fine":               {`{version: v1.37.0, controlPlaneEndpoint: "k8s.bank.example:6443"}`, nil},
+		"no patch":           {`{version: "1.36"}`, []string{"kubernetes.version: Invalid value: \"1.36\": expected a version with its patch"}},
+		"too old":            {`{version: 1.34.1}`, []string{"Kubernetes 1.34 is not supported"}},
+		"all at once":        {`{version: x, podSubnet: y, controlPlaneEndpoint: z}`, []string{"kubernetes.version", "kubernetes.controlPlaneEndpoint", "kubernetes.podSubnet"}},
+		"overlap":            {`{version: 1.36.3, podSubnet: 10.96.0.0/12}`, []string{"overlaps podSubnet 10.96.0.0/12"}},
+		"host bits":          {`{version: 1.36.3, podSubnet: 10.244.1.0/16}`, []string{"the network is 10.244.0.0/16"}},
+		"ipv6":               {`{version: 1.36.3, podSubnet: "fd00::/48"}`, []string{"IPv6 is not supported yet"}},
+		"pods too small":     {`{version: 1.36.3, podSubnet: 10.1.0.0/25}`, []string{"between 8 and 24"}},
+		"services too large": {`{version: 1.36.3, serviceSubnet: 10.0.0.0/11}`, []string{"between 12 and 28"}},
+		"endpoint port":      {`{version: 1.36.3, controlPlaneEndpoint: "vip:70000"}`, []string{"not between 1 and 65535"}},
+		"endpoint name":      {`{version: 1.36.3, controlPlaneEndpoint: "VIP_1:6443"}`, []string{"neither an address nor a DNS name"}},
+		"driver":             {`{version: 1.36.3, overrides: {kubelet: {cgroupDriver: cgroupfs}}}`, []string{"kubernetes.overrides.kubelet.cgroupDriver: Forbidden"}},
+		"derived": {`{version: 1.36.3, overrides: {clusterConfiguration: {imageRepository: r, networking: {podSubnet: 10.0.0.0/8}}}}`,
+			[]string{"clusterConfiguration.imageRepository: Forbidden", "clusterConfiguration.networking.podSubnet: Forbidden"}},
+		"timeouts": {`{version: 1.36.3, overrides: {timeouts: {kubletHealthCheck: 1m, discovery: soon}}}`,
+			[]string{"overrides.timeouts", "overrides.timeouts"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c Config
+			if err := yaml.Unmarshal([]byte(tc.text), &c); err != nil {
+				t.Fatal(err)
+			}
+			c.Default("192.0.2.11")
+			compare(t, c.Validate(field.NewPath("kubernetes")), tc.want)
+		})
+	}
+}
+
+func TestValidateRuntime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtime Runtime
+		want    []string
+	}{
+		"crio":      {Runtime{Name: "crio"}, []string{"CRI-O is not supported yet"}},
+		"unknown":   {Runtime{Name: "docker"}, []string{"runtime.name: Unsupported value: \"docker\""}},
+		"too old":   {Runtime{Version: "1.7.28", RuncVersion: "1.2.0"}, []string{"expected 2.2.0 or later", "expected 1.3.0 or later"}},
+		"no number": {Runtime{Version: "latest"}, []string{"expected a version such as"}},
+		"version":   {Runtime{Overrides: map[string]any{"version": 4}}, []string{"runtime.overrides.version: Forbidden"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.runtime.Default()
+			compare(t, tc.runtime.Validate(field.NewPath("runtime")), tc.want)
+		})
+	}
+}
+
+func compare(t *testing.T, got field.ErrorList, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d errors, want %d: %v", len(got), len(want), got)
+	}
+	for i := range want {
+		if !strings.Contains(got[i].Error(), want[i]) {
+			t.Errorf("got %q, want it to say %q", got[i], want[i])
+		}
+	}
+}

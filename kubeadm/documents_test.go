@@ -1,0 +1,82 @@
+package kubeadm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The lab's file: every kind of override that it needs.
+const labSection = `
+version: 1.36.3
+ignorePreflightErrors: [SystemVerification]
+overrides:
+  kubelet: {failCgroupV1: false, featureGates: {KubeletInUserNamespace: true}}
+  kubeProxy: {mode: nftables, conntrack: {maxPerCore: 0}}
+  clusterConfiguration: {networking: {dnsDomain: bank.local}, etcd: {local: {extraArgs: [{name: quota-backend-bytes, value: "8589934592"}]}}}
+  timeouts: {kubeletHealthCheck: 10m}
+`
+
+func section(t *testing.T, text string) Config {
+	t.Helper()
+	var c Config
+	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	c.Default("192.0.2.11")
+	return c
+}
+
+func TestInitDocuments(t *testing.T) {
+	for name, tc := range map[string]struct {
+		section string
+		node    Node
+		facts   Facts
+	}{
+		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: Systemd}},
+		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: Systemd}},
+		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "6.18.5", Driver: Cgroupfs, CgroupVersion: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := InitDocuments(section(t, tc.section), tc.node, tc.facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, got)
+			acceptedByKubeadm(t, got)
+		})
+	}
+}
+
+func TestJoinDocument(t *testing.T) {
+	material := JoinMaterial{APIServer: "192.0.2.11:6443", CACertHashes: []string{"sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"}}
+	got, err := documents(joinConfiguration(section(t, labSection), Node{Name: "w1", Address: "192.0.2.21"}, material, "abcdef.0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "join.yaml", got)
+	acceptedByKubeadm(t, got)
+}
+
+func acceptedByKubeadm(t *testing.T, text []byte) {
+	program := labProgram(t, "kubernetes/kubeadm")
+	file := filepath.Join(t.TempDir(), "kubeadm.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output(t, program, "config", "validate", "--config", file)
+}
+
+func TestMergeLeavesBothAlone(t *testing.T) {
+	base := map[string]any{"a": map[string]any{"x": 1, "y": 2}, "b": 1}
+	over := map[string]any{"a": map[string]any{"y": 3}, "b": []any{2}}
+	got := merge(base, over)
+	if a := got["a"].(map[string]any); a["x"] != 1 || a["y"] != 3 {
+		t.Errorf("got %v", got)
+	}
+	if _, ok := got["b"].([]any); !ok || base["b"] != 1 || base["a"].(map[string]any)["y"] != 2 {
+		t.Errorf("got %v from %v", got, base)
+	}
+}

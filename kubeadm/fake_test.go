@@ -1,0 +1,145 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// fakeHost is a machine in a temporary directory. Commands are recorded; an
+// answer is looked up by the longest prefix of the command line.
+type fakeHost struct {
+	root    string
+	calls   []string
+	answers map[string]func(host.Cmd) ([]byte, error)
+}
+
+func newFake(t *testing.T) (*fakeHost, Machine) {
+	t.Helper()
+	f := &fakeHost{root: t.TempDir(), answers: map[string]func(host.Cmd) ([]byte, error){}}
+	return f, Machine{Host: f, Root: f.root}
+}
+
+func (f *fakeHost) FS() fs.FS { return os.DirFS(f.root) }
+
+func (f *fakeHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	line := strings.ReplaceAll(strings.Join(append([]string{cmd.Name}, cmd.Args...), " "), f.root, "")
+	f.calls = append(f.calls, line)
+	best := ""
+	for prefix := range f.answers {
+		if strings.HasPrefix(line, prefix) && len(prefix) > len(best) {
+			best = prefix
+		}
+	}
+	if best == "" {
+		return nil, nil
+	}
+	return f.answers[best](cmd)
+}
+
+func (f *fakeHost) ran(prefix string) int {
+	n := 0
+	for _, c := range f.calls {
+		if strings.HasPrefix(c, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// fails makes a command exit with code and say tail.
+func (f *fakeHost) fails(line string, code int, tail string) {
+	f.answers[line] = func(c host.Cmd) ([]byte, error) {
+		return nil, &host.CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: code, Tail: tail, Log: c.Log, Err: errors.New("exit status")}
+	}
+}
+
+func (f *fakeHost) put(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(f.root, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fakeHost) get(name string) string {
+	data, err := os.ReadFile(filepath.Join(f.root, name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func (f *fakeHost) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(f.root, name))
+	return err == nil
+}
+
+// mustHold asserts a step's postcondition.
+func mustHold(t *testing.T, done func(context.Context) (bool, error), want bool) {
+	t.Helper()
+	got, err := done(t.Context())
+	if err != nil {
+		t.Fatalf("check: %v", err)
+	}
+	if got != want {
+		t.Fatalf("postcondition holds: %v, want %v", got, want)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", file, got)
+	}
+}
+
+// labProgram is a real program of the lab: PACKAGE/NAME in AIRGAP_LAB_BIN,
+// where it must be, else in the lab's cache, where it may be.
+func labProgram(t *testing.T, name string) string {
+	t.Helper()
+	dir, must := os.LookupEnv("AIRGAP_LAB_BIN")
+	if !must {
+		home, _ := os.UserHomeDir()
+		dir = filepath.Join(home, ".cache/airgap-lab/bin")
+	}
+	program := filepath.Join(dir, name)
+	if _, err := os.Stat(program); err != nil {
+		if must {
+			t.Fatal(err)
+		}
+		t.Skipf("%s is not built yet (the lab builds it): not compared with the real one", name)
+	}
+	return program
+}
+
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := host.Local{}.Run(t.Context(), host.Cmd{Name: name, Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

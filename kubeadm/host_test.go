@@ -1,0 +1,118 @@
+package kubeadm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+func TestModules(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, "proc/sys/kernel/osrelease", "5.14.0-570.el9\n")
+	f.put(t, "lib/modules/5.14.0-570.el9/modules.builtin", "kernel/fs/overlayfs/overlay.ko\n")
+	f.put(t, "boot/config-5.14.0-570.el9", "CONFIG_VXLAN=m\nCONFIG_NF_CONNTRACK=y\n")
+	f.answers["modprobe"] = func(c host.Cmd) ([]byte, error) {
+		f.put(t, "sys/module/"+c.Args[0]+"/refcnt", "0")
+		return nil, nil
+	}
+	s := Modules(m)
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.ran("modprobe overlay")+f.ran("modprobe nf_conntrack") != 0 || f.ran("modprobe vxlan") != 1 || f.ran("modprobe br_netfilter") != 1 {
+		t.Errorf("built-in modules were loaded, or others not: %v", f.calls)
+	}
+	if got := f.get(modulesFile); got != "overlay\nbr_netfilter\nnf_conntrack\nvxlan\n" {
+		t.Errorf("%s holds %q", modulesFile, got)
+	}
+	if err := s.Undo(t.Context()); err != nil || f.has(modulesFile) {
+		t.Errorf("undo: %v", err)
+	}
+}
+
+// A kernel without any module tree, as in the lab: its own configuration and
+// traces are all there is.
+func TestModulesAllBuiltIn(t *testing.T) {
+	f, m := newFake(t)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	io.WriteString(w, "CONFIG_OVERLAY_FS=y\nCONFIG_VXLAN=y\n")
+	w.Close()
+	f.put(t, "proc/config.gz", zipped.String())
+	f.put(t, "proc/sys/kernel/osrelease", "6.18.5\n")
+	f.put(t, "proc/sys/net/bridge/bridge-nf-call-iptables", "1")
+	f.put(t, "proc/sys/net/netfilter/nf_conntrack_max", "65536")
+	if err := Modules(m).Run(t.Context()); err != nil || len(f.calls) != 0 {
+		t.Fatalf("got %v, ran %v", err, f.calls)
+	}
+	mustHold(t, Modules(m).Done, true)
+}
+
+func TestModulesMissing(t *testing.T) {
+	f, m := newFake(t)
+	f.fails("modprobe br_netfilter", 1, "modprobe: FATAL: Module br_netfilter not found")
+	f.put(t, "sys/module/overlay/refcnt", "1")
+	err := Modules(m).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "load kernel module br_netfilter") || f.has(modulesFile) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// values are /proc/sys before a run: bridge-nf off, inotify below and above.
+func values(t *testing.T, f *fakeHost) {
+	for name, value := range map[string]string{
+		"net/ipv4/ip_forward": "0", "net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "1",
+		"fs/inotify/max_user_instances": "128", "fs/inotify/max_user_watches": "2000000",
+	} {
+		f.put(t, "proc/sys/"+name, value+"\n")
+	}
+}
+
+func TestSysctls(t *testing.T) {
+	f, m := newFake(t)
+	values(t, f)
+	s := Sysctls(m)
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if got := f.get("proc/sys/net/ipv4/ip_forward"); got != "1" {
+		t.Errorf("ip_forward is %q", got)
+	}
+	if got := f.get(sysctlFile); !strings.Contains(got, "max_user_watches = 2000000\n") || !strings.Contains(got, "max_user_instances = 8192\n") {
+		t.Errorf("a floor lowers a value, or does not raise it:\n%s", got)
+	}
+
+	// Interrupted and run again: the values from before are not lost.
+	f.put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ipForward, instances := f.get("proc/sys/net/ipv4/ip_forward"), f.get("proc/sys/fs/inotify/max_user_instances"); ipForward != "0" || instances != "128" {
+		t.Errorf("after the undo: ip_forward %q, inotify instances %q", ipForward, instances)
+	}
+	if f.has(sysctlFile) || f.has(sysctlUndo) {
+		t.Error("undo left a file")
+	}
+}
+
+func TestSysctlsMissing(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
+	mustHold(t, Sysctls(m).Done, false)
+	err := Sysctls(m).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "net.bridge.bridge-nf-call-iptables") || f.get("proc/sys/net/ipv4/ip_forward") != "0\n" {
+		t.Errorf("got %v; nothing may be set before all can be read", err)
+	}
+}

@@ -1,0 +1,128 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/step"
+)
+
+func initStep(t *testing.T, m Machine) step.Step {
+	return Init(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0", Driver: Systemd})
+}
+
+func TestInit(t *testing.T) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	withKubeadm(t, f, m, a)
+	s := initStep(t, m)
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.ran("kubeadm init --config "+ConfigFile) != 1 || f.ran("kubeadm reset") != 0 {
+		t.Errorf("ran %v", f.calls)
+	}
+
+	// Somebody stopped the kubelet: it is started, and nothing else.
+	if err := m.run(t.Context(), "systemctl", "stop", "kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.ran("kubeadm") != 1 {
+		t.Errorf("a finished node was touched: %v", f.calls)
+	}
+
+	if err := s.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.has(ConfigFile) || f.has(stateFile) || f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket) != 1 {
+		t.Errorf("undo ran %v", f.calls)
+	}
+}
+
+func TestInitAfterACut(t *testing.T) {
+	f, m := newFake(t)
+	withKubeadm(t, f, m, newAPI(t))
+	f.put(t, stateFile, "began\n")
+	f.put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
+	s := initStep(t, m)
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	var verbs []string
+	for _, c := range f.calls {
+		if strings.HasPrefix(c, "kubeadm") {
+			verbs = append(verbs, strings.Fields(c)[1])
+		}
+	}
+	if strings.Join(verbs, " ") != "reset init" {
+		t.Errorf("kubeadm ran %v, want reset, then init", verbs)
+	}
+}
+
+func TestInitRefusesAForeignCluster(t *testing.T) {
+	for _, file := range []string{AdminConf, "/etc/kubernetes/manifests/etcd.yaml", clusterCA, "/var/lib/etcd/member/wal"} {
+		f, m := newFake(t)
+		f.put(t, file, "theirs")
+		err := initStep(t, m).Run(t.Context())
+		var failure *Failure
+		if !errors.As(err, &failure) || f.ran("kubeadm") != 0 || f.has(stateFile) {
+			t.Errorf("with %s: got %v, ran %v", file, err, f.calls)
+		}
+	}
+}
+
+// A finished control plane that does not answer has data to lose.
+func TestInitNeverResetsAFinishedNode(t *testing.T) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	withKubeadm(t, f, m, a)
+	s := initStep(t, m)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.up.Store(false)
+	mustHold(t, s.Done, false)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := s.Run(ctx); err == nil {
+		t.Error("a dead API server is no error")
+	}
+	if f.ran("kubeadm") != 1 {
+		t.Errorf("ran %v", f.calls)
+	}
+	a.up.Store(true)
+	a.version = "v1.36.2"
+	if err := m.controlPlaneReady(t.Context(), "v1.36.3"); err == nil || !strings.Contains(err.Error(), "the API server is v1.36.2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInitExplainsPreflight(t *testing.T) {
+	f, m := newFake(t)
+	f.fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
+	err := initStep(t, m).Run(t.Context())
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		t.Fatalf("got %v", err)
+	}
+	for _, words := range []string{"kubeadm init", "[ERROR Port-6443]: Port 6443 is in use", "[ERROR Swap]", "/var/log/airgap/kubeadm-init.log"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("got %q, want it to say %q", err, words)
+		}
+	}
+	if strings.Contains(err.Error(), "If you know") || failure.Hint() == "" {
+		t.Errorf("got %q with hint %q", err, failure.Hint())
+	}
+}

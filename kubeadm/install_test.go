@@ -1,0 +1,145 @@
+package kubeadm
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/step"
+)
+
+// releaseSource serves archives as upstream packs them, with these programs.
+func releaseSource(t *testing.T, version string, programs ...string) Source {
+	t.Helper()
+	var archive bytes.Buffer
+	zipped := gzip.NewWriter(&archive)
+	w := tar.NewWriter(zipped)
+	if err := w.WriteHeader(&tar.Header{Name: "bin/", Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range programs {
+		text := name + " " + version
+		if err := w.WriteHeader(&tar.Header{Name: "bin/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, text)
+	}
+	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return func(_ context.Context, name string) (io.ReadCloser, error) {
+		switch {
+		case strings.HasPrefix(name, "containerd-"):
+			return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+		case strings.HasPrefix(name, "runc-"):
+			return io.NopCloser(strings.NewReader("runc")), nil
+		}
+		return nil, fs.ErrNotExist
+	}
+}
+
+func runtimeStep(t *testing.T, m Machine, version string) step.Step {
+	r := Runtime{Version: version}
+	r.Default()
+	return RuntimeFiles(m, r, "amd64", releaseSource(t, version, "containerd", "containerd-shim-runc-v2", "ctr"))
+}
+
+func TestRuntimeFiles(t *testing.T) {
+	f, m := newFake(t)
+	s := runtimeStep(t, m, "2.3.7")
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if got := f.get(BinDir + "/containerd"); got != "containerd 2.3.7" {
+		t.Errorf("containerd holds %q", got)
+	}
+
+	f.put(t, BinDir+"/runc", "rubc") // a flipped bit
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+
+	newer := runtimeStep(t, m, "2.3.8")
+	mustHold(t, newer.Done, false)
+	if err := newer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, false)
+
+	if err := s.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"containerd", "ctr", "runc"} {
+		if f.has(BinDir + "/" + name) {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func TestRuntimeFilesRelabels(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, "sys/fs/selinux/enforce", "1")
+	if err := runtimeStep(t, m, "2.3.7").Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f.ran("restorecon -R /opt/airgap") != 1 {
+		t.Errorf("ran %v", f.calls)
+	}
+}
+
+func TestRuntimeFilesBadArchive(t *testing.T) {
+	var r Runtime
+	r.Default()
+	whole := releaseSource(t, "2.3.7", "containerd", "containerd-shim-runc-v2")
+	for name, source := range map[string]Source{
+		"no shim":   releaseSource(t, "2.3.7", "containerd"),
+		"not there": func(context.Context, string) (io.ReadCloser, error) { return nil, fs.ErrNotExist },
+		"not an archive": func(context.Context, string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("<html>")), nil
+		},
+		"cut": func(ctx context.Context, name string) (io.ReadCloser, error) {
+			all, err := whole(ctx, name)
+			return io.NopCloser(io.LimitReader(all, 80)), err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, m := newFake(t)
+			s := RuntimeFiles(m, r, "amd64", source)
+			if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install containerd-2.3.7-linux-amd64.tar.gz") {
+				t.Errorf("got %v", err)
+			}
+			mustHold(t, s.Done, false)
+		})
+	}
+}
+
+func TestForeignRuntimeIsRefused(t *testing.T) {
+	for name, file := range map[string]string{
+		"packaged":   "/usr/lib/systemd/system/containerd.service",
+		"configured": containerdConfig,
+		"own unit":   containerdUnit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := newFake(t)
+			f.put(t, file, "[something else]\n")
+			err := runtimeStep(t, m, "2.3.7").Run(t.Context())
+			var failure *Failure
+			if !errors.As(err, &failure) || !strings.Contains(err.Error(), file) || failure.Hint() == "" {
+				t.Errorf("got %v", err)
+			}
+			if f.has(BinDir) || f.get(file) != "[something else]\n" {
+				t.Error("the host was changed")
+			}
+		})
+	}
+}
