@@ -68,25 +68,33 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 	if err != nil {
 		return nil, cleanup, err
 	}
-	found, err := debian.ELFDependencies(p.sources()...)
+	all, err := p.Dependencies()
 	if err != nil {
 		return nil, cleanup, err
-	}
-	self := fmt.Sprintf("%s = %s-%s", p.Name, p.Version, p.Release)
-	provides := append([]string{self}, p.Provides...)
-	if !p.NoArch {
-		provides = append(provides, fmt.Sprintf("%s(x86-64) = %s-%s", p.Name, p.Version, p.Release))
 	}
 	info := &nfpm.Info{
 		Name: p.Name, Version: p.Version, Release: p.Release, Arch: p.arch(), Platform: "linux",
 		Description: p.Summary, License: "Apache-2.0", Vendor: "airgap lab",
 		MTime: archive.Epoch(), DisableGlobbing: true,
 	}
-	info.Provides = slices.Concat(provides, found.Provides)
-	info.Depends = slices.Concat(p.Requires, found.Requires)
+	info.Provides, info.Depends = all.Provides, all.Requires
 	info.Contents, info.Scripts = contents, p.Scripts
 	info.RPM.Compression, info.RPM.BuildHost = "zstd", "lab"
 	return info, cleanup, nil
+}
+
+// Dependencies are the declared ones, the package itself, and those that its
+// files have.
+func (p Package) Dependencies() (debian.Dependencies, error) {
+	found, err := debian.ELFDependencies(p.sources()...)
+	provides := append([]string{fmt.Sprintf("%s = %s-%s", p.Name, p.Version, p.Release)}, p.Provides...)
+	if !p.NoArch {
+		provides = append(provides, fmt.Sprintf("%s(x86-64) = %s-%s", p.Name, p.Version, p.Release))
+	}
+	return debian.Dependencies{
+		Provides: slices.Concat(provides, found.Provides),
+		Requires: slices.Concat(p.Requires, found.Requires),
+	}, err
 }
 
 // sources lists the files whose ELF headers say what they need.

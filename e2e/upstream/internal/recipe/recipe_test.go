@@ -1,0 +1,107 @@
+package recipe
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../../.." // the lab's module, seen from here
+
+// A version is written twice, here and in the recipe's go.mod.
+func TestRecipesBuildTheVersionsTheyStamp(t *testing.T) {
+	for dir, require := range map[string]string{
+		"kubernetes":  "k8s.io/kubernetes v" + Kubernetes,
+		"etcd":        "go.etcd.io/etcd/server/v3 v" + Etcd,
+		"coredns":     "github.com/coredns/coredns v" + CoreDNS,
+		"flannel":     "github.com/flannel-io/flannel v" + Flannel,
+		"cni-plugins": "github.com/containernetworking/plugins v" + CNIPlugins,
+		"containerd":  "github.com/containerd/containerd/v2 v" + Containerd,
+		"runc":        "github.com/opencontainers/runc v" + Runc,
+	} {
+		mod, err := os.ReadFile(filepath.Join(root, "upstream/recipes", dir, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(mod), require+" ") && !strings.Contains(string(mod), require+"\n") {
+			t.Errorf("%s/go.mod does not require %s", dir, require)
+		}
+	}
+}
+
+func TestKeyChangesWithEveryInput(t *testing.T) {
+	dir := t.TempDir()
+	mod := filepath.Join(dir, "m", "go.mod")
+	if err := os.MkdirAll(filepath.Dir(mod), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(mod, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("module m\n")
+	r := Recipe{Name: "m", Dir: "m", Packages: []string{"tool"}}
+	seen := map[string]string{}
+	check := func(what string, r Recipe, compiler string) {
+		key, err := r.Key(dir, compiler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[key]; ok {
+			t.Errorf("%s: the same key as %s", what, other)
+		}
+		seen[key] = what
+	}
+	check("the recipe", r, "go1")
+	check("another compiler", r, "go2")
+	tagged, stamped := r, r
+	tagged.Tags = []string{"seccomp"}
+	check("a tag", tagged, "go1")
+	stamped.Stamp = map[string]string{"main.v": "1"}
+	check("a stamp", stamped, "go1")
+	write("module m\n\nrequire x v1\n")
+	check("another go.mod", r, "go1")
+	write("module m\n")
+	if key, err := r.Key(dir, "go1"); err != nil || seen[key] != "the recipe" {
+		t.Errorf("the first state again: %q, %v", seen[key], err)
+	}
+}
+
+func TestBuildStampsAndNamesTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module m\n\ngo 1.26\n",
+		"main.go": "package main\n\nvar version = \"none\"\n\nfunc main() { println(version) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "bin")
+	r := Recipe{Name: "m", Dir: ".", Packages: []string{"."}, Stamp: map[string]string{"main.version": "v1.2.3"}, Rename: map[string]string{"m": "program"}}
+	if err := r.Build(t.Context(), dir, out); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command(filepath.Join(out, "program")).CombinedOutput()
+	if err != nil || string(said) != "v1.2.3\n" {
+		t.Errorf("it says %q, %v", said, err)
+	}
+}
+
+func TestBuildThatFailsKeepsWhatWasThere(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "bin")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := Recipe{Name: "none", Dir: ".", Packages: []string{"./none"}}.Build(context.Background(), t.TempDir(), out)
+	if err == nil || !strings.Contains(err.Error(), "go build") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := os.Stat(out); err != nil {
+		t.Error(err)
+	}
+}

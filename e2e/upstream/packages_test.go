@@ -1,0 +1,67 @@
+package upstream
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/e2e/upstream/internal/rpms"
+)
+
+// What the vendor's packages require has to be in the repository or in a
+// minimal installation; else no host could install them.
+func TestVendorsPackagesAreClosed(t *testing.T) {
+	packages, err := elPackages()
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("not all of debian-packages.txt is installed: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := minimalBase()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubelet, err := (&builder{}).kubelet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubelet.Files = nil // not built in this test, and static anyway
+	cni := rpms.Package{Name: "kubernetes-cni", Version: "1", Release: "1"}
+	provided, required := map[string]bool{}, map[string]string{}
+	for _, p := range append(packages, base, kubelet, cni) {
+		d, err := p.Dependencies()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range d.Provides {
+			provided[nameOf(name)] = true
+		}
+		for _, name := range d.Requires {
+			required[nameOf(name)] = p.Name
+		}
+	}
+	for name, by := range required {
+		if !provided[name] {
+			t.Errorf("%s requires %s, which nothing provides", by, name)
+		}
+	}
+}
+
+func nameOf(relation string) string {
+	name, _, _ := strings.Cut(relation, " ")
+	return name
+}
+
+func TestOlderPackagesHoldNoProgram(t *testing.T) {
+	old := older((&builder{}).kubectl())
+	if old.Version != olderKubernetes || !strings.HasPrefix(old.Summary, "stub") {
+		t.Errorf("it is %+v", old)
+	}
+	for _, f := range old.Files {
+		if f.Source != "" {
+			t.Errorf("it holds %s", f.Path)
+		}
+	}
+}
