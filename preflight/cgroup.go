@@ -78,13 +78,17 @@ func readControllers(r reader, mode string) ([]string, error) {
 	return enabled, nil
 }
 
+// systemdCgroup is the line of containerd's configuration that sets runc's
+// driver.
+var systemdCgroup = regexp.MustCompile(`(?m)^\s*SystemdCgroup\s*=\s*(true|false)`)
+
 // readDrivers reads what an existing containerd and kubelet are set to.
 func readDrivers(r reader, c *Cgroup) error {
 	containerd, err := r.optional("etc/containerd/config.toml")
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	if m := regexp.MustCompile(`(?m)^\s*SystemdCgroup\s*=\s*(true|false)`).FindStringSubmatch(containerd); m != nil {
+	if m := systemdCgroup.FindStringSubmatch(containerd); m != nil {
 		c.ContainerdDriver = map[string]string{"true": "systemd", "false": "cgroupfs"}[m[1]]
 	}
 	kubelet, err := r.optional("var/lib/kubelet/config.yaml")
@@ -119,7 +123,7 @@ func judgeCgroupVersion(f *Facts, w *Want) Result {
 		return pass("v2")
 	}
 	r := Result{Fail, f.Cgroup.Mode, "v2",
-		"grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot; or failCgroupV1: false for the kubelet"}
+		"grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot; or let the kubelet run on it: failCgroupV1: false in kubernetes.overrides.kubelet"}
 	switch {
 	case f.Cgroup.Mode == "":
 		r.Found, r.Fix = "no control groups are mounted", "boot with systemd"

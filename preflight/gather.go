@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -106,5 +107,19 @@ func (r reader) names(dir string) ([]string, error) {
 // output runs a command in the C locale, so that what it says can be parsed.
 func (r reader) output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := r.host.Run(ctx, host.Cmd{Name: name, Args: args, Env: []string{"LC_ALL=C"}})
-	return string(out), err
+	return string(out), brief(name, err)
+}
+
+// brief keeps of a failed command its name and what it said first: reasons
+// are shown next to each check that needed the answer.
+func brief(name string, err error) error {
+	var failed *host.CommandError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	said, _, _ := strings.Cut(failed.Tail, "\n")
+	if said == "" {
+		said = failed.Err.Error()
+	}
+	return fmt.Errorf("%s: %s", name, said)
 }

@@ -80,11 +80,11 @@ func (e Entry) text(p *printer, width int) {
 	if e.Status == Fail || e.Status == Error {
 		mark = strings.ToUpper(mark)
 	}
-	p.line("  %-5s  %-*s  %s", mark, width, e.ID, e.Found)
+	indent := strings.Repeat(" ", width+11)
+	p.line("  %-5s  %-*s  %s", mark, width, e.ID, strings.ReplaceAll(e.Found, "\n", "\n"+indent))
 	if e.Status == Pass || e.Status == Skip {
 		return
 	}
-	indent := strings.Repeat(" ", width+11)
 	for _, detail := range []struct{ label, text string }{{"want", e.Want}, {"fix", e.Fix}} {
 		if detail.text != "" {
 			p.line("%s%-4s %s", indent, detail.label, strings.ReplaceAll(detail.text, "\n", "\n"+indent+"     "))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -83,8 +84,13 @@ func readPackages(ctx context.Context, r reader, f *Facts) error {
 
 func parsePackages(text string) ([]Package, error) {
 	var packages []Package
+	last := ""
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if last == "F" && !slices.Contains([]string{"N", "F"}, fields[0]) {
+			continue // the rest of a file name with a line end in it
+		}
+		last = fields[0]
 		if fields[0] == "N" {
 			if len(fields) != 6 {
 				return nil, fmt.Errorf("parse the output of rpm: %q", line)
