@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"os"
 
@@ -11,7 +12,7 @@ import (
 // Server is the running internet of the lab.
 type Server struct {
 	*web.Server
-	CA string // path of the certificate, in PEM, that clients have to trust
+	CA string // path of the certificate, in PEM, that clients have to trust; "" without TLS
 }
 
 // Fault is a misbehaviour that Server.Inject orders.
@@ -39,10 +40,23 @@ func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	site := web.Site{Files: p.files(), Layouts: []string{p.images(), p.benchImages()}, TLS: config}
-	server, err := web.Serve(ctx, site, addr)
+	server, err := web.Serve(ctx, p.site(config), addr)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{Server: server, CA: CA(cache)}, nil
+}
+
+// ServePlain is Serve without TLS, for measurements: encryption would cost more
+// than what is measured.
+func ServePlain(ctx context.Context, cache, addr string) (*Server, error) {
+	server, err := web.Serve(ctx, places(cache).site(nil), addr)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Server: server}, nil
+}
+
+func (p places) site(config *tls.Config) web.Site {
+	return web.Site{Files: p.files(), Layouts: []string{p.images(), p.benchImages()}, TLS: config}
 }

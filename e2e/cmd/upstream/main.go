@@ -3,7 +3,7 @@
 //
 //	upstream build              compile, pack, sign, index; nothing when all is current
 //	upstream bench              also the 2.8 GB of images that measurements use
-//	upstream serve [-addr ADDR] until interrupted
+//	upstream serve [-addr ADDR] [-plain]   until interrupted; -plain: without TLS
 package main
 
 import (
@@ -29,6 +29,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	cache := flags.String("cache", upstream.DefaultCache(), "directory of what is built")
 	addr := flags.String("addr", "127.0.0.1:8443", "where to serve")
+	plain := flags.Bool("plain", false, "serve without TLS")
 	if len(args) == 0 {
 		fmt.Fprintln(stderr, "usage: upstream build|bench|serve [flags]")
 		return 2
@@ -36,34 +37,46 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
-	if err := do(ctx, args[0], *cache, *addr, stdout, stderr); err != nil {
+	if err := do(ctx, args[0], options{*cache, *addr, *plain}, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "upstream: error:", err)
 		return 1
 	}
 	return 0
 }
 
-func do(ctx context.Context, verb, cache, addr string, stdout, stderr io.Writer) error {
+type options struct {
+	cache, addr string
+	plain       bool
+}
+
+func do(ctx context.Context, verb string, o options, stdout, stderr io.Writer) error {
 	switch verb {
 	case "build":
-		return upstream.Build(ctx, cache, stderr)
+		return upstream.Build(ctx, o.cache, stderr)
 	case "bench":
-		refs, err := upstream.BenchImages(ctx, cache, stderr)
+		refs, err := upstream.BenchImages(ctx, o.cache, stderr)
 		for _, ref := range refs {
 			fmt.Fprintln(stdout, ref)
 		}
 		return err
 	case "serve":
-		return serve(ctx, cache, addr, stdout)
+		return serve(ctx, o, stdout)
 	}
 	return fmt.Errorf("unknown verb %q: build, bench or serve", verb)
 }
 
-func serve(ctx context.Context, cache, addr string, stdout io.Writer) error {
-	server, err := upstream.Serve(ctx, cache, addr)
+func serve(ctx context.Context, o options, stdout io.Writer) error {
+	start := upstream.Serve
+	if o.plain {
+		start = upstream.ServePlain
+	}
+	server, err := start(ctx, o.cache, o.addr)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "serving %s with CA %s\n", server.URL, server.CA)
+	fmt.Fprintf(stdout, "serving %s\n", server.URL)
+	if server.CA != "" {
+		fmt.Fprintf(stdout, "clients have to trust %s\n", server.CA)
+	}
 	return server.Wait()
 }

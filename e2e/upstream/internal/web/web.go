@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -22,7 +23,7 @@ import (
 
 // Server is a running server.
 type Server struct {
-	URL    string // https://ADDRESS
+	URL    string // https://ADDRESS, or http:
 	faults *faults
 	http   *http.Server
 	done   chan error
@@ -30,9 +31,9 @@ type Server struct {
 
 // Site says what to serve.
 type Site struct {
-	Files   string   // directory of HOST/PATH
-	Layouts []string // OCI layouts; those that are not there are left out
-	TLS     *tls.Config
+	Files   string      // directory of HOST/PATH
+	Layouts []string    // OCI layouts; those that are not there are left out
+	TLS     *tls.Config // nil: plain HTTP
 }
 
 // Serve listens on addr until ctx ends.
@@ -43,22 +44,23 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 	}
 	files, err := os.OpenRoot(site.Files)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open what was built: %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "https://" + listener.Addr().String(), faults: &faults{}, done: make(chan error, 1)}
-	s.http = &http.Server{
-		Handler:           handler(files, images, s.faults),
-		ReadHeaderTimeout: 10 * time.Second,
-		// HTTP/2 only slows big transfers down over loopback.
-		TLSConfig: http1(site.TLS), TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	s := &Server{URL: "http://" + listener.Addr().String(), faults: &faults{}, done: make(chan error, 1)}
+	if site.TLS != nil {
+		s.URL = "https://" + listener.Addr().String()
+		// Over TLS a client may ask for HTTP/2, which only slows big transfers
+		// over loopback down: it is not offered.
+		listener = tls.NewListener(listener, site.TLS)
 	}
+	s.http = &http.Server{Handler: handler(files, images, s.faults), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { s.http.Close() })
 	go func() {
-		err := s.http.ServeTLS(listener, "", "")
+		err := s.http.Serve(listener)
 		stop()
 		files.Close()
 		if errors.Is(err, http.ErrServerClosed) {
@@ -67,12 +69,6 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 		s.done <- err
 	}()
 	return s, nil
-}
-
-func http1(c *tls.Config) *tls.Config {
-	c = c.Clone()
-	c.NextProtos = []string{"http/1.1"}
-	return c
 }
 
 // Wait returns when the server has ended: nil when it was told to.
