@@ -23,8 +23,15 @@ type chunks struct {
 
 type openPart struct {
 	Part
-	file  *os.File
-	start int64 // offset in the stream
+	number int
+	start  int64 // offset in the stream
+	file   *os.File
+}
+
+// chunk is the signed SHA-256 of the chunk that begins at from in the part.
+func (p *openPart) chunk(from int64) []byte {
+	i := from / ChunkSize
+	return p.Chunks[i*sha256.Size : (i+1)*sha256.Size]
 }
 
 func newChunks(parts []openPart, files []Entry) *chunks {
@@ -86,8 +93,7 @@ func (c *chunks) load(k int64, buf []byte) error {
 		return c.readError(part, k, err)
 	}
 	sum := sha256.Sum256(buf)
-	i := from / ChunkSize
-	if !bytes.Equal(sum[:], part.Chunks[i*sha256.Size:(i+1)*sha256.Size]) {
+	if !bytes.Equal(sum[:], part.chunk(from)) {
 		return c.damage(part, k, "SHA-256 is not the signed one")
 	}
 	c.verified[k/32].Or(1 << (k % 32))

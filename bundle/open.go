@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 )
 
-// Limits for what Open takes into memory before a signature vouches for it.
+// Limits, in bytes, for what is taken into memory as a whole.
 const (
-	maxSums  = 1 << 20
-	maxIndex = 256 << 20
+	maxSums   = 1 << 20
+	maxIndex  = 256 << 20
+	maxBeside = 512 << 20 // the program, its RPM
 )
 
 // Bundle is an open bundle. It is safe for use by several goroutines.
@@ -138,7 +139,7 @@ func openParts(dir string, parts []Part) ([]openPart, error) {
 			problems = append(problems, err)
 			continue
 		}
-		opened = append(opened, openPart{Part: p, file: f, start: start})
+		opened = append(opened, openPart{Part: p, number: len(opened), start: start, file: f})
 		start += p.Size
 	}
 	if len(problems) > 0 {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -23,6 +24,11 @@ type statusError struct {
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
+}
+
+// Is makes a file that is not there fs.ErrNotExist.
+func (e *statusError) Is(target error) bool {
+	return target == fs.ErrNotExist && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 
 // retry runs do until it succeeds, its error will not go away, or patience

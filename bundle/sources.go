@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"net/url"
-	"path"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -60,10 +60,12 @@ func (s Sources) validateProxy(at *field.Path) field.ErrorList {
 	return nil
 }
 
+// hostPath is HOST[:PORT][/PATH], without a scheme, credentials or empty path
+// elements.
+var hostPath = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~:@%+-]+)*/?$`)
+
 func isHostPath(s string) bool {
-	u, err := url.Parse("https://" + s)
-	return err == nil && u.Host != "" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" &&
-		path.Clean("/"+u.Path) == "/"+strings.Trim(u.Path, "/")
+	return hostPath.MatchString(s) && !strings.Contains("/"+s+"/", "/../")
 }
 
 // looksLikeHost follows the rule by which an image reference tells a host from
@@ -74,19 +76,19 @@ func looksLikeHost(s string) bool {
 }
 
 // rewrite gives the mirror's HOST/PATH for upstream's.
-func (s Sources) rewrite(hostPath string) string {
+func (s Sources) rewrite(upstream string) string {
 	best, to := "", ""
 	for _, r := range s.Rewrite {
 		from := strings.TrimSuffix(r.From, "/")
 		if r.From == "*" && best == "" {
-			best, to = "*", strings.TrimSuffix(r.To, "/")+"/"+hostPath
+			best, to = "*", strings.TrimSuffix(r.To, "/")+"/"+upstream
 		}
-		if (best == "*" || len(from) > len(best)) && (hostPath == from || strings.HasPrefix(hostPath, from+"/")) {
-			best, to = from, strings.TrimSuffix(r.To, "/")+strings.TrimPrefix(hostPath, from)
+		if (best == "*" || len(from) > len(best)) && (upstream == from || strings.HasPrefix(upstream, from+"/")) {
+			best, to = from, strings.TrimSuffix(r.To, "/")+strings.TrimPrefix(upstream, from)
 		}
 	}
 	if best == "" {
-		return hostPath
+		return upstream
 	}
 	return to
 }

@@ -36,7 +36,7 @@ func freeSpace(dir string) (space, error) {
 }
 
 // checkSpace wants room for what is not there yet.
-func checkSpace(dir string, draft *Index, stick []StickFile, o Options) error {
+func checkSpace(dir string, draft *Index, stick []StickFile, free func(string) (space, error)) error {
 	need := int64(slack)
 	for _, f := range stick {
 		need += f.size
@@ -46,7 +46,7 @@ func checkSpace(dir string, draft *Index, stick []StickFile, o Options) error {
 		largest = max(largest, p.Size)
 		need += max(0, p.Size-allocated(filepath.Join(dir, p.Name)))
 	}
-	has, err := o.free(dir)
+	has, err := free(dir)
 	if err != nil {
 		return err
 	}

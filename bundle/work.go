@@ -25,36 +25,56 @@ type work struct {
 }
 
 // enter finds out what dir holds, marks it as unfinished, and opens its
-// parts. It returns nil where the bundle is complete already.
+// parts. It returns nil where the bundle is complete already. Where it
+// refuses, dir is left as it was.
 func enter(dir string, draft *Index, stick []StickFile, o Options) (*work, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := checkForeign(dir, draft, stick); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, partialName)); errors.Is(err, fs.ErrNotExist) {
-		complete, err := isComplete(dir, draft, stick, o)
-		if complete || err != nil {
-			return nil, err
-		}
-		if err := refuseLeftParts(dir, draft); err != nil {
-			return nil, err
-		}
-	}
-	if err := checkSpace(dir, draft, stick, o); err != nil {
-		return nil, err
-	}
 	w := &work{dir: dir, draft: draft}
-	if err := w.takeMark(); err != nil {
-		return nil, errors.Join(err, w.leave())
+	begin := w.fresh
+	if _, err := os.Stat(filepath.Join(dir, partialName)); err == nil {
+		begin = w.resume
 	}
-	var err error
-	w.target, err = openTarget(dir, draft.Parts, o.PartSize)
+	complete, err := begin(stick, o)
+	if err == nil && !complete {
+		w.target, err = openTarget(dir, draft.Parts, o.PartSize)
+	}
 	if err != nil {
 		return nil, errors.Join(err, w.leave())
 	}
+	if complete {
+		return nil, nil
+	}
 	return w, nil
+}
+
+// fresh begins in a directory without a mark.
+func (w *work) fresh(stick []StickFile, o Options) (complete bool, err error) {
+	if complete, err := isComplete(w.dir, w.draft, stick, o); complete || err != nil {
+		return complete, err
+	}
+	if err := checkForeign(w.dir, w.draft, stick); err != nil {
+		return false, err
+	}
+	if err := refuseLeftParts(w.dir, w.draft); err != nil {
+		return false, err
+	}
+	if err := checkSpace(w.dir, w.draft, stick, o.free); err != nil {
+		return false, err
+	}
+	return false, w.takeMark()
+}
+
+// resume goes on in a directory with a mark.
+func (w *work) resume(stick []StickFile, o Options) (complete bool, err error) {
+	if err := w.takeMark(); err != nil {
+		return false, err
+	}
+	if err := checkForeign(w.dir, w.draft, stick); err != nil {
+		return false, err
+	}
+	return false, checkSpace(w.dir, w.draft, stick, o.free)
 }
 
 // takeMark locks the mark against a second airgap, and writes into it, or

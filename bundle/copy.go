@@ -1,0 +1,213 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Copy puts the bundle into the directory to, as a registry's store wants it:
+// each chunk is read once from here, verified, and written. What is there
+// already and verifies is kept, so an interrupted copy goes on, and a copy
+// that went bad is repaired. bundle.json and the signature come last: half a
+// copy is no bundle. Damaged chunks are left out and reported together.
+func (b *Bundle) Copy(ctx context.Context, to string, progress ui.Progress) error {
+	if err := b.copy(ctx, to, progress); err != nil {
+		return fmt.Errorf("copy bundle %s to %s: %w", b.dir, to, err)
+	}
+	return nil
+}
+
+func (b *Bundle) copy(ctx context.Context, to string, progress ui.Progress) error {
+	if err := b.admit(to); err != nil {
+		return err
+	}
+	c := &copier{from: b, to: to}
+	defer c.close()
+	if err := c.openParts(); err != nil {
+		return err
+	}
+	task := progress.Task("copy", b.chunks.size, true)
+	err := c.copyParts(ctx, task)
+	task.End(err)
+	if err != nil {
+		return err
+	}
+	return c.copyBeside()
+}
+
+// admit makes the directory, and refuses one that holds another bundle or has
+// no room.
+func (b *Bundle) admit(to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	there, err := hashFile(filepath.Join(to, IndexName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil && there != b.sums[IndexName] {
+		return errors.New("another bundle is there")
+	}
+	var stick []StickFile
+	for _, name := range b.beside() {
+		if f, err := StickCopy(name, filepath.Join(b.dir, name)); err == nil {
+			stick = append(stick, f)
+		}
+	}
+	return checkSpace(to, b.index, stick, freeSpace)
+}
+
+// copier is one copy under way.
+type copier struct {
+	from  *Bundle
+	to    string
+	parts []copyPart
+}
+
+type copyPart struct {
+	file *os.File
+	had  int64 // bytes that were there before
+}
+
+// openParts goes on with a part under its own name, or under its temporary
+// one.
+func (c *copier) openParts() error {
+	for _, p := range c.from.index.Parts {
+		path := filepath.Join(c.to, p.Name)
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			f, err = os.OpenFile(path+".tmp", os.O_RDWR|os.O_CREATE, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		c.parts = append(c.parts, copyPart{file: f})
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		c.parts[len(c.parts)-1].had = info.Size()
+		if err := reserve(f, p.Size); err != nil {
+			return fmt.Errorf("reserve %d bytes for %s: %w", p.Size, path, err)
+		}
+		if err := openToReaders(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openToReaders lets the registry's user read, whatever the umask of a
+// hardened host is. A file system without modes is left as it is.
+func openToReaders(f *os.File) error {
+	if err := f.Chmod(0o644); err != nil && !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return nil
+}
+
+func (c *copier) copyParts(ctx context.Context, task ui.Task) error {
+	var damage damageList
+	err := c.from.eachRun(ctx, func(buf []byte, k int64) error {
+		part, from, size := c.from.chunks.locate(k)
+		task.Add(size)
+		return damage.note(c.copyChunk(buf[:size], k, part, from))
+	})
+	if err := errors.Join(err, damage.err()); err != nil {
+		return err
+	}
+	return c.keepParts()
+}
+
+func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) error {
+	to := c.parts[part.number]
+	if from+int64(len(buf)) <= to.had {
+		_, err := to.file.ReadAt(buf, from)
+		sum := sha256.Sum256(buf)
+		if err == nil && bytes.Equal(sum[:], part.chunk(from)) {
+			return nil
+		}
+	}
+	if err := c.from.chunks.load(k, buf); err != nil {
+		return err
+	}
+	_, err := to.file.WriteAt(buf, from)
+	return err
+}
+
+// keepParts makes the parts durable and gives them their names.
+func (c *copier) keepParts() error {
+	var group errgroup.Group
+	for i, p := range c.from.index.Parts {
+		group.Go(func() error {
+			if err := c.parts[i].file.Sync(); err != nil {
+				return err
+			}
+			name := c.parts[i].file.Name()
+			if final := filepath.Join(c.to, p.Name); name != final {
+				return os.Rename(name, final)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return host.SyncDir(c.to)
+}
+
+// copyBeside copies the files next to the parts; what makes it a bundle last.
+func (c *copier) copyBeside() error {
+	for _, name := range c.from.beside() {
+		if name != IndexName {
+			if err := c.copyFile(name, c.from.sums[name]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := host.SyncDir(c.to); err != nil {
+		return err
+	}
+	for _, name := range []string{SumsName, SignatureName, IndexName} {
+		if err := c.copyFile(name, c.from.sums[name]); err != nil {
+			return err
+		}
+	}
+	return host.SyncDir(c.to)
+}
+
+// copyFile wants the SHA-256 that was signed; the signature itself has none.
+func (c *copier) copyFile(name, want string) error {
+	content, err := readLimited(filepath.Join(c.from.dir, name), maxBeside)
+	if err != nil {
+		return err
+	}
+	if want != "" && sha256Hex(content) != want {
+		return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+	}
+	info, err := os.Stat(filepath.Join(c.from.dir, name))
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(filepath.Join(c.to, name), content, 0o644|info.Mode().Perm()&0o111)
+}
+
+func (c *copier) close() error {
+	var errs []error
+	for _, p := range c.parts {
+		errs = append(errs, p.file.Close())
+	}
+	return errors.Join(errs...)
+}

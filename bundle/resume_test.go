@@ -1,0 +1,182 @@
+package bundle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// cancelAfter is progress that ends the run when some bytes were fetched.
+type cancelAfter struct {
+	ui.Progress
+	cancel context.CancelFunc
+	left   int64
+}
+
+func (c *cancelAfter) Task(name string, total int64, bytes bool) ui.Task { return cancelTask{c} }
+
+type cancelTask struct{ c *cancelAfter }
+
+func (t cancelTask) End(error) {}
+func (t cancelTask) Add(n int64) {
+	if t.c.left -= n; t.c.left < 0 {
+		t.c.cancel()
+	}
+}
+
+func TestInterruptedAnywhereGoesOn(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	u := newUpstream(t, images...)
+	o, dir, want := options(t), t.TempDir(), t.TempDir()
+	o.Workers = 1 // cancelAfter counts without a lock
+	report, err := bundle.Write(background, u.plan(t, images...), want, o, ui.Discard())
+	must(t, err)
+
+	random := rand.New(rand.NewSource(1))
+	interrupted := 0
+	for try := 0; ; try++ {
+		ctx, cancel := context.WithCancel(background)
+		stop := &cancelAfter{Progress: ui.Discard(), cancel: cancel, left: random.Int63n(report.Size)}
+		if try == 8 {
+			stop.left = 1 << 60
+		}
+		_, err := bundle.Write(ctx, u.plan(t, images...), dir, o, stop)
+		cancel()
+		if err == nil {
+			break
+		}
+		interrupted++
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if _, err := bundle.Open(dir, &o.Signer.PublicKey); !errors.Is(err, bundle.ErrPartial) {
+			t.Fatalf("half a bundle opens: %v", err)
+		}
+	}
+	if interrupted == 0 {
+		t.Fatal("never interrupted")
+	}
+	if fmt.Sprint(hashAll(t, dir)) != fmt.Sprint(hashAll(t, want)) {
+		t.Error("differs from the uninterrupted bundle")
+	}
+}
+
+func TestResumeFetchesOnlyWhatIsMissing(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	u := newUpstream(t, images...)
+	o, dir := options(t), t.TempDir()
+	withoutRunc := func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/runc.amd64") {
+			time.Sleep(300 * time.Millisecond) // the images are through by then
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+		return false
+	}
+	p := u.plan(t, images...)
+	u.spoil.Store(&withoutRunc)
+	if _, err := bundle.Write(background, p, dir, o, ui.Discard()); err == nil {
+		t.Fatal("no error")
+	}
+	u.spoil.Store(nil)
+	sent := u.bytes.Load()
+	report, err := bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
+	must(t, err)
+	if report.Kept < 3<<20 || u.bytes.Load()-sent > 50_000 {
+		t.Errorf("report %+v; %d bytes of blobs were fetched again", report, u.bytes.Load()-sent)
+	}
+}
+
+func TestAnotherLockIsNotMixedIn(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	u := newUpstream(t, images...)
+	o, dir := options(t), t.TempDir()
+	ctx, cancel := context.WithCancel(background)
+	_, err := bundle.Write(ctx, u.plan(t, images...), dir, o, &cancelAfter{ui.Discard(), cancel, 100})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	moved := bundletest.Image{Name: images[0].Name, Held: bundletest.RandomImage(t, 2000, 1, "amd64")}
+	u.push(t, moved)
+	_, err = bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
+	if err == nil || !strings.Contains(err.Error(), "unfinished bundle of something else (image docker.io/library/nginx:1.27 changed)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestKilledGoesOn runs itself as a child that is killed with no chance to
+// clean up.
+func TestKilledGoesOn(t *testing.T) {
+	if dir := os.Getenv("BUNDLE_TEST_CHILD"); dir != "" {
+		writeAsChild(t, dir)
+		return
+	}
+	images := bundletest.StandardImages(t)
+	u := newUpstream(t, images...)
+	home := t.TempDir() // holds the key, so that both runs sign alike
+	dir := filepath.Join(home, "stick")
+	slow := func(w http.ResponseWriter, r *http.Request) bool {
+		time.Sleep(30 * time.Millisecond)
+		return false
+	}
+	u.spoil.Store(&slow)
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledGoesOn$")
+	child.Env = append(os.Environ(), "BUNDLE_TEST_CHILD="+home, "BUNDLE_TEST_HOST="+u.host(), "BUNDLE_TEST_CA="+u.ca)
+	must(t, child.Start())
+	waitForFile(t, filepath.Join(dir, "bundle.tar.000"))
+	time.Sleep(60 * time.Millisecond)
+	must(t, child.Process.Kill())
+	if err := child.Wait(); err == nil {
+		t.Log("the child was faster")
+	}
+	u.spoil.Store(nil)
+	writeFrom(t, u.sources(), home)
+	key, err := bundle.LoadOrCreateKey(home)
+	must(t, err)
+	b, err := bundle.Open(dir, &key.PublicKey)
+	must(t, err)
+	defer b.Close()
+	must(t, b.Verify(background, ui.Discard()))
+}
+
+func writeAsChild(t *testing.T, home string) {
+	writeFrom(t, bundle.Sources{CA: os.Getenv("BUNDLE_TEST_CA"), Rewrite: []bundle.Rewrite{{From: "*", To: os.Getenv("BUNDLE_TEST_HOST")}}}, home)
+}
+
+func writeFrom(t *testing.T, s bundle.Sources, home string) {
+	t.Helper()
+	client, err := bundle.NewClient(s)
+	must(t, err)
+	key, err := bundle.LoadOrCreateKey(home)
+	must(t, err)
+	p, err := bundle.NewPlan(background, client, bundle.Request{
+		Name: "test", Created: time.Unix(1, 0), Platform: "linux/amd64",
+		Images: []bundle.Need{{Reference: "nginx:1.27"}, {Reference: "registry.k8s.io/pause:3.10.2"}},
+	}, ui.Discard())
+	must(t, err)
+	_, err = bundle.Write(background, p, filepath.Join(home, "stick"), bundle.Options{PartSize: 1 << 20, Signer: key}, ui.Discard())
+	must(t, err)
+}
+
+func waitForFile(t *testing.T, path string) {
+	t.Helper()
+	for range 500 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s did not appear", path)
+}
