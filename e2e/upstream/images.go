@@ -14,11 +14,10 @@ import (
 // images declares what the registries have. Programs lie where the projects'
 // own images have them, for manifests name those paths.
 func (b *builder) images() ([]oci.Image, error) {
-	net, err := debian.Closure(packetFilter()...)
+	net, err := packetFilter()
 	if err != nil {
 		return nil, err
 	}
-	net = append(net, packetFilterLinks()...)
 	shell, err := debian.Closure("/usr/bin/dash", "/usr/bin/cp")
 	if err != nil {
 		return nil, err
@@ -77,29 +76,24 @@ func base() oci.Layer {
 	}}
 }
 
-// packetFilter is what kube-proxy and flanneld call, and the plug-ins that
-// iptables loads by name, which no header lists.
-func packetFilter() []string {
-	paths := []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/sbin/xtables-nft-multi", "/usr/bin/ip"}
-	plugins, _ := filepath.Glob(debian.Library("xtables/*.so")) // the pattern is a constant, and well formed
-	return append(paths, plugins...)
-}
-
-func packetFilterLinks() []archive.File {
-	var links []archive.File
-	for _, name := range iptablesNames() {
-		links = append(links, archive.File{Path: "usr/sbin/" + name, Link: "xtables-nft-multi"})
+// packetFilter is what kube-proxy and flanneld call.
+func packetFilter() ([]archive.File, error) {
+	plugins, err := debian.Plugins("xtables")
+	if err != nil {
+		return nil, err
 	}
-	return links
+	paths := []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/sbin/xtables-nft-multi", "/usr/bin/ip"}
+	files, err := debian.Closure(append(paths, plugins...)...)
+	return append(files, iptablesLinks()...), err
 }
 
-// iptablesNames are the names under which xtables-nft-multi is called.
-func iptablesNames() []string {
-	var names []string
+// iptablesLinks are the names under which xtables-nft-multi is called.
+func iptablesLinks() []archive.File {
+	var links []archive.File
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, suffix := range []string{"", "-save", "-restore", "-nft", "-nft-save", "-nft-restore"} {
-			names = append(names, family+suffix)
+			links = append(links, archive.File{Path: "usr/sbin/" + family + suffix, Link: "xtables-nft-multi"})
 		}
 	}
-	return names
+	return links
 }

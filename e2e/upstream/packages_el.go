@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,8 +38,12 @@ func (p elPackage) declare() (rpms.Package, error) {
 }
 
 func elPackages() ([]rpms.Package, error) {
+	libraries, err := elLibraries()
+	if err != nil {
+		return nil, err
+	}
 	var packages []rpms.Package
-	for _, p := range append(elPrograms(), elLibraries()...) {
+	for _, p := range append(elPrograms(), libraries...) {
 		declared, err := p.declare()
 		if err != nil {
 			return nil, err
@@ -70,19 +73,15 @@ func elPrograms() []elPackage {
 }
 
 func iptablesNft() elPackage {
-	p := elPackage{
+	return elPackage{
 		name: "iptables-nft", version: "1.8.9", summary: "iptables over nf_tables",
-		paths:    []string{"/usr/sbin/xtables-nft-multi"},
+		paths: []string{"/usr/sbin/xtables-nft-multi"}, links: iptablesLinks(),
 		provides: []string{"iptables = 1.8.9-1.el9"},
 		requires: []string{"iptables-libs = 1.8.9-1.el9"},
 	}
-	for _, name := range iptablesNames() {
-		p.links = append(p.links, archive.File{Path: "usr/sbin/" + name, Link: "xtables-nft-multi"})
-	}
-	return p
 }
 
-func elLibraries() []elPackage {
+func elLibraries() ([]elPackage, error) {
 	library := func(name, version string, sonames ...string) elPackage {
 		p := elPackage{name: name, version: version, summary: "shared library " + sonames[0]}
 		for _, s := range sonames {
@@ -91,7 +90,10 @@ func elLibraries() []elPackage {
 		return p
 	}
 	iptables := library("iptables-libs", "1.8.9", "libxtables.so.12", "libip4tc.so.2", "libip6tc.so.2")
-	plugins, _ := filepath.Glob(debian.Library("xtables/*.so")) // the pattern is a constant, and well formed
+	plugins, err := debian.Plugins("xtables")
+	if err != nil {
+		return nil, err
+	}
 	iptables.paths = append(iptables.paths, plugins...)
 	return []elPackage{
 		iptables,
@@ -106,5 +108,5 @@ func elLibraries() []elPackage {
 		library("jansson", "2.14", "libjansson.so.4"),
 		library("libedit", "3.1", "libedit.so.2"),
 		library("libbsd", "0.11.7", "libbsd.so.0", "libmd.so.0"),
-	}
+	}, nil
 }

@@ -45,6 +45,16 @@ func Take(path string) ([]archive.File, error) {
 // Library is the path of the library with that soname.
 func Library(soname string) string { return filepath.Join(libraries, soname) }
 
+// Plugins lists the shared objects in a directory beside the libraries: what a
+// program loads by name, so that no header mentions it.
+func Plugins(dir string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(libraries, dir, "*.so"))
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("list the plug-ins in %s: %w", filepath.Join(libraries, dir), fs.ErrNotExist)
+	}
+	return paths, err
+}
+
 // Closure returns the programs or plug-ins at the paths, with every library
 // they need, the loader included.
 func Closure(paths ...string) ([]archive.File, error) {
