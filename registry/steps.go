@@ -1,0 +1,165 @@
+package registry
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// StoreStep copies the stick's bundle into this host's store. Undo deletes it
+// from there.
+func StoreStep(s Store, stick *bundle.Bundle, trusted []*ecdsa.PublicKey, progress ui.Progress) step.Step {
+	return step.Step{
+		Name:  "store",
+		Title: "Copy the bundle to this host",
+		Done:  func(context.Context) (bool, error) { return s.Holds(stick, trusted...) },
+		Run:   func(ctx context.Context) error { return s.Import(ctx, stick, progress) },
+		Undo:  func(context.Context) error { return s.Remove(stick.Index().Name) },
+	}
+}
+
+// CertificatesStep makes the authority, or takes the one whose ca.crt and
+// ca.key are in the directory already, and issues this host's certificate for
+// names (DNS names and IP addresses). Undo removes all four files.
+func CertificatesStep(p PKI, names []string) step.Step {
+	return step.Step{
+		Name:  "certificates",
+		Title: "Make the registry's certificates",
+		Done:  func(context.Context) (bool, error) { return p.Holds(names, time.Now()) },
+		Run:   func(context.Context) error { return p.Ensure(names, time.Now()) },
+		Undo:  func(context.Context) error { return p.Remove() },
+	}
+}
+
+// MirrorStep points containerd at the registries. Undo puts back what was there.
+func MirrorStep(m Mirror) step.Step {
+	return step.Step{
+		Name:  "mirror",
+		Title: "Point containerd at the registry",
+		Done:  func(context.Context) (bool, error) { return m.Holds() },
+		Run:   func(context.Context) error { return m.Write() },
+		Undo:  func(context.Context) error { return m.Remove() },
+	}
+}
+
+// Service is the registry's systemd unit on a host.
+type Service struct {
+	Host        host.Host
+	OptionsFile string // /etc/sysconfig/airgap-registry
+	Port        int
+	Addr        string // where it is asked for its health: one of the certificate's names, and the port
+	CAFile      string
+	Bundles     []*bundle.Bundle // that it has to serve afterwards; others may be served too
+	Wait        time.Duration    // how long it may take to answer; 0 is 30 s
+}
+
+// ServiceStep starts the registry and waits until it answers over TLS that it
+// serves the bundles. Undo stops and disables it.
+func ServiceStep(s Service) step.Step {
+	return step.Step{
+		Name:  "registry",
+		Title: "Start the registry",
+		Done:  s.done,
+		Run:   s.start,
+		Undo:  s.stop,
+	}
+}
+
+func (s Service) options() []byte { return fmt.Appendf(nil, "OPTIONS=\"--port %d\"\n", s.Port) }
+
+func (s Service) done(ctx context.Context) (bool, error) {
+	if same, err := host.Holds(s.OptionsFile, s.options(), 0o644); err != nil || !same {
+		return false, err
+	}
+	if _, err := s.systemctl(ctx, "is-enabled", "--quiet", UnitName); err != nil {
+		return false, ctx.Err()
+	}
+	return s.answers(ctx) == nil, ctx.Err()
+}
+
+// start restarts, so that a registry which runs already opens the new bundle.
+func (s Service) start(ctx context.Context) error {
+	if err := host.WriteFile(s.OptionsFile, s.options(), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", UnitName}, {"restart", UnitName}} {
+		if _, err := s.systemctl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return s.await(ctx)
+}
+
+func (s Service) stop(ctx context.Context) error {
+	if _, err := s.systemctl(ctx, "disable", "--now", UnitName); err != nil {
+		return err
+	}
+	if err := os.Remove(s.OptionsFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove registry options: %w", err)
+	}
+	return nil
+}
+
+func (s Service) systemctl(ctx context.Context, args ...string) ([]byte, error) {
+	return s.Host.Run(ctx, host.Cmd{Name: "systemctl", Args: args})
+}
+
+func (s Service) await(ctx context.Context) error {
+	wait := s.Wait
+	if wait == 0 {
+		wait = 30 * time.Second
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		err := s.answers(ctx)
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("wait %s for the registry (see journalctl -u %s): %w", wait, UnitName, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// answers is nil when the registry serves every bundle it should.
+func (s Service) answers(ctx context.Context) error {
+	ca, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		return err
+	}
+	client, err := NewClient(s.Addr, ca)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	health, err := client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range s.Bundles {
+		if !slices.ContainsFunc(health.Bundles, servedBundle(b).equal) {
+			return fmt.Errorf("the registry does not serve bundle %s of %s", b.Index().Name, b.Index().Created.Format(time.DateTime))
+		}
+	}
+	return nil
+}
+
+func (b ServedBundle) equal(o ServedBundle) bool {
+	return b.Name == o.Name && b.Created.Equal(o.Created)
+}

@@ -1,0 +1,121 @@
+package registry
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Store is the directory whose bundles a registry host serves, one directory
+// each: /var/lib/airgap/store/NAME.
+type Store struct{ Dir string }
+
+// Import copies the bundle into the store while verifying it. It may be called
+// again after it was interrupted, and goes on where it stopped.
+func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress) error {
+	dir, err := s.path(stick.Index().Name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return fmt.Errorf("import bundle: %w", err)
+	}
+	if err := stick.Copy(ctx, dir, progress); err != nil {
+		return fmt.Errorf("import bundle: %w", err)
+	}
+	return nil
+}
+
+// Holds reports whether the store has this very bundle, whole: the same signed
+// index, and every part in its size.
+func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, error) {
+	dir, err := s.path(stick.Index().Name)
+	if err != nil {
+		return false, err
+	}
+	same, err := sameFile(filepath.Join(dir, bundle.SumsName), filepath.Join(stick.Dir(), bundle.SumsName))
+	if err != nil || !same {
+		return false, err
+	}
+	held, err := bundle.Open(dir, trusted...)
+	if err != nil {
+		return false, nil //nolint:nilerr // damaged or unfinished: importing again repairs it
+	}
+	return true, held.Close()
+}
+
+// Remove deletes a bundle from the store.
+func (s Store) Remove(name string) error {
+	dir, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove bundle: %w", err)
+	}
+	return nil
+}
+
+// List names the finished bundles of the store, sorted. A store that was never
+// written to has none.
+func (s Store) List() ([]string, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list store: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(s.Dir, e.Name(), bundle.IndexName)); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Open opens every bundle of the store. A bundle that cannot be opened does not
+// keep the others from being served: its error is returned beside them.
+func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
+	names, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	var opened []*bundle.Bundle
+	var problems []error
+	for _, name := range names {
+		b, err := bundle.Open(filepath.Join(s.Dir, name), trusted...)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		opened = append(opened, b)
+	}
+	return opened, errors.Join(problems...)
+}
+
+// path refuses names that would lead out of the store.
+func (s Store) path(name string) (string, error) {
+	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") || strings.ContainsRune(name, '/') {
+		return "", fmt.Errorf("find bundle in store: %q is no name for a directory", name)
+	}
+	return filepath.Join(s.Dir, name), nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	one, err := os.ReadFile(a)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	other, err := os.ReadFile(b)
+	return string(one) == string(other), err
+}
