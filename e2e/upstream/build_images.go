@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 	"airgap.dev/airgap/e2e/upstream/internal/oci"
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
@@ -41,20 +39,7 @@ func (b *builder) putImages(ctx context.Context, dir string, images []oci.Image)
 	if !changed {
 		return nil
 	}
-	return dropUnused(dst)
-}
-
-func dropUnused(dst layout.Path) error {
-	unused, err := dst.GarbageCollect()
-	if err != nil {
-		return fmt.Errorf("look for unused blobs: %w", err)
-	}
-	for _, h := range unused {
-		if err := dst.RemoveBlob(h); err != nil {
-			return err
-		}
-	}
-	return nil
+	return oci.Sweep(dst)
 }
 
 func (b *builder) imageKey(i oci.Image) (string, error) {

@@ -55,7 +55,8 @@ func (l Layer) store(dst layout.Path) (v1.Layer, error) {
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return nil, err
 	}
-	tmp, err := os.CreateTemp(blobs, "layer-*")
+	// Beside the blobs: what an interrupted build leaves must not look like one.
+	tmp, err := os.CreateTemp(string(dst), "layer-*")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package oci
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -81,5 +83,39 @@ func TestSameDeclarationHasTheSameDigest(t *testing.T) {
 		if a.Manifests[i].Digest != b.Manifests[i].Digest {
 			t.Errorf("%s differs", a.Manifests[i].Annotations[RefName])
 		}
+	}
+}
+
+func TestSweepKeepsWhatImagesNeed(t *testing.T) {
+	dst, _ := put(t, example())
+	blobs := filepath.Join(string(dst), "blobs", "sha256")
+	before, err := os.ReadDir(blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := example()
+	changed.Layers[1].Seed++
+	if err := changed.Put(dst); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(blobs, "left-over"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(dst); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadDir(blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d blobs are left of one image, not %d", len(after), len(before))
+	}
+	all, err := dst.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(all); err != nil {
+		t.Error(err)
 	}
 }
