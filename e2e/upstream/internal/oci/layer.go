@@ -18,6 +18,9 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
+// unfinished is the pattern of names that layers have while they are written.
+const unfinished = "layer-*"
+
 // stored is a layer that lies in the layout already, so that writing the image
 // moves none of its bytes again.
 type stored struct {
@@ -56,7 +59,7 @@ func (l Layer) store(dst layout.Path) (v1.Layer, error) {
 		return nil, err
 	}
 	// Beside the blobs: what an interrupted build leaves must not look like one.
-	tmp, err := os.CreateTemp(string(dst), "layer-*")
+	tmp, err := os.CreateTemp(string(dst), unfinished)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Sweep removes the blobs that no image refers to any more, and what an
-// interrupted build has left among them.
+// interrupted build has left.
 func Sweep(dst layout.Path) error {
 	data, err := os.ReadFile(filepath.Join(string(dst), "index.json"))
 	if err != nil {
@@ -20,6 +20,15 @@ func Sweep(dst layout.Path) error {
 	used := map[string]bool{}
 	if err := mark(dst, data, used); err != nil {
 		return fmt.Errorf("look for unused blobs in %s: %w", dst, err)
+	}
+	halves, err := filepath.Glob(filepath.Join(string(dst), unfinished))
+	if err != nil {
+		return err
+	}
+	for _, path := range halves {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
 	}
 	blobs := filepath.Join(string(dst), "blobs", "sha256")
 	entries, err := os.ReadDir(blobs)
