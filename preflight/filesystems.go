@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,7 +20,8 @@ type Filesystem struct {
 	Type    string   `yaml:"type" json:"type"`
 	Options []string `yaml:"options,flow" json:"options"`
 	Size    int64    `yaml:"size" json:"size"`
-	Free    int64    `yaml:"free" json:"free"` // for unprivileged users
+	Used    int64    `yaml:"used" json:"used"`
+	Free    int64    `yaml:"free" json:"free"` // without what is kept for root
 }
 
 // surveyedPaths are those that something of the cluster is written to or
@@ -38,7 +40,7 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 		existing = append(existing, r.nearest(p))
 	}
 	asked := slices.Compact(slices.Sorted(slices.Values(existing)))
-	out, err := r.output(ctx, "df", append([]string{"--block-size=1", "--output=size,avail,file", "--"}, asked...)...)
+	out, err := r.output(ctx, "df", append([]string{"--block-size=1", "--output=size,used,avail,file", "--"}, asked...)...)
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 		if !ok || !measured {
 			return fmt.Errorf("find the file system of %s", p)
 		}
-		f.Filesystems = append(f.Filesystems, Filesystem{p, m.point, m.device, m.fsType, m.options, space.size, space.free})
+		f.Filesystems = append(f.Filesystems, Filesystem{p, m.point, m.device, m.fsType, m.options, space.size, space.used, space.free})
 	}
 	return nil
 }
@@ -65,9 +67,9 @@ func (r reader) nearest(p string) string {
 	return p
 }
 
-type space struct{ size, free int64 }
+type space struct{ size, used, free int64 }
 
-// parseSpaces reads df's columns size, avail and file, by file.
+// parseSpaces reads df's columns size, used, avail and file, by file.
 func parseSpaces(text string) (map[string]space, error) {
 	spaces := map[string]space{}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -75,15 +77,16 @@ func parseSpaces(text string) (map[string]space, error) {
 		if i == 0 { // the heading
 			continue
 		}
-		if len(words) != 3 {
+		if len(words) != 4 {
 			return nil, fmt.Errorf("parse the output of df: %q", line)
 		}
 		size, errSize := strconv.ParseInt(words[0], 10, 64)
-		free, errFree := strconv.ParseInt(words[1], 10, 64)
-		if errSize != nil || errFree != nil {
-			return nil, fmt.Errorf("parse the output of df: %q", line)
+		used, errUsed := strconv.ParseInt(words[1], 10, 64)
+		free, errFree := strconv.ParseInt(words[2], 10, 64)
+		if err := errors.Join(errSize, errUsed, errFree); err != nil {
+			return nil, fmt.Errorf("parse the output of df: %w", err)
 		}
-		spaces[words[2]] = space{size, free}
+		spaces[words[3]] = space{size, used, free}
 	}
 	return spaces, nil
 }
@@ -118,11 +121,11 @@ func judgeSpace(f *Facts, w *Want) Result {
 		have := fmt.Sprintf("%s free on %s (%s)", ui.Size(d.fs.Free), d.fs.Mount, strings.Join(d.users, ", "))
 		used := usedPercent(d.fs)
 		switch {
-		case !w.Ours && d.fs.Free < d.fail:
+		case d.fs.Free < d.fail:
 			short = append(short, fmt.Sprintf("%s, %s needed", have, ui.Size(d.fail)))
 		case used > w.limits().DiskUsedPercent:
 			full = append(full, fmt.Sprintf("%s, %d %% used", have, used))
-		case !w.Ours && d.fs.Free < d.warn:
+		case d.fs.Free < d.warn:
 			tight = append(tight, fmt.Sprintf("%s, %s recommended", have, ui.Size(d.warn)))
 		default:
 			fine = append(fine, have)
@@ -156,11 +159,13 @@ func (f *Facts) demands(w *Want) []*demand {
 	return demands
 }
 
+// usedPercent is of what users may use, as df shows it: the reserve of root
+// counts for neither side.
 func usedPercent(fsys Filesystem) int {
-	if fsys.Size <= 0 {
+	if fsys.Used <= 0 {
 		return 0
 	}
-	return int((fsys.Size - fsys.Free) * 100 / fsys.Size)
+	return int(float64(fsys.Used) / float64(fsys.Used+fsys.Free) * 100)
 }
 
 var mountNoexec = Check{

@@ -29,7 +29,7 @@ func probes() []probe {
 		{"filesystems", readFilesystems},
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
-		{"security", readSecurity}, {"units", readUnits},
+		{"security", readSecurity}, {"fapolicyd", readFapolicyd}, {"units", readUnits},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers},
 		{"pci", readPCI}, {"packages", readPackages},
 	}
@@ -85,9 +85,33 @@ func (r reader) lines(path string) ([]string, error) {
 	return strings.Split(text, "\n"), nil
 }
 
+// exists is false too when it cannot be told; present says so.
 func (r reader) exists(path string) bool {
+	found, _ := r.present(path)
+	return found
+}
+
+func (r reader) present(path string) (bool, error) {
 	_, err := fs.Stat(r.fs, path)
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// among gives those of the paths that exist.
+func (r reader) among(paths []string) ([]string, error) {
+	var found []string
+	for _, path := range paths {
+		is, err := r.present(path)
+		if err != nil {
+			return found, err
+		}
+		if is {
+			found = append(found, path)
+		}
+	}
+	return found, nil
 }
 
 // names are a directory's entries; none when there is no such directory.

@@ -16,17 +16,31 @@ type Leftover struct {
 // readLeftovers looks where kubeadm, CNI plugins and other distributions
 // leave things.
 func readLeftovers(_ context.Context, r reader, f *Facts) error {
-	for _, path := range []string{"etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf", "etc/kubernetes/bootstrap-kubelet.conf",
-		"etc/kubernetes/controller-manager.conf", "etc/kubernetes/scheduler.conf", "etc/kubernetes/pki/ca.crt"} {
-		if r.exists(path) {
-			f.Leftovers = append(f.Leftovers, Leftover{"/" + path, true})
-		}
+	blocking, err := r.among([]string{"etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf", "etc/kubernetes/bootstrap-kubelet.conf",
+		"etc/kubernetes/controller-manager.conf", "etc/kubernetes/scheduler.conf", "etc/kubernetes/pki/ca.crt"})
+	if err != nil {
+		return err
 	}
-	for _, path := range []string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"} {
-		if r.exists(path) {
-			f.Leftovers = append(f.Leftovers, Leftover{"/" + path, false})
-		}
+	untidy, err := r.among([]string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"})
+	if err != nil {
+		return err
 	}
+	f.addLeftovers(blocking, true)
+	f.addLeftovers(untidy, false)
+	if err := readLeftoverDirs(r, f); err != nil {
+		return err
+	}
+	return readLeftoverLinks(r, f)
+}
+
+func (f *Facts) addLeftovers(paths []string, blocks bool) {
+	for _, path := range paths {
+		f.Leftovers = append(f.Leftovers, Leftover{"/" + path, blocks})
+	}
+}
+
+// readLeftoverDirs looks into directories that may well be there, but empty.
+func readLeftoverDirs(r reader, f *Facts) error {
 	for _, dir := range []struct {
 		path, suffix string
 		blocks       bool
@@ -39,10 +53,10 @@ func readLeftovers(_ context.Context, r reader, f *Facts) error {
 			return err
 		}
 		if name := firstLeftover(names, dir.suffix); name != "" {
-			f.Leftovers = append(f.Leftovers, Leftover{"/" + dir.path + "/" + name, dir.blocks})
+			f.addLeftovers([]string{dir.path + "/" + name}, dir.blocks)
 		}
 	}
-	return readLeftoverLinks(r, f)
+	return nil
 }
 
 // firstLeftover passes over what is no cluster's: podman keeps a

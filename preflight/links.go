@@ -48,11 +48,11 @@ func parseLinks(text string) ([]Link, error) {
 			if a.Local == "" { // ip prints empty objects where a filter left nothing
 				continue
 			}
-			address, err := netip.ParseAddr(a.Local)
+			prefix, err := netip.ParsePrefix(fmt.Sprintf("%s/%d", a.Local, a.Length))
 			if err != nil {
 				return nil, fmt.Errorf("parse the output of ip address: %w", err)
 			}
-			link.Addresses = append(link.Addresses, netip.PrefixFrom(address, a.Length))
+			link.Addresses = append(link.Addresses, prefix)
 		}
 		links = append(links, link)
 	}

@@ -227,16 +227,19 @@ func judgeModules(f *Facts, w *Want) Result {
 			blocked = append(blocked, strings.Join(alternatives, " or "))
 		}
 	}
-	switch {
-	case len(absent) > 0:
-		return Result{Fail, "missing: " + strings.Join(absent, ", "), "loaded, built in or loadable",
-			"install kernel-modules-extra-" + f.Kernel.Release + "; if the kernel was just updated, reboot"}
-	case len(blocked) > 0:
-		return Result{Fail, "switched off by an install line: " + strings.Join(blocked, ", "), "loadable",
-			"remove the install lines of these modules from /etc/modprobe.d"}
-	default:
-		return pass("%d needed, all there", len(neededModules(w)))
+	var found, fix []string
+	if len(absent) > 0 {
+		found = append(found, "missing: "+strings.Join(absent, ", "))
+		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+", or reboot when the kernel was just updated")
 	}
+	if len(blocked) > 0 {
+		found = append(found, "switched off by an install line: "+strings.Join(blocked, ", "))
+		fix = append(fix, "remove the install lines of "+strings.Join(blocked, ", ")+" from /etc/modprobe.d")
+	}
+	if len(found) > 0 {
+		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable", strings.Join(fix, "; ")}
+	}
+	return pass("%d needed, all there", len(neededModules(w)))
 }
 
 // neededModules lists alternatives: one of each row is enough.

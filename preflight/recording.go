@@ -126,6 +126,8 @@ func (f recordingFS) Stat(name string) (fs.FileInfo, error) {
 		f.r.add("fs/"+name+"/", "")
 	} else if err == nil {
 		f.r.add("fs/"+name, "")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		f.r.add("denied/"+name, err.Error())
 	}
 	return info, err
 }
@@ -134,6 +136,9 @@ func (f recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(f.inner, name)
 	if err == nil {
 		f.r.add("fs/"+name+"/", "")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.r.add("denied/"+name, err.Error())
 	}
 	for _, e := range entries {
 		f.r.add("fs/"+name+"/"+e.Name(), "")
@@ -229,10 +234,31 @@ type replayFS struct {
 }
 
 func (f replayFS) ReadFile(name string) ([]byte, error) {
-	if reason, is := f.denied[name]; is {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: deniedError(reason)}
+	if err := f.refuse(name); err != nil {
+		return nil, err
 	}
 	return fs.ReadFile(f.MapFS, name)
+}
+
+func (f replayFS) Stat(name string) (fs.FileInfo, error) {
+	if err := f.refuse(name); err != nil {
+		return nil, err
+	}
+	return fs.Stat(f.MapFS, name)
+}
+
+func (f replayFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := f.refuse(name); err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(f.MapFS, name)
+}
+
+func (f replayFS) refuse(name string) error {
+	if reason, is := f.denied[name]; is {
+		return &fs.PathError{Op: "open", Path: name, Err: deniedError(reason)}
+	}
+	return nil
 }
 
 // deniedError is a recorded refusal; it keeps the reason and is a permission

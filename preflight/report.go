@@ -108,6 +108,7 @@ func (p *printer) line(format string, args ...any) {
 // JSON writes the report as one indented JSON object.
 func (r Report) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }

@@ -38,7 +38,7 @@ func judgeConflicts(f *Facts, w *Want) Result {
 	if slices.Contains(w.Packages, "containerd.io") {
 		for _, name := range []string{"runc", "podman", "buildah"} {
 			if f.installed(name) != nil {
-				clashes = append(clashes, "containerd.io would replace the runc that "+name+" uses")
+				clashes = append(clashes, "containerd.io against installed "+name)
 			}
 		}
 	}

@@ -19,10 +19,12 @@ func runtimeSockets() []string {
 }
 
 func readRuntimes(_ context.Context, r reader, f *Facts) error {
-	for _, path := range runtimeSockets() {
-		if r.exists(path) {
-			f.Runtimes.Sockets = append(f.Runtimes.Sockets, "/"+path)
-		}
+	sockets, err := r.among(runtimeSockets())
+	if err != nil {
+		return err
+	}
+	for _, path := range sockets {
+		f.Runtimes.Sockets = append(f.Runtimes.Sockets, "/"+path)
 	}
 	for _, name := range []string{"containerd", "crio", "dockerd", "cri-dockerd", "podman", "runc", "crun"} {
 		for _, dir := range []string{"usr/bin", "usr/local/bin", "usr/sbin", "opt/airgap/bin"} {

@@ -22,10 +22,12 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 	}
 	f.Security.SELinux = map[string]string{"": "disabled", "0": "permissive", "1": "enforcing"}[enforce]
 	fips, err := r.optional("proc/sys/crypto/fips_enabled")
-	if err != nil {
-		return err
-	}
 	f.Security.FIPS = fips == "1"
+	return err
+}
+
+func readFapolicyd(_ context.Context, r reader, f *Facts) error {
+	var err error
 	f.Security.FapolicydTrusts, err = r.fapolicydTrusts()
 	return err
 }
@@ -70,7 +72,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 
 var fapolicyd = Check{
 	ID: "fapolicyd", Title: "fapolicyd", Source: "k3s#9008, fapolicyd#310",
-	Needs: []string{"units", "security"}, Run: judgeFapolicyd,
+	Needs: []string{"units", "fapolicyd"}, Run: judgeFapolicyd,
 }
 
 func judgeFapolicyd(f *Facts, _ *Want) Result {

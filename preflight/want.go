@@ -43,8 +43,9 @@ type Want struct {
 	Packages      []string  // names of every RPM that will be installed
 	BundleCreated time.Time // the host's clock must not be before it
 
-	// Ours says that airgap's own cluster runs on this host: its ports, files
-	// and runtime are not in the way.
+	// Ours says that airgap has begun to install on this host, or has
+	// installed: its own ports, files and runtime are not in the way, and of
+	// disk space only StoreBytes are still needed.
 	Ours bool
 
 	// DryTransaction resolves the bundle's packages against the host without
@@ -117,6 +118,11 @@ func (w *Want) space() []Space {
 	}
 	if w.Is(ControlPlane) {
 		needs = append(needs, Space{etcdPath, 8 * gigabyte, 20 * gigabyte, "etcd"})
+	}
+	if w.Ours { // they have taken what they need
+		for i := range needs {
+			needs[i].Fail, needs[i].Warn = 0, 0
+		}
 	}
 	if w.StoreBytes > 0 {
 		store := w.StoreBytes + w.StoreBytes/10

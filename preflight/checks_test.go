@@ -1,0 +1,204 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// all gives every module the state, but for the changes.
+func all(state Module, changes map[string]Module) map[string]Module {
+	modules := map[string]Module{}
+	for name := range moduleOptions() {
+		modules[name] = state
+	}
+	for name, other := range changes {
+		modules[name] = other
+	}
+	return modules
+}
+
+func TestChecks(t *testing.T) {
+	v1 := &Facts{Cgroup: Cgroup{Mode: "v1"}}
+	oneDisk := func(size, used int64) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
+	}
+	tests := []struct {
+		name  string
+		check Check
+		facts *Facts
+		want  Want
+		got   Status
+		found string // a part of Found
+	}{
+		{"Fedora", osSupported, &Facts{OS: OS{ID: "fedora", Version: "42"}}, Want{}, Fail, "fedora 42"},
+		{"EL 7", osSupported, &Facts{OS: OS{ID: "rhel", Version: "7.9"}}, Want{}, Fail, "rhel 7.9"},
+		{"CentOS Stream, no bundle", osSupported, &Facts{OS: OS{ID: "centos", Version: "10"}}, Want{}, Pass, "centos 10"},
+
+		{"3.10", kernelVersion, &Facts{Kernel: Kernel{Release: "3.10.0-1160.el7"}}, Want{}, Fail, "3.10"},
+		{"unreadable release", kernelVersion, &Facts{Kernel: Kernel{Release: "custom"}}, Want{}, Error, "custom"},
+		{"nftables mode on EL 8", kernelVersion, &Facts{Kernel: Kernel{Release: "4.18.0"}}, Want{ProxyMode: "nftables"}, Fail, "4.18"},
+		{"Linux 7", kernelVersion, &Facts{Kernel: Kernel{Release: "7.0"}}, Want{ProxyMode: "nftables"}, Pass, "7.0"},
+
+		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{VXLANPort: 8472}, Pass, "8 needed"},
+		{"EL 8's MASQUERADE", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_MASQUERADE": Missing})}, Want{}, Pass, ""},
+		{"nftables mode needs no xt", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})}, Want{ProxyMode: "nftables"}, Pass, ""},
+		{"no vxlan, none wanted", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{}, Pass, ""},
+		{"no vxlan", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{VXLANPort: 4789}, Fail, "vxlan"},
+		{"blocked", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"overlay": Blocked})}, Want{}, Fail, "switched off by an install line: overlay"},
+		{"locked with everything loaded", modulesLocked, &Facts{Modules: all(Loaded, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Pass, "locked"},
+		{"locked too early", modulesLocked, &Facts{Modules: all(Loadable, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Fail, "overlay"},
+
+		{"one processor, worker", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{Worker}}, Warn, "1"},
+		{"one processor, control plane", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}}, Fail, "1"},
+		{"one processor, but the site says so", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Limits: Limits{CPUFail: 1, CPUWarn: 1}}, Pass, "1"},
+		{"an 8 GB machine", memory, &Facts{Memory: 7_770_000_000}, Want{Roles: []Role{ControlPlane}}, Pass, "7.8 GB"},
+		{"a 2 GB machine", memory, &Facts{Memory: 1_900_000_000}, Want{Roles: []Role{ControlPlane}}, Warn, "1.9 GB"},
+		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1.0 GB"},
+
+		{"v1, kubelet 1.34", cgroupVersion, v1, Want{KubernetesVersion: "v1.34.2"}, Warn, "v1"},
+		{"v1, kubelet 1.35", cgroupVersion, v1, Want{KubernetesVersion: "1.35.0"}, Fail, "v1"},
+		{"v1, allowed", cgroupVersion, v1, Want{KubernetesVersion: "1.36.3", AllowCgroupV1: true}, Warn, "v1"},
+		{"v1, unknown kubelet", cgroupVersion, v1, Want{KubernetesVersion: "latest"}, Fail, "v1"},
+		{"none", cgroupVersion, &Facts{}, Want{AllowCgroupV1: true}, Fail, "no control groups"},
+		{"v1 needs a freezer", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v1", Controllers: []string{"cpu", "cpuset", "memory", "pids"}}}, Want{}, Fail, "freezer"},
+		{"no memory controller", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v2", Controllers: []string{"cpu", "cpuset", "pids"}}}, Want{}, Fail, "memory"},
+		{"an old kubelet's driver is no matter", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs"}}, Want{}, Pass, "systemd"},
+		{"our kubelet's is", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs", ContainerdDriver: "systemd"}}, Want{Ours: true}, Fail, "the kubelet uses cgroupfs"},
+
+		{"no machine ID", machineIDs, &Facts{}, Want{}, Fail, "none"},
+		{"image's machine ID", machineIDs, &Facts{Identity: Identity{MachineID: "uninitialized"}}, Want{}, Fail, "uninitialized"},
+		{"localhost", hostname, &Facts{Host: "localhost.localdomain"}, Want{}, Fail, "localhost"},
+		{"underscore", hostname, &Facts{Host: "bank_01"}, Want{}, Fail, "bank_01"},
+		{"capitals are written small", hostname, &Facts{Host: "BANK-01.example"}, Want{}, Pass, "BANK-01"},
+		{"64 letters", hostname, &Facts{Host: strings.Repeat("a", 64)}, Want{}, Fail, "aaa"},
+		{"loopback name, no address given", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"127.0.1.1", []string{"b"}}}}, Want{}, Fail, "127.0.1.1"},
+		{"another address", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"10.0.0.2", []string{"b"}}}}, Want{NodeAddress: "10.0.0.1"}, Warn, "10.0.0.2"},
+
+		{"room for all on one disk", diskSpace, oneDisk(100*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Pass, "90.0 GB free on /"},
+		{"enough for each, not for all", diskSpace, oneDisk(40*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Fail, "38.0 GB needed"},
+		{"tight", diskSpace, oneDisk(50*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Warn, "70.0 GB recommended"},
+		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
+		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
+		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
+		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Space: []Space{{Path: "/var", Fail: 1, For: "lab"}}, Limits: Limits{DiskUsedPercent: 95}}, Pass, "lab"},
+
+		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
+		{"fapolicyd without rules", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Fail, "no rule"},
+		{"fapolicyd with rules", fapolicyd, &Facts{Security: Security{FapolicydTrusts: true}, Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "trusts"},
+		{"FIPS", fips, &Facts{Security: Security{FIPS: true}}, Want{}, Warn, "on"},
+
+		{"no address", nodeIP, &Facts{Links: []Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},
+		{"subnets overlap each other", cidrOverlap, &Facts{}, Want{PodSubnet: "10.96.0.0/11", ServiceSubnet: "10.96.0.0/12"}, Fail, "pod subnet"},
+		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
+		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
+		{"our own pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true}, Pass, ""},
+		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
+		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
+
+		{"forwarding switched off before us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, Want{}, Pass, "install sets"},
+		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, Want{}, Fail, "/etc/sysctl.conf"},
+		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
+		{"no name server, declared", resolvConf, &Facts{}, Want{NoDNS: true}, Pass, "none"},
+		{"a TCP port does not hold UDP's", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{VXLANPort: 8472}, Pass, "8472/udp"},
+		{"our registry from an interrupted run", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{RegistryPort: 5000}, Pass, "5000/tcp"},
+
+		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service runs"},
+		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},
+		{"our cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Ours: true}, Skip, ""},
+		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
+		{"stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}}}, Want{}, Fail, "no known package"},
+		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
+		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
+		{"conflict with a version is the solver's", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
+		{"gpu role, no GPU", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}}, Fail, "none"},
+		{"GPU, no role", gpuPresent, &Facts{PCI: []PCIDevice{{"0000:01:00.0", "10de", "1eb8", "030200"}}}, Want{}, Pass, "unused"},
+		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
+	}
+	for _, test := range tests {
+		t.Run(test.check.ID+"/"+test.name, func(t *testing.T) {
+			got := test.check.Run(test.facts, &test.want)
+			if got.Status != test.got || !strings.Contains(got.Found, test.found) {
+				t.Errorf("got %+v, want %s with %q", got, test.got, test.found)
+			}
+			if (got.Status == Fail || got.Status == Warn) && (got.Want == "" || got.Fix == "") {
+				t.Errorf("%+v does not say what to do", got)
+			}
+		})
+	}
+}
+
+func TestCheckList(t *testing.T) {
+	facts := map[string]bool{}
+	for _, p := range probes() {
+		facts[p.fact] = true
+	}
+	seen := map[string]bool{}
+	for _, c := range Checks() {
+		if c.ID == "" || c.Title == "" || c.Source == "" || c.Run == nil {
+			t.Errorf("check %q lacks something", c.ID)
+		}
+		if seen[c.ID] {
+			t.Errorf("check %s is listed twice", c.ID)
+		}
+		seen[c.ID] = true
+		for _, need := range c.Needs {
+			if !facts[need] {
+				t.Errorf("check %s needs %q, which no probe reads", c.ID, need)
+			}
+		}
+	}
+}
+
+func TestSkip(t *testing.T) {
+	facts := gather(t, "rhel8-cgroup1-podman-swap")
+	report, err := Run(context.Background(), facts, Want{KubernetesVersion: "1.36.3"}, []string{"swap", "cgroup-version"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := ids(report, Fail); len(failed) > 0 {
+		t.Errorf("failed although skipped: %q", failed)
+	}
+	if skipped := ids(report, Skip); !slices.Contains(skipped, "swap") || !slices.Contains(skipped, "cgroup-version") {
+		t.Errorf("skipped: %q", skipped)
+	}
+	if _, err := Run(context.Background(), facts, Want{}, []string{"swpa"}); err == nil {
+		t.Error("a mistyped check was skipped without a word")
+	}
+}
+
+func TestReportForms(t *testing.T) {
+	report := Report{Host: "bank-01", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: time.Unix(1_795_000_000, 0).UTC(), Worst: Fail, Results: []Entry{
+		{"a", "A", "x", pass("fine & well")},
+		{"b", "B", "x", Result{Warn, "found", "wanted", "mend"}},
+		{"c", "C", "x", Result{Fail, "two\nlines", "<wanted>", "mend"}},
+		{"d", "D", "x", Result{Status: Error, Found: "could not tell"}},
+		{"e", "E", "x", skipped("no need")},
+	}}
+	golden(t, "forms.txt", report.Text)
+	golden(t, "forms.json", report.JSON)
+	golden(t, "forms.xml", report.JUnit)
+
+	var buffer bytes.Buffer
+	if err := report.JSON(&buffer); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(buffer.Bytes(), &back); err != nil || back.Results[2] != report.Results[2] {
+		t.Errorf("JSON comes back as %+v, %v", back, err)
+	}
+	buffer.Reset()
+	if err := report.JUnit(&buffer); err != nil {
+		t.Fatal(err)
+	}
+	var suite junitSuite
+	if err := xml.Unmarshal(buffer.Bytes(), &suite); err != nil || suite.Failures != 1 || suite.Errors != 1 || suite.Skipped != 1 || len(suite.Cases) != 5 {
+		t.Errorf("JUnit comes back as %+v, %v", suite, err)
+	}
+}

@@ -1,0 +1,81 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func FuzzOSRelease(f *testing.F) {
+	f.Add("ID=\"rocky\"\nVERSION_ID=\"9.6\"\n")
+	f.Add("ID='\nVERSION_ID=-1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if el := parseOSRelease(text).Enterprise(); el != "" && !strings.HasPrefix(el, "el") {
+			t.Errorf("%q is %q", text, el)
+		}
+	})
+}
+
+// Whatever rpm prints, what was understood must survive a survey.
+func FuzzPackages(f *testing.F) {
+	f.Add(rpmOutput)
+	f.Add("N\ta\t0\t1\t1\tnoarch\nP\t(a = 1\t\t\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		packages, err := parsePackages(text)
+		if err != nil {
+			return
+		}
+		for _, p := range packages {
+			for _, c := range slices.Concat(p.Provides, p.Requires, p.Conflicts, p.Obsoletes) {
+				var back Capability
+				if err := back.UnmarshalText([]byte(c.String())); err != nil || back.String() != c.String() {
+					t.Errorf("%q comes back as %q, %v", c, back, err)
+				}
+			}
+		}
+	})
+}
+
+func FuzzSockets(f *testing.F) {
+	f.Add("heading\n 0: 0100007F:1F90 00000000:0000 0A\n")
+	f.Add("heading\n 0: 00000000000000000000000001000000:0016 0:0 0A\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		listeners, err := parseSockets("tcp", text)
+		for _, l := range listeners {
+			if err == nil && (!l.Address.IsValid() || l.Port < 0 || l.Port > 65535) {
+				t.Errorf("%q gives %+v", text, l)
+			}
+		}
+	})
+}
+
+func FuzzIP(f *testing.F) {
+	f.Add(`[{"ifname":"lo","addr_info":[{"local":"127.0.0.1","prefixlen":8}]}]`)
+	f.Add(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"}]`)
+	f.Add(`[{"addr_info":[{"local":"::1","prefixlen":-5}]}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		links, err := parseLinks(text)
+		for _, l := range links {
+			for _, a := range l.Addresses {
+				if err == nil && !a.IsValid() {
+					t.Errorf("%q gives address %v", text, a)
+				}
+			}
+		}
+		routes, err := parseRoutes(text, false)
+		for _, r := range routes {
+			if err == nil && !r.To.IsValid() {
+				t.Errorf("%q gives route to %v", text, r.To)
+			}
+		}
+	})
+}
+
+func FuzzMount(f *testing.F) {
+	f.Add(`36 35 98:0 / /mnt\040two rw - ext3 /dev/root rw`)
+	f.Fuzz(func(t *testing.T, line string) {
+		if m, err := parseMount(line); err == nil && m.fsType == "" {
+			t.Errorf("%q gives %+v", line, m)
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const hostsDir = "testdata/hosts"
+
+// loadHost is the recording of a host, put over the one that its comment is
+// based on.
+func loadHost(t testing.TB, name string) host.Host {
+	t.Helper()
+	h, err := Replay(readRecording(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func readRecording(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(hostsDir, name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := txtar.Parse(data)
+	base, is := strings.CutPrefix(string(archive.Comment), "based on: ")
+	if !is {
+		return data
+	}
+	base, _, _ = strings.Cut(base, "\n")
+	archive.Comment = nil
+	return slices.Concat(readRecording(t, base), txtar.Format(archive))
+}
+
+func gather(t testing.TB, name string) *Facts {
+	t.Helper()
+	facts, err := Gather(context.Background(), loadHost(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+func TestRecordedHosts(t *testing.T) {
+	node := Want{
+		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
+		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", RegistryPort: 5000, VXLANPort: 8472,
+		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
+		BundleCreated:  time.Unix(1_790_000_000, 0),
+		DryTransaction: func(context.Context) error { return nil },
+	}
+	tests := []struct {
+		host   string
+		change func(*Want)
+		fails  []string // the IDs, in the order of the report
+		errors []string
+	}{
+		{host: "rocky9"},
+		{
+			host:   "rhel8-cgroup1-podman-swap",
+			change: func(w *Want) { w.Packages = append(w.Packages, "containerd.io") },
+			fails:  []string{"os-supported", "swap", "cgroup-version", "rpm-conflict"},
+		},
+		{host: "rocky9-docker", fails: []string{"runtime-present"}},
+		{
+			host:   "alma9-old-cluster",
+			change: func(w *Want) { w.BundleCreated = time.Unix(1_800_000_000, 0) },
+			fails:  []string{"time-sync", "clock-sane", "cidr-overlap", "old-cluster"},
+		},
+		{
+			host:   "rhel10-minimal",
+			change: func(w *Want) { w.OS = "el10" },
+			fails:  []string{"kernel-modules", "swap", "selinux", "ip-forward"},
+		},
+		{
+			host:   "rocky9-h100",
+			change: func(w *Want) { w.Roles = []Role{Worker, GPU} },
+			fails:  []string{"kernel-running", "mount-noexec"},
+		},
+		{
+			host: "rocky9-busy-network",
+			change: func(w *Want) {
+				w.DryTransaction = func(context.Context) error {
+					return errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft")
+				}
+			},
+			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
+		},
+		{
+			host:   "rocky9-unprivileged",
+			errors: []string{"kernel-running", "time-sync", "selinux", "fapolicyd", "firewalld", "old-cluster", "runtime-present", "rpm-conflict"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.host, func(t *testing.T) {
+			want := node
+			if test.change != nil {
+				test.change(&want)
+			}
+			report, err := Run(context.Background(), gather(t, test.host), want, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ids(report, Fail); !slices.Equal(got, test.fails) {
+				t.Errorf("failed checks: %q, want %q", got, test.fails)
+			}
+			if got := ids(report, Error); !slices.Equal(got, test.errors) {
+				t.Errorf("checks that could not tell: %q, want %q", got, test.errors)
+			}
+			if report.Passed() != (len(test.fails)+len(test.errors) == 0) {
+				t.Errorf("Passed() = %t, worst %s", report.Passed(), report.Worst)
+			}
+			golden(t, test.host+".txt", report.Text)
+		})
+	}
+}
+
+func ids(r Report, status Status) []string {
+	var found []string
+	for _, e := range r.Results {
+		if e.Status == status {
+			found = append(found, e.ID)
+		}
+	}
+	return found
+}
+
+// golden compares what render writes with a file beside the recordings.
+func golden(t *testing.T, name string, render func(io.Writer) error) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := render(&got); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata/golden", name)
+	if *update {
+		if err := host.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got.Bytes())
+	}
+}
+
+// Every host must be judged the same from its survey as from itself.
+func TestSurveyIsEnough(t *testing.T) {
+	for _, name := range []string{"rocky9", "rocky9-docker", "alma9-old-cluster", "rocky9-unprivileged"} {
+		facts := gather(t, name)
+		first := survey(t, facts)
+		back, err := ReadFacts(strings.NewReader(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second := survey(t, back); second != first {
+			t.Errorf("%s: facts changed on their way through YAML:\n%s\n%s", name, first, second)
+		}
+		before, _ := Run(context.Background(), facts, Want{}, nil)
+		after, _ := Run(context.Background(), back, Want{}, nil)
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("%s: judged as\n%+v, from the survey as\n%+v", name, before, after)
+		}
+	}
+}
+
+func survey(t *testing.T, f *Facts) string {
+	t.Helper()
+	var b strings.Builder
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestReadFactsRefuses(t *testing.T) {
+	for _, text := range []string{"", "schema: 0\n", "schema: 2\n", "schema: [1]\n", "- not facts\n"} {
+		if _, err := ReadFacts(strings.NewReader(text)); err == nil {
+			t.Errorf("ReadFacts(%q) gave no error", text)
+		}
+	}
+}
+
+// A recording of this machine must replay to the same facts, whatever they are.
+func TestRecordReplay(t *testing.T) {
+	archive, facts, err := Record(context.Background(), host.Local{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Replay(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Gather(context.Background(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*Facts{facts, again} { // reasons name files and errors in other words
+		for i := range f.Unknown {
+			f.Unknown[i].Reason = ""
+		}
+	}
+	if !reflect.DeepEqual(again, facts) {
+		t.Errorf("replayed facts differ:\n%+v\n%+v", facts, again)
+	}
+}
+
+func TestGatherStopsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Gather(ctx, loadHost(t, "rocky9")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Gather gave %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestRecordingKeepsNoRegistryPassword(t *testing.T) {
+	h, err := Replay([]byte("-- fs/proc/self/mountinfo --\n24 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n-- fs/sys/fs/cgroup/cgroup.controllers --\ncpu\n-- fs/etc/containerd/config.toml --\n  SystemdCgroup = false\n  password = \"secret\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, facts, err := Record(context.Background(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(archive, []byte("secret")) || !bytes.Contains(archive, []byte("SystemdCgroup = false")) {
+		t.Errorf("recording:\n%s", archive)
+	}
+	if len(facts.Unknown) == 0 {
+		t.Error("a host that says nothing has no unknown facts")
+	}
+}
