@@ -148,18 +148,15 @@ func (c *Container) openCgroups(ctx context.Context) error {
 }
 
 func (c *Container) waitBooted(ctx context.Context) error {
-	state, err := poll(ctx, "systemd to finish booting", func() (string, error) {
-		state, _ := Output(ctx, c, "systemctl", "is-system-running")
-		if state == "running" || state == "degraded" {
-			return state, nil
-		}
-		return "", nil
+	var last string
+	_, err := poll(ctx, "systemd to finish booting", func() (bool, error) {
+		last, _ = Output(ctx, c, "systemctl", "is-system-running") // not 0 while it boots
+		return last == "running" || last == "degraded", nil
 	})
-	if state == "degraded" {
-		failed, _ := Output(ctx, c, "systemctl", "--failed", "--plain", "--no-legend")
-		return fmt.Errorf("units failed: %s", failed)
+	if err != nil {
+		return fmt.Errorf("%w (its last state: %q)", err, last)
 	}
-	return err
+	return nil
 }
 
 // Kill implements Machine. The kernel ends everything in a PID namespace

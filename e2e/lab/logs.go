@@ -13,8 +13,8 @@ import (
 const logScript = `
 dir=$(mktemp -d); cd "$dir"
 journalctl --no-pager -o short-precise >journal.log
-for u in containerd kubelet airgap-registry; do
-	journalctl --no-pager -o short-precise -u "$u" >"$u.log"
+for u in containerd kubelet airgap; do
+	journalctl --no-pager -o short-precise -u "$u*" >"$u.log"
 done
 systemctl list-units --all --no-pager >units.txt
 { ip addr; ip route; nft list ruleset; } >network.txt 2>&1

@@ -33,7 +33,8 @@ type Machine interface {
 	PullStick(ctx context.Context) error
 
 	// Start switches the machine on and returns once systemd has finished
-	// booting. Its disk is as the last Kill left it.
+	// booting, whether or not every unit came up. Its disk is as the last Kill
+	// left it.
 	Start(ctx context.Context) error
 
 	// Kill is a power cut: no process gets to say goodbye.

@@ -10,10 +10,11 @@ import (
 )
 
 // settings are what servers that share the outer machine's kernel need of it:
-// the kubelet insists on the first three, and two servers use up the default
-// number of inotify instances.
+// what the kubelet insists on, and enough inotify instances and keys for all of
+// them together. An installer on a server may set them too.
 var settings = map[string]string{
 	"vm/overcommit_memory":           "1",
+	"vm/panic_on_oom":                "0",
 	"kernel/panic":                   "10",
 	"kernel/panic_on_oops":           "1",
 	"fs/inotify/max_user_instances":  "8192",

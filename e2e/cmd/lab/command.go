@@ -20,7 +20,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	run := cmd.PersistentFlags().String("run", "hand", "name of the lab")
-	cmd.AddCommand(upCommand(run), execCommand(run), shellCommand(run), stickCommand(run), logsCommand(run), downCommand(run), rootCommand())
+	cmd.AddCommand(upCommand(run), execCommand(run), shellCommand(run), stickCommand(run), powerCommand(run), logsCommand(run), downCommand(run), rootCommand(), prepareCommand(), runCommand())
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func upCommand(run *string) *cobra.Command {
 func execCommand(run *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
-		Short: "Run a command on a server",
+		Short: "Run a command on a server; its exit status becomes this one's",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := machine(*run, args[0])
@@ -103,6 +103,27 @@ func stickCommand(run *string) *cobra.Command {
 				return m.PullStick(cmd.Context())
 			}
 			return m.AttachStick(cmd.Context(), args[1])
+		},
+	}
+}
+
+func powerCommand(run *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "power NODE on|off",
+		Short: "Cut a server's power, or give it back",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := machine(*run, args[0])
+			if err != nil {
+				return err
+			}
+			switch args[1] {
+			case "on":
+				return m.Start(cmd.Context())
+			case "off":
+				return m.Kill(cmd.Context())
+			}
+			return fmt.Errorf("switch the power of %s %q: want on or off", args[0], args[1])
 		},
 	}
 }

@@ -24,7 +24,7 @@ func (b builder) debian(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	recipe := suite + "\n" + packages
+	recipe := fmt.Sprintln(suite, packages, leftovers())
 	return b.layer("debian", []byte(recipe), func(dir string) error {
 		return b.debootstrap(ctx, mirror, suite, dir)
 	})
@@ -47,13 +47,7 @@ func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) err
 	if err := b.run(ctx, "debootstrap", "--variant=minbase", "--include="+include, suite, dir, mirror); err != nil {
 		return err
 	}
-	// Nothing of this is a server's: downloads, the timers of apt, the
-	// identity of the machine it was made on, the marks of Debian.
-	for _, pattern := range []string{
-		"var/cache/apt/archives/*.deb", "var/lib/apt/lists/*",
-		"etc/systemd/system/timers.target.wants/*",
-		"etc/machine-id", "etc/hostname", "etc/debian_version", "etc/apt/sources.list",
-	} {
+	for _, pattern := range leftovers() {
 		matches, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err
@@ -65,6 +59,18 @@ func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) err
 		}
 	}
 	return nil
+}
+
+// leftovers are files that are not a bank server's: downloads, the timers of
+// apt, Debian's kernel settings (which would become the outer machine's), the
+// identity of the machine it was made on, the marks of Debian.
+func leftovers() []string {
+	return []string{
+		"var/cache/apt/archives/*.deb", "var/lib/apt/lists/*",
+		"etc/systemd/system/timers.target.wants/*",
+		"usr/lib/sysctl.d/*.conf",
+		"etc/machine-id", "etc/hostname", "etc/debian_version", "etc/apt/sources.list",
+	}
 }
 
 func (b builder) run(ctx context.Context, args ...string) error {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+// program is the airgap binary that `make build` makes, seen from this module.
+const program = "../dist/airgap"
+
+func prepareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare",
+		Short: "Build what the scenarios need, once: upstream and the servers' disk",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, _, err := scenario.Prepare(cmd.Context(), cmd.ErrOrStderr())
+			return err
+		},
+	}
+}
+
+func runCommand() *cobra.Command {
+	var names []string
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return &cobra.Command{
+		Use:   "run [SCENARIO...]",
+		Short: "Run scenarios: " + strings.Join(names, ", ") + "; all when none is named",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, a := range args {
+				if !slices.Contains(names, a) {
+					return fmt.Errorf("no scenario %q; there are %s", a, strings.Join(names, ", "))
+				}
+			}
+			var failed []error
+			passed := 0
+			for _, s := range scenario.All() {
+				if len(args) > 0 && !slices.Contains(args, s.Name) {
+					continue
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "=== %s: %s\n", s.Name, s.Title)
+				if err := scenario.Run(cmd.Context(), s, program, cmd.ErrOrStderr(), false); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "FAIL %v\n", err)
+					failed = append(failed, fmt.Errorf("scenario %s failed", s.Name))
+					continue
+				}
+				passed++
+			}
+			fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", passed, len(failed))
+			return errors.Join(failed...)
+		},
+	}
+}
