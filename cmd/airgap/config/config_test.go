@@ -50,7 +50,7 @@ func TestProblems(t *testing.T) {
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
-		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "character that cannot start any token"}},
+		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := full(t)

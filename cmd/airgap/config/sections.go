@@ -4,10 +4,7 @@ import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // setDefaults lets each section fill in what was left out.
 func (c *Cluster) setDefaults() {
-	c.Kubernetes.Default()
-	if c.Kubernetes.ControlPlaneEndpoint == "" && c.Master().Address != "" {
-		c.Kubernetes.ControlPlaneEndpoint = c.Master().Address + ":6443"
-	}
+	c.Kubernetes.Default(c.Master().Address)
 	c.Network.Default()
 	c.Runtime.Default()
 	c.Packages.Default()

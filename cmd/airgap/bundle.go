@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+)
+
+type bundleOptions struct {
+	config, out, facts, keys string
+	partSize                 string
+	plan                     bool
+}
+
+const smallest = `The smallest airgap.yaml:
+
+  apiVersion: airgap.dev/v1alpha1
+  kind: Cluster
+  name: bank
+  kubernetes:
+    version: "1.36.3"
+  nodes:
+    - {name: cp1, address: 10.0.0.11, roles: [control-plane]}
+    - {name: w1, address: 10.0.0.12, roles: [worker]}
+  packages:
+    os: el9
+    repositories:
+      - name: baseos
+        baseURL: https://dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/
+        gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]`
+
+func (a *app) bundle() *cobra.Command {
+	var o bundleOptions
+	cmd := &cobra.Command{
+		Use:   "bundle -f airgap.yaml -o DIR",
+		Short: "Put everything the cluster needs onto one stick",
+		Long: `Decides what the cluster of airgap.yaml needs (images, RPMs with everything they
+require, the runtime), asks upstream for digests and sizes, fetches it all into
+DIR/NAME, reads it back from the disk, and signs it. Needs no root, no container
+engine and no dnf.
+
+Interrupted, even killed, the same command goes on where it stopped. A bundle
+that is complete already is left alone.
+
+` + smallest,
+		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.out == "" && !o.plan {
+				return usage("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
+			}
+			return a.runBundle(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.config, "file", "f", "airgap.yaml", "configuration")
+	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
+	f.StringVar(&o.facts, "facts", "", "directory of *.facts.yaml that airgap survey wrote on the servers; without it a minimal installation is assumed")
+	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; made there when missing")
+	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
+	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	return cmd
+}
+
+func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
+	partSize, err := parseSize(o.partSize)
+	if err != nil {
+		return err
+	}
+	c, text, err := config.Load(o.config)
+	if err != nil {
+		return configError(err, o.config)
+	}
+	p := a.newProgress()
+	defer p.Close()
+	keys, err := openKeys(o.keys)
+	if err != nil {
+		return err
+	}
+	plan, err := a.makePlan(ctx, o, c, text, keys, p)
+	if err != nil {
+		return err
+	}
+	if o.plan {
+		return a.print(plan.Lock, func(w io.Writer) error { return writePlan(w, plan.Lock) })
+	}
+	stick, err := stickFiles(c, plan, keys)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.out, c.Name)
+	report, err := bundle.Write(ctx, plan, dir, bundle.Options{PartSize: partSize, Signer: keys.bundle, Stick: stick}, p)
+	if err != nil {
+		return err
+	}
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Report: *report}, func(w io.Writer) error {
+		return writeBundled(w, dir, plan.Lock, report, keys)
+	})
+}
+
+// bundled is the result on stdout.
+type bundled struct {
+	Dir    string        `json:"dir"`
+	Key    string        `json:"key"` // fingerprint, to be compared on the servers
+	Report bundle.Report `json:"report"`
+}
+
+func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys *signingKeys) error {
+	if r.Complete {
+		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", dir)
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s in %d parts, %d images, %d packages, %d files\n", dir, ui.Size(r.Size), r.Parts, len(l.Images), len(l.Packages), len(l.Files))
+	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
+	if r.Kept > 0 {
+		fmt.Fprintf(w, "; %s were there already", ui.Size(r.Kept))
+	}
+	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", keys.rpmFingerprint())
+	return err
+}
+
+func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, text []byte, keys *signingKeys, p ui.Progress) (*bundle.Plan, error) {
+	client, err := bundle.NewClient(c.Sources)
+	if err != nil {
+		return nil, err
+	}
+	images, err := imageNeeds(c)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := packageRequest(c, o.facts)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.NewPlan(ctx, client, bundle.Request{
+		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
+		Images: images, Files: fileNeeds(c), Packages: packages, RPMKey: keys.rpm,
+	}, p)
+}
+
+func writePlan(w io.Writer, l bundle.Lock) error {
+	for _, i := range l.Images {
+		fmt.Fprintf(w, "image    %s\n           %s, for %v\n", i.Name, i.Digest, i.NeededBy)
+	}
+	for _, p := range l.Packages {
+		fmt.Fprintf(w, "package  %s\n           %s, for %v\n", p.NEVRA, ui.Size(p.Size), p.NeededBy)
+	}
+	for _, f := range l.Files {
+		fmt.Fprintf(w, "file     %s\n           %s, for %v\n", f.Name, ui.Size(f.Size), f.NeededBy)
+	}
+	return nil
+}
+
+// configError makes usage errors of what is wrong with the file itself.
+func configError(err error, path string) error {
+	if os.IsNotExist(err) || exists(path) {
+		return &coded{code: exitUsage, err: err, hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
+	}
+	return hint(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
+}
+
+var _ = time.Now
+var _ rpm.Config

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// filesStep brings about files in a directory of ours that everybody may read.
+// Undo removes the directory.
+func filesStep(name, title, dir string, files map[string][]byte) step.Step {
+	return step.Step{
+		Name: name, Title: title,
+		Done: func(context.Context) (bool, error) { return allHold(dir, files) },
+		Run:  func(context.Context) error { return writeAll(dir, files) },
+		Undo: func(context.Context) error { return os.RemoveAll(dir) },
+	}
+}
+
+func allHold(dir string, files map[string][]byte) (bool, error) {
+	for name, data := range files {
+		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func writeAll(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		if err := host.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// hub is the registry host as a joining host sees it.
+type hub struct {
+	addr     string
+	ca       []byte
+	client   *http.Client
+	signed   map[string][]byte // the signed index as served
+	index    *bundle.Index
+	material kubeadm.JoinMaterial
+}
+
+func (h *hub) url(path string) string { return "https://" + h.addr + path }
+
+// reachHub gets the authority by its hash, then the signed index.
+func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
+	ca, err := registry.FetchCA(ctx, o.addr, o.caHash)
+	if err != nil {
+		return nil, hint(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(o.addr))
+	}
+	h := &hub{addr: o.addr, ca: ca}
+	if h.client, err = registry.HTTPClient(ca); err != nil {
+		return nil, err
+	}
+	data, err := h.get(ctx, "/join/"+materialName)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &h.material); err != nil {
+		return nil, fmt.Errorf("read join material of %s: %w", o.addr, err)
+	}
+	return h, h.readIndex(ctx, o.keys)
+}
+
+// readIndex fetches the signed index and checks it as a stick's would be.
+func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "airgap-join-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	h.signed = map[string][]byte{}
+	for _, name := range indexFiles {
+		if h.signed[name], err = h.get(ctx, "/join/"+name); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), h.signed[name], 0o600); err != nil {
+			return err
+		}
+	}
+	h.index, err = bundle.ReadIndex(dir, keys...)
+	return err
+}
+
+func (h *hub) get(ctx context.Context, path string) ([]byte, error) {
+	body, err := h.stream(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, 256<<20))
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
+	}
+	return data, nil
+}
+
+func (h *hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("get %s: %s", h.url(path), resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// open streams a file of the bundle and vouches for it: the end is reached
+// only when the bytes are those that the signed index names.
+func (h *hub) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	for _, f := range h.index.Lock.Files {
+		if f.Name == name {
+			body, err := h.stream(ctx, "/files/"+name)
+			if err != nil {
+				return nil, err
+			}
+			return &checked{ReadCloser: body, name: name, want: f.SHA256, sum: sha256.New()}, nil
+		}
+	}
+	return nil, fmt.Errorf("open %s: the bundle has no such file", name)
+}
+
+// checked turns the end of a stream into an error unless its SHA-256 is the
+// wanted one.
+type checked struct {
+	io.ReadCloser
+	name, want string
+	sum        hash.Hash
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.sum.Write(p[:n])
+	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
+		err = fmt.Errorf("read %s: SHA-256 is not the signed one", c.name)
+	}
+	return n, err
+}
+
+func portOf(addr string) string {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return port
+}

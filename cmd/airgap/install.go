@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+type installOptions struct {
+	keys, skip []string
+	node       string
+}
+
+func (a *app) install() *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "install DIR",
+		Short: "Make this server the first control-plane host",
+		Long: `Checks this server, copies the bundle into its store, serves it, and installs
+packages, runtime and Kubernetes from there; then verifies the cluster. The
+configuration is the one inside the bundle.
+
+Nothing is changed before every check has passed. The command can be interrupted
+at any point and run again: it goes on with what does not hold yet, and a second
+run on a finished host changes nothing.`,
+		Example: "  airgap install /media/stick/bank",
+		Args:    oneArg("the bundle's directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), args[0], o) },
+	}
+	keyFlags(cmd, &o.keys)
+	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
+	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	return cmd
+}
+
+// installed is the result on stdout.
+type installed struct {
+	Node      string    `json:"node"`
+	Changed   int       `json:"changed"`   // steps that ran
+	Unchanged int       `json:"unchanged"` // steps whose result held already
+	Join      *joinLine `json:"join,omitempty"`
+}
+
+func (a *app) runInstall(ctx context.Context, dir string, o installOptions) error {
+	if err := mustBeRoot("install"); err != nil {
+		return err
+	}
+	b, trusted, err := openBundle(dir, o.keys)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	s, err := newSite(b.Index(), o.node)
+	if err != nil {
+		return err
+	}
+	if !s.node.Has(config.ControlPlane) {
+		return hint(fmt.Errorf("install on %s: airgap.yaml gives it the roles %v", s.node.Name, s.node.Roles), "run airgap install on %s, and airgap join here", s.config.Master().Name)
+	}
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	p := a.newProgress()
+	defer p.Close()
+	if err := a.gate(ctx, s, o.skip, b, trusted, p); err != nil {
+		return err
+	}
+	result, err := a.runSteps(ctx, s.installSteps(b, trusted, p), p)
+	if err != nil {
+		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+	}
+	return a.finishInstall(ctx, s, result, p)
+}
+
+// gate runs the checks and lets nothing happen unless all of them pass.
+func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) error {
+	stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
+	if err != nil {
+		return err
+	}
+	report, err := s.judge(ctx, skip, stored, s.dryRunFrom(b))
+	if err != nil {
+		return err
+	}
+	p.Say("preflight: %s", report.Summary())
+	if !report.Passed() {
+		return a.showPreflight(report)
+	}
+	return nil
+}
+
+// installSteps is the whole installation of the first host, in order.
+func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+	m, c := s.machine, s.config
+	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	service := registry.Service{
+		Host: host.Local{}, OptionsFile: registryOpts, Port: c.Registry.Port,
+		Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{b},
+	}
+	steps := []step.Step{
+		registry.StoreStep(registry.Store{Dir: storeDir}, b, trusted, p),
+		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
+		registry.ServiceStep(service),
+	}
+	steps = append(steps, s.nodeSteps(fromBundle(b))...)
+	return append(steps,
+		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
+		kubeadm.AgreementStep(m),
+		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
+		joinMaterialStep(m, c.Kubernetes, b),
+	)
+}
+
+// nodeSteps are those of every node: packages, settings, runtime.
+func (s *site) nodeSteps(open kubeadm.Source) []step.Step {
+	m := s.machine
+	return []step.Step{
+		s.packagesStep(),
+		kubeadm.Modules(m),
+		kubeadm.Sysctls(m),
+		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), open),
+		registry.MirrorStep(s.mirror()),
+		s.runtimeStep(),
+	}
+}
+
+func (s *site) runtimeStep() step.Step {
+	options, err := s.containerd()
+	if err != nil {
+		return step.Step{Name: "runtime", Title: "Start containerd", Done: func(context.Context) (bool, error) { return false, err }}
+	}
+	return kubeadm.RuntimeService(s.machine, options)
+}
+
+// fromBundle opens the bundle's files by name, verified as they are read.
+func fromBundle(b *bundle.Bundle) kubeadm.Source {
+	return func(_ context.Context, name string) (io.ReadCloser, error) {
+		f, err := b.File("files/" + name)
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(f.Reader()), nil
+	}
+}
+
+// finishInstall verifies what was built and says how the others join. The
+// code is made only when something changed: a run that changes nothing leaves
+// the cluster as it was, too.
+func (a *app) finishInstall(ctx context.Context, s *site, done step.Result, p ui.Progress) error {
+	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, timeout: 10 * time.Minute, joinedOnly: true}, p)
+	if err != nil {
+		return err
+	}
+	if !report.OK {
+		return a.showVerdict(report)
+	}
+	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged}
+	if len(s.config.Nodes) > 1 {
+		line, err := s.joinLine(ctx, done.Changed > 0)
+		if err != nil {
+			return err
+		}
+		result.Join = line
+	}
+	return a.print(result, func(w io.Writer) error { return writeInstalled(w, result) })
+}
+
+func writeInstalled(w io.Writer, r installed) error {
+	if r.Changed == 0 {
+		fmt.Fprintf(w, "%s: nothing to do, all %d steps hold; the cluster is verified\n", r.Node, r.Unchanged)
+	} else {
+		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
+	}
+	if r.Join == nil {
+		return nil
+	}
+	return r.Join.write(w)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+type joinOptions struct {
+	addr, caHash, codeFile, node string
+	keys, skip                   []string
+	newCode                      bool
+}
+
+func (a *app) join() *cobra.Command {
+	var o joinOptions
+	cmd := &cobra.Command{
+		Use:   "join ADDRESS:PORT --ca-hash sha256:…",
+		Short: "Make this server a worker of the cluster",
+		Long: `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
+prints the line. Everything comes from that registry, checked against the signed
+index; the server needs airgap.rpm and nothing else.
+
+The one-time code is read from a prompt, from standard input or from --code-file,
+never from the command line, where every user of this host could read it.`,
+		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code          # on the first control-plane host: the line, and a fresh code",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.newCode {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the registry's ADDRESS:PORT")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.newCode {
+				return a.runNewCode(cmd.Context(), o)
+			}
+			if o.caHash == "" {
+				return usage("airgap join: --ca-hash is missing; airgap install prints the whole line")
+			}
+			o.addr = args[0]
+			return a.runJoin(cmd.Context(), o)
+		},
+	}
+	keyFlags(cmd, &o.keys)
+	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
+	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
+	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
+	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&o.newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
+	return cmd
+}
+
+func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
+	s, err := storedSite(o.keys, o.node)
+	if err != nil {
+		return err
+	}
+	line, err := s.joinLine(ctx, true)
+	if err != nil {
+		return err
+	}
+	return a.print(line, line.write)
+}
+
+func (a *app) runJoin(ctx context.Context, o joinOptions) error {
+	if err := mustBeRoot("join"); err != nil {
+		return err
+	}
+	hub, err := reachHub(ctx, o)
+	if err != nil {
+		return err
+	}
+	s, err := newSite(hub.index, o.node)
+	if err != nil {
+		return err
+	}
+	if s.node.Has(config.ControlPlane) {
+		return hint(fmt.Errorf("join %s: airgap.yaml makes it a control-plane node", s.node.Name), "run airgap install on it; more control-plane hosts are not supported yet")
+	}
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	p := a.newProgress()
+	defer p.Close()
+	report, err := s.judge(ctx, o.skip, true, s.dryRunAt(hub))
+	if err != nil {
+		return err
+	}
+	p.Say("preflight: %s", report.Summary())
+	if !report.Passed() {
+		return a.showPreflight(report)
+	}
+	code := func(context.Context) (string, error) { return a.readCode(o.codeFile) }
+	result, err := a.runSteps(ctx, s.joinSteps(hub, code), p)
+	if err != nil {
+		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+	}
+	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged}
+	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })
+}
+
+func writeJoined(w io.Writer, r installed) error {
+	if r.Changed == 0 {
+		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
+	return err
+}
+
+// joinSteps is the whole way of a worker into the cluster, in order.
+func (s *site) joinSteps(h *hub, code func(context.Context) (string, error)) []step.Step {
+	steps := []step.Step{
+		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
+		filesStep("index", "Keep the signed index", indexDir, h.signed),
+	}
+	steps = append(steps, s.nodeSteps(h.open)...)
+	return append(steps,
+		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, code),
+		kubeadm.AgreementStep(s.machine))
+}
+
+// readCode takes the code from the file, the terminal or stdin.
+func (a *app) readCode(file string) (string, error) {
+	text, err := a.readSecret(file)
+	if err != nil {
+		return "", fmt.Errorf("read the one-time code: %w", err)
+	}
+	code := strings.TrimSpace(text)
+	if err := kubeadm.CheckCode(code); err != nil {
+		return "", hint(err, "airgap join --new-code on the control-plane host makes a fresh one")
+	}
+	return code, nil
+}
+
+func (a *app) readSecret(file string) (string, error) {
+	if file != "" {
+		data, err := os.ReadFile(file)
+		return string(data), err
+	}
+	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(a.stderr, "One-time code (not shown): ")
+		data, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.stderr)
+		return string(data), err
+	}
+	line, err := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
+	if errors.Is(err, io.EOF) && line != "" {
+		err = nil
+	}
+	return line, err
+}
+
+// storedSite is the site of the newest bundle in this host's store.
+func storedSite(keyFiles []string, node string) (*site, error) {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return nil, err
+	}
+	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
+	if len(bundles) == 0 {
+		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on the first control-plane host")
+	}
+	for _, b := range bundles {
+		defer b.Close()
+	}
+	return newSite(newestOf(bundles).Index(), node)
+}
+
+// joinedSite is the site of a host that joined, by the index it keeps.
+func joinedSite(keyFiles []string, node string) (*site, error) {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return nil, err
+	}
+	index, err := bundle.ReadIndex(indexDir, keys...)
+	if err != nil {
+		return nil, err
+	}
+	return newSite(index, node)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockHost makes sure that one command at a time changes this host. The lock
+// ends with the process, however it ends.
+func lockHost() (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil {
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	f, err := os.OpenFile(lockFile, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, hint(errors.New("another airgap command is changing this host"), "wait for it; fuser -v %s names it", lockFile)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	return func() { f.Close() }, nil
+}

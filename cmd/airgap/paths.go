@@ -1,0 +1,20 @@
+package main
+
+// Where airgap keeps things on a bank's server. airgap.rpm owns the
+// directories; docs/files.md lists them for people.
+const (
+	stateDir    = "/var/lib/airgap"
+	storeDir    = stateDir + "/store"         // bundles, served in place
+	joinDir     = stateDir + "/join"          // what joining hosts may read
+	journalFile = stateDir + "/journal.jsonl" // what ran, for people and for reset
+	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
+	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
+	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
+
+	pkiDir   = "/etc/airgap/pki" // the registry's certificates
+	trustDir = "/etc/pki/airgap" // *.pub: keys that bundles must be signed with
+
+	certsDir     = "/etc/containerd/certs.d"
+	registryOpts = "/etc/sysconfig/airgap-registry"
+	serviceGroup = "airgap" // of the registry's user, made by airgap.rpm
+)

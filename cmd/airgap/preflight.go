@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/registry"
+)
+
+const asJUnit = "junit"
+
+func (a *app) preflight() *cobra.Command {
+	var keys, skip []string
+	var nodeName string
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "preflight DIR",
+		Short: "Check this server before anything on it is changed",
+		Long: `Reads the facts of this server and judges them by what the bundle in DIR is
+about to install. Nothing is changed. airgap install runs the same checks first.
+
+Exit code 3 when a check fails, or when something could not be told.`,
+		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the bundle's directory")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return a.listChecks()
+			}
+			b, trusted, err := openBundle(args[0], keys)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			s, err := newSite(b.Index(), nodeName)
+			if err != nil {
+				return err
+			}
+			stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
+			if err != nil {
+				return err
+			}
+			report, err := s.judge(cmd.Context(), skip, stored, s.dryRunFrom(b))
+			if err != nil {
+				return err
+			}
+			return a.showPreflight(report)
+		},
+	}
+	keyFlags(cmd, &keys)
+	cmd.Flags().StringSliceVar(&skip, "skip", nil, "checks to leave out, by id")
+	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
+	return cmd
+}
+
+// judge gathers this host's facts and runs the checks.
+func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(context.Context) error) (preflight.Report, error) {
+	facts, err := preflight.Gather(ctx, host.Local{})
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	want, err := s.want(stored)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	want.DryTransaction = dry
+	return preflight.Run(ctx, facts, want, skip)
+}
+
+// want is what the host is to become.
+func (s *site) want(stored bool) (preflight.Want, error) {
+	began, err := begunHere()
+	if err != nil {
+		return preflight.Want{}, err
+	}
+	c := s.config
+	t := tally(s.index)
+	w := preflight.Want{
+		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: s.facts.ProxyMode(),
+		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
+		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
+		VXLANPort: c.Network.Port, ImageBytes: t.images, BundleCreated: s.index.Created, Ours: began,
+	}
+	for _, r := range s.node.Roles {
+		w.Roles = append(w.Roles, preflight.Role(r))
+	}
+	for _, n := range c.Nodes {
+		w.OtherAddresses = append(w.OtherAddresses, n.Address)
+	}
+	for _, p := range s.index.Lock.Packages {
+		w.Packages = append(w.Packages, packageName(p.NEVRA))
+	}
+	if s.servesRegistry() {
+		w.Roles = append(w.Roles, preflight.Registry)
+		w.RegistryPort = c.Registry.Port
+	}
+	if s.servesRegistry() && !stored {
+		w.StoreBytes = t.total
+	}
+	return w, nil
+}
+
+// begunHere reports whether the journal says that airgap works on this host
+// already: then its own files and ports are not in the way.
+func begunHere() (bool, error) {
+	entries, err := step.OpenJournal(journalFile).Entries()
+	return len(entries) > 0, err
+}
+
+// showPreflight prints the report and turns a bad one into exit code 3.
+func (a *app) showPreflight(r preflight.Report) error {
+	if err := a.printReport(r, r.Text, r.JUnit); err != nil {
+		return err
+	}
+	if !r.Passed() {
+		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed and run the command again"}
+	}
+	return nil
+}
+
+// printReport is print for results that have a JUnit form too.
+func (a *app) printReport(v any, text, junit func(io.Writer) error) error {
+	if a.output == asJUnit {
+		return junit(a.stdout)
+	}
+	return a.print(v, text)
+}
+
+func (a *app) listChecks() error {
+	checks := preflight.Checks()
+	type row struct {
+		ID     string `json:"id"`
+		Title  string `json:"title"`
+		Source string `json:"source"`
+	}
+	rows := make([]row, len(checks))
+	for i, c := range checks {
+		rows[i] = row{c.ID, c.Title, c.Source}
+	}
+	return a.print(rows, func(w io.Writer) error {
+		for _, r := range rows {
+			if _, err := fmt.Fprintf(w, "%-20s %-40s %s\n", r.ID, r.Title, r.Source); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

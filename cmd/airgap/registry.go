@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
+)
+
+func (a *app) registry() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "registry",
+		Short: "The registry that serves bundles to the cluster",
+		Long: `Serves the bundles in ` + storeDir + ` in place: images under the names that
+upstream gave them, RPMs for dnf, files for joining hosts. Every byte is verified
+when it is first read.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport())
+	return cmd
+}
+
+// storeFlags are shared by the registry's commands.
+type storeFlags struct {
+	store string
+	keys  []string
+}
+
+func (f *storeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.store, "store", storeDir, "directory of the bundles")
+	keyFlags(cmd, &f.keys)
+}
+
+func (a *app) registryServe() *cobra.Command {
+	var f storeFlags
+	var port int
+	var pki, join string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the store over TLS; what " + registry.UnitName + " runs",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bundles, log, err := a.openStore(f)
+			if err != nil {
+				return err
+			}
+			certs := registry.PKI{Dir: pki}
+			return registry.Serve(cmd.Context(), registry.ServeOptions{
+				Options: registry.Options{
+					Bundles: bundles,
+					Join:    http.StripPrefix("/join/", http.FileServer(http.Dir(join))),
+					Log:     log,
+				},
+				Addr:        fmt.Sprintf(":%d", port),
+				Certificate: certs.CertificateFile(),
+				Key:         certs.KeyFile(),
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&port, "port", registry.DefaultPort, "TCP port")
+	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of registry.crt and registry.key")
+	cmd.Flags().StringVar(&join, "join", joinDir, "directory that joining hosts may read")
+	return cmd
+}
+
+// openStore opens what can be opened: one bad bundle must not take the others
+// from the cluster. It is logged, and status and verify show it.
+func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
+	log := slog.New(slog.NewJSONHandler(a.stderr, nil))
+	keys, err := trustedKeys(f.keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	bundles, err := registry.Store{Dir: f.store}.Open(keys...)
+	if err != nil {
+		log.Error("open store", "error", err.Error())
+	}
+	if len(bundles) == 0 {
+		return nil, nil, hint(errors.Join(fmt.Errorf("no bundle to serve in %s", f.store), err), "airgap registry import DIR brings one in")
+	}
+	return bundles, log, nil
+}
+
+// storedBundle is one line of `registry status`.
+type storedBundle struct {
+	Name     string `json:"name"`
+	Created  string `json:"created"`
+	Bytes    int64  `json:"bytes"`
+	Images   int    `json:"images"`
+	Packages int    `json:"packages"`
+}
+
+func describe(b *bundle.Bundle) storedBundle {
+	i := b.Index()
+	s := storedBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages)}
+	for _, p := range i.Parts {
+		s.Bytes += p.Size
+	}
+	return s
+}
+
+func (a *app) registryStatus() *cobra.Command {
+	var f storeFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "List the bundles of this host's store",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			keys, err := trustedKeys(f.keys)
+			if err != nil {
+				return err
+			}
+			bundles, broken := registry.Store{Dir: f.store}.Open(keys...)
+			list := make([]storedBundle, len(bundles))
+			for i, b := range bundles {
+				list[i] = describe(b)
+			}
+			if err := a.print(list, func(w io.Writer) error { return writeBundles(w, list) }); err != nil {
+				return err
+			}
+			return broken
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func writeBundles(w io.Writer, list []storedBundle) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no bundle in the store")
+		return err
+	}
+	for _, b := range list {
+		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %d images, %d packages\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) registryImport() *cobra.Command {
+	var f storeFlags
+	cmd := &cobra.Command{
+		Use:   "import DIR",
+		Short: "Copy a bundle into this host's store, verifying while copying",
+		Long:  "Copies a bundle into this host's store, verifying while copying. Interrupted, it goes on\nwhere it stopped. The registry serves it after `systemctl restart " + registry.UnitName + "`.",
+		Args:  oneArg("the bundle's directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, keys, err := openBundle(args[0], f.keys)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			store := registry.Store{Dir: f.store}
+			if holds, err := store.Holds(b, keys...); err != nil {
+				return err
+			} else if holds {
+				a.printf("%s is in the store already; nothing changed\n", b.Index().Name)
+				return nil
+			}
+			p := a.newProgress()
+			err = store.Import(cmd.Context(), b, p)
+			p.Close()
+			if err != nil {
+				return err
+			}
+			a.printf("%s is in the store\n", b.Index().Name)
+			return nil
+		},
+	}
+	f.add(cmd)
+	return cmd
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+)
+
+func (a *app) schema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of airgap.yaml",
+		Long: `Prints the JSON schema of airgap.yaml, for editors that complete and check
+while one types:
+
+  airgap schema > airgap.schema.json
+  # first line of airgap.yaml:
+  # yaml-language-server: $schema=airgap.schema.json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			data, err := config.Schema()
+			if err != nil {
+				return err
+			}
+			_, err = a.stdout.Write(append(data, '\n'))
+			return err
+		},
+	}
+}

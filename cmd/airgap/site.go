@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// site is what a command on a server knows: the bundle's index, the
+// configuration inside it, and which of its nodes this host is.
+type site struct {
+	index   *bundle.Index
+	config  *config.Cluster
+	node    config.Node
+	machine kubeadm.Machine
+	facts   kubeadm.Facts
+}
+
+// newSite reads the configuration that came with the bundle. name says which
+// node this host is; "" finds it by the host's addresses.
+func newSite(index *bundle.Index, name string) (*site, error) {
+	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	if err != nil {
+		return nil, err
+	}
+	node, err := thisNode(c, name)
+	if err != nil {
+		return nil, err
+	}
+	machine := kubeadm.Machine{Host: host.Local{}}
+	facts, err := kubeadm.Observe(machine.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &site{index: index, config: c, node: node, machine: machine, facts: facts}, nil
+}
+
+func thisNode(c *config.Cluster, name string) (config.Node, error) {
+	if name != "" {
+		return c.Node(name)
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return config.Node{}, fmt.Errorf("list this host's addresses: %w", err)
+	}
+	mine := map[string]bool{}
+	for _, a := range own {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			mine[p.Addr().String()] = true
+		}
+	}
+	for _, n := range c.Nodes {
+		if mine[n.Address] {
+			return n, nil
+		}
+	}
+	return config.Node{}, hint(errors.New("this host is none of the nodes in airgap.yaml: none of its addresses is there"),
+		"airgap.yaml has %s; name this one with --node", nodeList(c))
+}
+
+func nodeList(c *config.Cluster) string {
+	names := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		names[i] = n.Name + " (" + n.Address + ")"
+	}
+	return strings.Join(names, ", ")
+}
+
+// registryAddr is where the cluster's registry listens.
+func (s *site) registryAddr() string {
+	return net.JoinHostPort(s.config.Master().Address, strconv.Itoa(s.config.Registry.Port))
+}
+
+func (s *site) servesRegistry() bool { return s.node.Has(config.ControlPlane) }
+
+// kubeNode is this host as kubeadm knows it. A cluster of one host has nobody
+// else to run the pods.
+func (s *site) kubeNode() kubeadm.Node {
+	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker)}
+}
+
+// mirror sends containerd's pulls to the registry, and nowhere else.
+func (s *site) mirror() registry.Mirror {
+	return registry.Mirror{Dir: certsDir, Registries: []string{s.registryAddr()}, CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
+}
+
+// containerd are the runtime's options on this host. Pinned are the images a
+// node needs to come back at all; everything else may be evicted, because the
+// registry can give it back.
+func (s *site) containerd() (kubeadm.ContainerdOptions, error) {
+	sandbox, err := kubeadm.Sandbox(s.config.Kubernetes.Version)
+	if err != nil {
+		return kubeadm.ContainerdOptions{}, err
+	}
+	pinned, err := bootstrapImages(s.config)
+	return kubeadm.ContainerdOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Facts: s.facts}, err
+}
+
+// arch is the bundle's machine architecture in Go's spelling.
+func (s *site) arch() string {
+	_, arch, _ := strings.Cut(s.index.Lock.Platform, "/")
+	return arch
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// keyFlags lets a command be told which keys to trust.
+func keyFlags(cmd *cobra.Command, files *[]string) {
+	cmd.Flags().StringArrayVar(files, "key", nil, "public key (PEM) that the bundle must be signed with; default: those that airgap.rpm brought to "+trustDir+", else this user's own")
+}
+
+// trustedKeys are the keys a bundle must be signed with: the named files, else
+// those that airgap.rpm installed, else the one this user signs with.
+func trustedKeys(files []string) ([]*ecdsa.PublicKey, error) {
+	if len(files) == 0 {
+		files, _ = filepath.Glob(filepath.Join(trustDir, "*.pub"))
+	}
+	if len(files) == 0 {
+		if own := filepath.Join(defaultKeyDir(), bundle.PublicKeyName); exists(own) {
+			files = []string{own}
+		}
+	}
+	if len(files) == 0 {
+		return nil, hint(errors.New("no key to check the bundle's signature with"),
+			"install airgap.rpm as INSTALL.txt says, or name the key of whoever built the bundle: --key FILE")
+	}
+	keys := make([]*ecdsa.PublicKey, len(files))
+	for i, f := range files {
+		key, err := bundle.LoadPublicKey(f)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = key
+	}
+	return keys, nil
+}
+
+// openBundle opens a bundle and says what to do about the usual troubles.
+func openBundle(dir string, keyFiles []string) (*bundle.Bundle, []*ecdsa.PublicKey, error) {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := bundle.Open(dir, keys...)
+	switch {
+	case err == nil:
+		return b, keys, nil
+	case errors.Is(err, bundle.ErrSignature), errors.Is(err, bundle.ErrUnsigned):
+		return nil, nil, hint(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", fingerprints(keys))
+	case errors.Is(err, bundle.ErrDamaged):
+		return nil, nil, hint(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
+	case errors.Is(err, bundle.ErrNoBundle):
+		return nil, nil, hint(err, "name the directory that holds bundle.json")
+	default:
+		return nil, nil, err
+	}
+}
+
+func fingerprints(keys []*ecdsa.PublicKey) string {
+	text := ""
+	for i, k := range keys {
+		if i > 0 {
+			text += ", "
+		}
+		text += bundle.Fingerprint(k)
+	}
+	return text
+}
+
+// defaultKeyDir is where the connected host keeps its signing keys.
+func defaultKeyDir() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		dir = "."
+	}
+	return filepath.Join(dir, "airgap", "keys")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// mustBeRoot says why a command that changes the host cannot go on.
+func mustBeRoot(verb string) error {
+	if os.Geteuid() != 0 {
+		return hint(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify"
+)
+
+type verifyOptions struct {
+	kubeconfig, registry, ca string
+	keys                     []string
+	timeout, soak            time.Duration
+	joinedOnly               bool // nodes of airgap.yaml may still be missing
+}
+
+func (a *app) verify() *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Watch the cluster until everything is as it should be, or say what is not",
+		Long: `Watches nodes, system workloads and running images through informers until
+everything has held for the soak window, or the timeout has passed; then each
+broken rule says what it last saw, of which object, and what to do.
+
+On a control-plane host nothing needs to be given. Elsewhere, give --kubeconfig,
+and --registry with --ca so that images can be looked up.
+
+Exit code 4 when something is broken.`,
+		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
+	f.StringVar(&o.registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
+	f.StringVar(&o.ca, "ca", registry.PKI{Dir: pkiDir}.CAFile(), "certificate of the registry's authority")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time")
+	f.DurationVar(&o.soak, "soak", 5*time.Second, "everything has to hold this long")
+	f.BoolVar(&o.joinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
+	keyFlags(cmd, &o.keys)
+	return cmd
+}
+
+func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
+	if o.kubeconfig == "" {
+		o.kubeconfig = kubeadm.AdminConf
+	}
+	p := a.newProgress()
+	defer p.Close()
+	if o.registry != "" {
+		report, err := runRules(ctx, o, nil, p)
+		if err != nil {
+			return err
+		}
+		return a.showVerdict(report)
+	}
+	s, err := storedSite(o.keys, "")
+	if err != nil {
+		return hint(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
+	}
+	report, err := s.verify(ctx, o, p)
+	if err != nil {
+		return err
+	}
+	return a.showVerdict(report)
+}
+
+// verify judges this host's own cluster.
+func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Report, error) {
+	var nodes []string
+	for _, n := range s.config.Nodes {
+		if !o.joinedOnly || n.Has(config.ControlPlane) {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	o.registry = s.registryAddr()
+	if o.ca == "" {
+		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
+	}
+	return runRules(ctx, o, nodes, p)
+}
+
+func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progress) (verify.Report, error) {
+	ca, err := os.ReadFile(o.ca)
+	if err != nil {
+		return verify.Report{}, fmt.Errorf("read the registry's authority: %w", err)
+	}
+	images, err := registry.NewClient(o.registry, ca)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	client, err := clusterClient(o.kubeconfig)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	return verify.Run(ctx, verify.Options{
+		Client: client, Nodes: nodes, ImageExists: images.Has, Timeout: o.timeout, Soak: o.soak, Progress: p,
+	})
+}
+
+// clusterClient speaks protobuf: the cluster may be large.
+func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
+	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, hint(fmt.Errorf("read kubeconfig: %w", err), "name one with --kubeconfig")
+	}
+	c.ContentConfig = rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"}
+	c.Timeout = 0 // watches last
+	return kubernetes.NewForConfig(c)
+}
+
+// showVerdict prints the report and turns a bad one into exit code 4.
+func (a *app) showVerdict(r verify.Report) error {
+	if err := a.printReport(r, r.WriteText, r.WriteJUnit); err != nil {
+		return err
+	}
+	if !r.OK {
+		return &coded{code: exitVerify, err: errShown}
+	}
+	return nil
+}
+
+// registryClient asks the cluster's registry as any host would.
+func (s *site) registryClient() (*registry.Client, error) {
+	ca, err := fs.ReadFile(os.DirFS(pkiDir), filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()))
+	if err != nil {
+		return nil, fmt.Errorf("read the registry's authority: %w", err)
+	}
+	return registry.NewClient(s.registryAddr(), ca)
+}

@@ -1,0 +1,110 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// badInput is every wrong input a person may give, on the connected host and
+// on a server: a clear error, the documented exit code, everything as it was.
+func badInput(ctx context.Context, e *Env) error {
+	for _, job := range []struct {
+		title string
+		run   func(context.Context) error
+	}{
+		{"a typo in the file", e.typo},
+		{"an image that does not exist", e.missingImage},
+		{"wrong permissions", e.noPermission},
+		{"no space on the stick", e.noSpace},
+		{"a registry that closes half-way", e.closedHalfway},
+		{"Ctrl-C and kill -9 while filling", e.interrupted},
+		{"damaged bundles", e.damagedBundles},
+		{"damaged bundles on a server", e.onServer},
+	} {
+		began := time.Now()
+		if err := job.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", job.title, err)
+		}
+		fmt.Fprintf(e.Log, "badinput: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (e *Env) typo(ctx context.Context) error {
+	config, err := e.Config("typo.yaml", "podSubnet", "podSubnet", "[worker]", "[wroker]", "  ca:", "  cas:")
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(e.Work, "typo")
+	if err := e.do(ctx, 2, []string{"typo.yaml:", "nodes[1].roles[0]", "control-plane, worker", "sources.cas: unknown field"}, "bundle", "-f", config, "-o", out); err != nil {
+		return err
+	}
+	return absent(out)
+}
+
+func (e *Env) missingImage(ctx context.Context) error {
+	config, err := e.Config("missing.yaml", "quay.io/lab/tools:1.0", "quay.io/lab/tolos:1.0", "library/hello:1.0", "library/hello:9.9")
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(e.Work, "missing")
+	if err := e.do(ctx, 1, []string{"quay.io/lab/tolos:1.0", "library/hello:9.9", "images.list"}, "bundle", "-f", config, "-o", out); err != nil {
+		return err
+	}
+	return absent(out)
+}
+
+func (e *Env) onServer(ctx context.Context) error {
+	return e.Bank(ctx, 1, func(l *lab.Lab) error {
+		m := l.Machines[0]
+		if err := m.AttachStick(ctx, filepath.Join(e.Work, "sticks")); err != nil {
+			return err
+		}
+		if err := e.script(ctx, m, "cd "+lab.StickPath+"/good/bank && rpm --import RPM-GPG-KEY-airgap && rpm -i airgap.rpm"); err != nil {
+			return err
+		}
+		for _, d := range damages() {
+			r, err := e.On(ctx, m, "", "airgap", "install", lab.StickPath+"/"+d.name+"/bank")
+			if err != nil {
+				return err
+			}
+			if err := r.want("install of a bundle: "+d.name, d.installCode, d.says...); err != nil {
+				return err
+			}
+			if err := e.untouched(ctx, m); err != nil {
+				return fmt.Errorf("%s: %w", d.name, err)
+			}
+		}
+		return e.otherOS(ctx, m)
+	})
+}
+
+// otherOS makes the server an el8: the bundle is for el9.
+func (e *Env) otherOS(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m, `sed -i -e 's/^VERSION_ID=.*/VERSION_ID="8.10"/' -e 's/el9/el8/' /etc/os-release`); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "install", lab.StickPath+"/good/bank")
+	if err != nil {
+		return err
+	}
+	if err := r.want("install on another OS", 3, "os-supported", "el9"); err != nil {
+		return err
+	}
+	return e.untouched(ctx, m)
+}
+
+// untouched wants a server on which airgap changed nothing but its lock file.
+func (e *Env) untouched(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"! test -e /var/lib/airgap/journal.jsonl",
+		"! test -e /etc/kubernetes",
+		"! test -e /etc/airgap/pki/ca.crt",
+		"! test -e /opt/airgap/bin",
+		"test -z \"$(ls /var/lib/airgap/store 2>/dev/null)\"",
+		"! rpm -q kubelet >/dev/null")
+}

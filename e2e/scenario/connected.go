@@ -1,0 +1,92 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+//go:embed airgap.yaml.tmpl
+var configTemplate string
+
+// Result is what a command said and how it ended.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// Airgap runs the program on the connected host.
+func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
+	return e.command(exec.CommandContext(ctx, e.Program, args...))
+}
+
+// command runs a prepared command with the connected host's environment: its
+// keys lie in the work directory, not in this machine's home.
+func (e *Env) command(cmd *exec.Cmd) (Result, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if e.Terminal {
+		cmd.Stderr = os.Stderr
+		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
+	}
+	err := cmd.Run()
+	r := Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil // the code says it
+	}
+	return r, err
+}
+
+// Config writes an airgap.yaml for the lab, changed by edits (old, new pairs).
+func (e *Env) Config(name string, edits ...string) (string, error) {
+	t, err := template.New("airgap.yaml").Parse(configTemplate)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	mirror := strings.TrimPrefix(e.Upstream.URL, "https://")
+	if err := t.Execute(&b, map[string]string{"CA": e.Upstream.CA, "Mirror": mirror}); err != nil {
+		return "", err
+	}
+	text := b.String()
+	for i := 0; i+1 < len(edits); i += 2 {
+		if !strings.Contains(text, edits[i]) {
+			return "", fmt.Errorf("edit %s: it has no %q", name, edits[i])
+		}
+		text = strings.ReplaceAll(text, edits[i], edits[i+1])
+	}
+	path := filepath.Join(e.Work, name)
+	return path, os.WriteFile(path, []byte(text), 0o644)
+}
+
+// want checks how a command ended and that its stderr or stdout has all parts.
+func (r Result) want(what string, code int, parts ...string) error {
+	if r.Code != code {
+		return fmt.Errorf("%s: exit code %d, want %d\n%s%s", what, r.Code, code, r.Stdout, r.Stderr)
+	}
+	for _, p := range parts {
+		if !strings.Contains(r.Stdout+r.Stderr, p) {
+			return fmt.Errorf("%s: %q is not in what it said:\n%s%s", what, p, r.Stdout, r.Stderr)
+		}
+	}
+	return nil
+}
+
+// do runs the program on the connected host and checks the outcome.
+func (e *Env) do(ctx context.Context, code int, parts []string, args ...string) error {
+	r, err := e.Airgap(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return r.want("airgap "+strings.Join(args, " "), code, parts...)
+}

@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// bigRepository has the largest layer: what breaks it breaks while filling.
+const bigRepository = "registry.k8s.io/kube-apiserver"
+
+// absent wants that nothing was left at path.
+func absent(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is there afterwards (%v)", path, err)
+	}
+	return nil
+}
+
+// noPermission lets an ordinary user write into somebody else's directory.
+func (e *Env) noPermission(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "airgap-nobody-*") // the work directory may be closed to others
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	config, err := e.Config("nobody.yaml", e.Upstream.CA, filepath.Join(dir, "ca.pem"))
+	if err != nil {
+		return err
+	}
+	closed := filepath.Join(dir, "closed")
+	for _, line := range []string{
+		"chmod 755 " + dir,
+		fmt.Sprintf("install -m 755 %s %s/airgap", e.Program, dir),
+		fmt.Sprintf("install -m 644 %s %s/ca.pem", e.Upstream.CA, dir),
+		fmt.Sprintf("install -m 644 %s %s/airgap.yaml", config, dir),
+		"mkdir -m 755 " + closed,
+		"mkdir " + dir + "/keys && chown nobody " + dir + "/keys",
+	} {
+		if out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", line, err, out)
+		}
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "airgap"), "bundle", "-f", filepath.Join(dir, "airgap.yaml"), "-o", closed, "--keys", filepath.Join(dir, "keys"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	r, err := e.command(cmd)
+	if err != nil {
+		return err
+	}
+	return r.want("bundle into somebody else's directory", 1, "permission denied", closed)
+}
+
+// noSpace writes to a file system of 64 MiB.
+func (e *Env) noSpace(ctx context.Context) error {
+	config, err := e.Config("airgap.yaml")
+	if err != nil {
+		return err
+	}
+	small := filepath.Join(e.Work, "small")
+	if err := os.MkdirAll(small, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=64m"); err != nil {
+		return fmt.Errorf("mount a small file system: %w", err)
+	}
+	defer syscall.Unmount(small, syscall.MNT_DETACH)
+	if err := e.do(ctx, 1, []string{"space", small}, "bundle", "-f", config, "-o", small); err != nil {
+		return err
+	}
+	left, err := filepath.Glob(filepath.Join(small, "*", "bundle.tar.*"))
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("left behind: %v", left)
+	}
+	return err
+}
+
+// closedHalfway lets a layer's connection break: once is mended by a resumed
+// request, always is an error, and the next run goes on.
+func (e *Env) closedHalfway(ctx context.Context) error {
+	config, err := e.Config("airgap.yaml")
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(e.Work, "halfway")
+	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1000})
+	r, err := e.Airgap(ctx, "bundle", "-f", config, "-o", out)
+	e.Upstream.Heal()
+	if err != nil {
+		return err
+	}
+	if err := r.want("bundle from a registry that closes half-way", 1, bigRepository); err != nil {
+		return err
+	}
+	if err := e.do(ctx, 1, []string{"unfinished"}, "inspect", filepath.Join(out, "bank")); err != nil {
+		return err
+	}
+	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 5 << 20, Times: 1})
+	defer e.Upstream.Heal()
+	return e.finish(ctx, config, out)
+}
+
+// finish runs the bundle again: it goes on, and what results is whole.
+func (e *Env) finish(ctx context.Context, config, out string) error {
+	if err := e.do(ctx, 0, []string{"were there already"}, "bundle", "-f", config, "-o", out); err != nil {
+		return err
+	}
+	if err := e.do(ctx, 0, []string{"every byte verified"}, "inspect", "--full", filepath.Join(out, "bank")); err != nil {
+		return err
+	}
+	return os.RemoveAll(out)
+}
+
+// interrupted ends the program while it fills, politely and not.
+func (e *Env) interrupted(ctx context.Context) error {
+	config, err := e.Config("airgap.yaml")
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(e.Work, "interrupted")
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGTERM} {
+		if err := e.endWhileFilling(ctx, signal, config, out); err != nil {
+			return fmt.Errorf("%v: %w", signal, err)
+		}
+		if err := e.do(ctx, 1, []string{"unfinished"}, "inspect", filepath.Join(out, "bank")); err != nil {
+			return fmt.Errorf("%v: %w", signal, err)
+		}
+	}
+	return e.finish(ctx, config, out)
+}
+
+func (e *Env) endWhileFilling(ctx context.Context, signal syscall.Signal, config, out string) error {
+	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1 << 20}) // it tries again and again, with pauses
+	defer e.Upstream.Heal()
+	cmd := exec.CommandContext(ctx, e.Program, "bundle", "-f", config, "-o", out)
+	go func() {
+		for range 200 {
+			time.Sleep(50 * time.Millisecond)
+			if parts, _ := filepath.Glob(filepath.Join(out, "bank", "bundle.tar.*")); len(parts) > 0 {
+				break
+			}
+		}
+		time.Sleep(400 * time.Millisecond)
+		if cmd.Process != nil {
+			_ = cmd.Process.Signal(signal)
+		}
+	}()
+	r, err := e.command(cmd)
+	if err != nil || signal == syscall.SIGKILL {
+		return err
+	}
+	return r.want("bundle ended by a signal", 130, "interrupted", "goes on where it stopped")
+}

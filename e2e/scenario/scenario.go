@@ -1,0 +1,134 @@
+// Package scenario is what the lab proves: whole jobs, done with the real
+// program on real servers, and every wrong input that must not do harm.
+//
+// A scenario gets an Env: the built program, the running upstream, a work
+// directory, and servers on request. It fails with the first thing that is
+// not as it should be; the servers' logs are kept then. On success nothing is
+// left behind.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/lab/root"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// Scenario is one job to prove.
+type Scenario struct {
+	Name, Title string
+	Run         func(ctx context.Context, e *Env) error
+}
+
+// All lists the scenarios in the order in which they are run.
+func All() []Scenario {
+	return []Scenario{
+		{"journey", "bundle, two servers without a route, cluster, verdict", journey},
+		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
+	}
+}
+
+// Env is what a scenario works with.
+type Env struct {
+	Program  string // the airgap binary
+	Cache    string
+	Work     string // a directory of this run, removed after success
+	Upstream *upstream.Server
+	Layers   []string // of the servers' disks
+	Log      io.Writer
+	Terminal bool // commands draw on the terminal: the demo
+
+	run string // name of the lab
+}
+
+// Run runs one scenario from preparation to the last trace removed.
+func Run(ctx context.Context, s Scenario, program string, log io.Writer, terminal bool) (err error) {
+	e, err := prepare(ctx, s.Name, program, log)
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", s.Name, err)
+	}
+	e.Terminal = terminal
+	defer e.Upstream.Close()
+	began := time.Now()
+	if err := s.Run(ctx, e); err != nil {
+		return fmt.Errorf("scenario %s after %.0f s (work kept in %s): %w", s.Name, time.Since(began).Seconds(), e.Work, err)
+	}
+	fmt.Fprintf(log, "PASS %s in %.1f s\n", s.Name, time.Since(began).Seconds())
+	return os.RemoveAll(e.Work)
+}
+
+func prepare(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(program); err != nil {
+		return nil, fmt.Errorf("find the program (make build): %w", err)
+	}
+	cache, layers, err := Prepare(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{Program: program, Cache: cache, Layers: layers, Log: log, run: name, Work: filepath.Join(cache, "work", name)}
+	if err := os.RemoveAll(e.Work); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(e.Work, 0o755); err != nil {
+		return nil, err
+	}
+	e.Upstream, err = upstream.Serve(ctx, cache, "127.0.0.1:0")
+	return e, err
+}
+
+// Prepare builds what every scenario needs, once: upstream and the servers' disk.
+func Prepare(ctx context.Context, log io.Writer) (cache string, layers []string, err error) {
+	if cache, err = lab.CacheDir(); err != nil {
+		return "", nil, err
+	}
+	if err := upstream.Build(ctx, cache, log); err != nil {
+		return "", nil, err
+	}
+	disk, err := root.ForUpstream(cache)
+	if err != nil {
+		return "", nil, err
+	}
+	layers, err = root.Build(ctx, disk, log)
+	return cache, layers, err
+}
+
+// Bank boots n servers for job and takes them down afterwards. When job
+// fails, their logs are kept and the error says where.
+func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
+	if old, err := lab.Open(e.Cache, e.run); err == nil {
+		if err := old.Down(ctx); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	l, err := lab.Up(ctx, lab.Config{Cache: e.Cache, Run: e.run, Nodes: n, Layers: e.Layers})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "%d servers up in %.1f s\n", n, time.Since(began).Seconds())
+	if err := job(l); err != nil {
+		logs, logErr := l.SaveLogs(context.WithoutCancel(ctx))
+		if logErr != nil {
+			fmt.Fprintln(e.Log, "save logs:", logErr)
+		}
+		err = fmt.Errorf("%w\nlogs of the servers: %s", err, logs)
+		if os.Getenv("AIRGAP_LAB_KEEP") != "" {
+			return err // left up for a look: go run ./cmd/lab --run NAME
+		}
+		if downErr := l.Down(context.WithoutCancel(ctx)); downErr != nil {
+			fmt.Fprintln(e.Log, "take down:", downErr)
+		}
+		return err
+	}
+	return l.Down(ctx)
+}

@@ -1,0 +1,49 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// On runs a command on a server.
+func (e *Env) On(ctx context.Context, m lab.Machine, stdin string, args ...string) (Result, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := lab.Cmd{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr}
+	if e.Terminal {
+		cmd.Stderr = os.Stderr
+		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
+	}
+	err := m.Exec(ctx, cmd)
+	r := Result{Stdout: stdout.String(), Stderr: stderr.String()}
+	var exit *lab.ExitError
+	if errors.As(err, &exit) {
+		r.Code, err = exit.Code, nil
+	}
+	return r, err
+}
+
+// must runs a command on a server that has to end well.
+func (e *Env) must(ctx context.Context, m lab.Machine, parts []string, args ...string) (Result, error) {
+	r, err := e.On(ctx, m, "", args...)
+	if err != nil {
+		return r, err
+	}
+	return r, r.want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
+}
+
+// script runs shell lines on a server that all have to end well.
+func (e *Env) script(ctx context.Context, m lab.Machine, lines ...string) error {
+	for _, line := range lines {
+		if _, err := e.must(ctx, m, nil, "sh", "-c", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

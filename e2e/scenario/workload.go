@@ -1,0 +1,64 @@
+package scenario
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+//go:embed workload.yaml
+var workloadYAML string
+
+const kubectl = "KUBECONFIG=/etc/kubernetes/admin.conf kubectl "
+
+// workload runs a bank's application: images that only our registry has, one
+// pod a server, reached across servers, through a Service and by its name.
+func (e *Env) workload(ctx context.Context, m lab.Machine) error {
+	r, err := e.On(ctx, m, workloadYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("apply the workload", 0); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m,
+		kubectl+"rollout status ds/hello --timeout=120s",
+		kubectl+"wait --for=condition=Ready pod/tools --timeout=120s",
+	); err != nil {
+		return err
+	}
+	for _, target := range []string{
+		"$(" + kubectl + "get pod -l app=hello --field-selector spec.nodeName=node2 -o jsonpath={.items[0].status.podIP}):8080",
+		"$(" + kubectl + "get pod -l app=hello --field-selector spec.nodeName=node1 -o jsonpath={.items[0].status.podIP}):8080",
+		"$(" + kubectl + "get svc hello -o jsonpath={.spec.clusterIP}):80",
+		"hello.default.svc.cluster.local:80",
+	} {
+		if err := e.script(ctx, m, kubectl+"exec tools -- tools get http://"+target+"/"); err != nil {
+			return fmt.Errorf("reach %s: %w", target, err)
+		}
+	}
+	return nil
+}
+
+// broken puts a pod into kube-system whose image nobody has, wants it named
+// with exit code 4, and a good verdict once it is gone.
+func (e *Env) broken(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m, kubectl+"-n kube-system run stranger --image=registry.example/nobody/has:it"); err != nil {
+		return err
+	}
+	time.Sleep(3 * time.Second) // the kubelet has to try once
+	r, err := e.On(ctx, m, "", "airgap", "verify", "--timeout", "20s")
+	if err != nil {
+		return err
+	}
+	if err := r.want("verify with a broken pod", 4, "kube-system/stranger"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, kubectl+"-n kube-system delete pod stranger --now"); err != nil {
+		return err
+	}
+	return e.verified(ctx, m)
+}
