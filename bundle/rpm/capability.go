@@ -1,0 +1,61 @@
+package rpm
+
+import "strings"
+
+// Capability is a name that packages provide, require, conflict with or
+// obsolete, maybe for a range of versions.
+type Capability struct {
+	Name string `json:"name" yaml:"name"`
+	// Flags is EQ, LT, LE, GT, GE, or "" for any version.
+	Flags string `json:"flags,omitempty" yaml:"flags,omitempty"`
+	EVR   `yaml:",inline"`
+}
+
+// String is how rpm writes it: "kubernetes-cni >= 1.2.0".
+func (c Capability) String() string {
+	signs := map[string]string{"EQ": "=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+	if c.Flags == "" {
+		return c.Name
+	}
+	return c.Name + " " + signs[c.Flags] + " " + c.EVR.String()
+}
+
+// ParseCapability reads how rpm writes it: "kubernetes-cni >= 1.2.0".
+func ParseCapability(s string) (Capability, error) {
+	flags := map[string]string{"=": "EQ", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
+	words := strings.Fields(s)
+	if len(words) != 3 || flags[words[1]] == "" {
+		return Capability{Name: strings.TrimSpace(s)}, nil
+	}
+	evr, err := parseEVR(words[2])
+	return Capability{Name: words[0], Flags: flags[words[1]], EVR: evr}, err
+}
+
+// satisfies reports whether a package that provides c has what the
+// requirement asks for. As for dnf, something provided without a version
+// satisfies only requirements without one.
+func (c Capability) satisfies(requirement Capability) bool {
+	if c.Name != requirement.Name {
+		return false
+	}
+	if requirement.Flags == "" {
+		return true
+	}
+	if c.Flags == "" {
+		return false
+	}
+	return overlap(c, requirement)
+}
+
+// overlap reports whether the two ranges share a version.
+func overlap(a, b Capability) bool {
+	has := func(c Capability, sign byte) bool { return strings.IndexByte(c.Flags, sign) >= 0 }
+	switch order := a.Compare(b.EVR); {
+	case order < 0:
+		return has(a, 'G') || has(b, 'L')
+	case order > 0:
+		return has(b, 'G') || has(a, 'L')
+	default:
+		return has(a, 'E') && has(b, 'E') || has(a, 'L') && has(b, 'L') || has(a, 'G') && has(b, 'G')
+	}
+}

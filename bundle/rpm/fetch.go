@@ -1,0 +1,128 @@
+package rpm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// maxMetadata bounds one metadata file, compressed and open: Fedora's largest
+// is a tenth of it.
+const (
+	maxCompressed = 256 << 20
+	maxOpen       = 4 << 30
+)
+
+// errTooLarge is why reading stops at a bound.
+var errTooLarge = errors.New("it is larger than allowed")
+
+// fetchAll reads at most limit bytes of url.
+func fetchAll(ctx context.Context, f Fetcher, url string, limit int64) ([]byte, error) {
+	body, size, err := f.Open(ctx, url, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	if size > limit {
+		return nil, fmt.Errorf("fetch %s: %w (%d of %d bytes)", url, errTooLarge, size, limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", url, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("fetch %s: %w (%d bytes)", url, errTooLarge, limit)
+	}
+	return data, nil
+}
+
+// checksum is a digest as repository metadata writes it.
+type checksum struct {
+	Type string `xml:"type,attr"`
+	Hex  string `xml:",chardata"`
+}
+
+func (c checksum) new() (hash.Hash, error) {
+	switch c.Type {
+	case "sha256":
+		return sha256.New(), nil
+	case "sha384":
+		return sha512.New384(), nil
+	case "sha512":
+		return sha512.New(), nil
+	}
+	return nil, fmt.Errorf("checksum of type %q is not trusted", c.Type)
+}
+
+func (c checksum) check(data []byte) error {
+	h, err := c.new()
+	if err != nil {
+		return err
+	}
+	h.Write(data)
+	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, strings.TrimSpace(c.Hex)) {
+		return fmt.Errorf("%s is %s, the repository says %s", c.Type, got, strings.TrimSpace(c.Hex))
+	}
+	return nil
+}
+
+// decompress opens data by the extension of its name, and stops with an error
+// after limit bytes.
+func decompress(name string, data []byte, limit int64) (io.Reader, error) {
+	r, err := decompressor(name, bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path.Base(name), err)
+	}
+	return &boundedReader{r, limit}, nil
+}
+
+func decompressor(name string, r io.Reader) (io.Reader, error) {
+	switch path.Ext(name) {
+	case ".gz":
+		return gzip.NewReader(r)
+	case ".xz":
+		return xz.NewReader(r)
+	case ".zst":
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	case ".xml":
+		return r, nil
+	}
+	return nil, fmt.Errorf("the compression %q is not supported", path.Ext(name))
+}
+
+// boundedReader fails, where io.LimitReader would pretend that all is read.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}

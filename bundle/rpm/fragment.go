@@ -1,0 +1,70 @@
+package rpm
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxFragment bounds one package's element; kernel-devel's file list has 2 MiB.
+const maxFragment = 64 << 20
+
+// metadata is a verified metadata file as it was fetched.
+type metadata struct {
+	name string // its extension says how it is compressed
+	data []byte
+}
+
+// each calls f with every <package> element, byte for byte. The slice is
+// valid until f returns. Foreign comments may make an element that is not
+// well-formed; its parser then refuses it.
+func (m metadata) each(f func(element []byte) error) error {
+	r, err := decompress(m.name, m.data, maxOpen)
+	if err != nil {
+		return err
+	}
+	if err := eachElement(r, f); err != nil {
+		return fmt.Errorf("read %s: %w", m.name, err)
+	}
+	return nil
+}
+
+func eachElement(r io.Reader, f func([]byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 1<<20), maxFragment)
+	lines.Split(splitElement)
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+var (
+	elementStart = []byte("<package ")
+	elementEnd   = []byte("</package>")
+)
+
+// splitElement is a bufio.SplitFunc that gives <package …>…</package>.
+func splitElement(data []byte, atEOF bool) (int, []byte, error) {
+	start := bytes.Index(data, elementStart)
+	if start < 0 {
+		if atEOF {
+			return len(data), nil, nil
+		}
+		// The start may be cut at the end of what is there.
+		return max(0, len(data)-len(elementStart)), nil, nil
+	}
+	end := bytes.Index(data[start:], elementEnd)
+	if end < 0 {
+		if atEOF {
+			return 0, nil, errors.New("it ends inside a package")
+		}
+		return start, nil, nil
+	}
+	end += start + len(elementEnd)
+	return end, data[start:end], nil
+}

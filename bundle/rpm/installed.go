@@ -1,0 +1,16 @@
+package rpm
+
+// Installed is what a server's rpm database says: part of its facts.
+type Installed struct {
+	Host     string             `json:"host,omitempty" yaml:"host,omitempty"` // for reports
+	Packages []InstalledPackage `json:"packages" yaml:"packages"`
+}
+
+// InstalledPackage is one installed package.
+type InstalledPackage struct {
+	NEVRA     `yaml:",inline"`
+	Provides  []Capability `json:"provides,omitempty" yaml:"provides,omitempty"`
+	Requires  []Capability `json:"requires,omitempty" yaml:"requires,omitempty"`
+	Conflicts []Capability `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
+	Obsoletes []Capability `json:"obsoletes,omitempty" yaml:"obsoletes,omitempty"`
+}

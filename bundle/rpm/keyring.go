@@ -1,0 +1,142 @@
+package rpm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+const maxKeyFile = 1 << 20
+
+// Keyring is a set of public keys that packages or metadata may be signed by.
+type Keyring struct{ entities openpgp.EntityList }
+
+// ReadKeyring reads public keys, armored or binary; one file may hold several.
+func ReadKeyring(files ...[]byte) (Keyring, error) {
+	var ring Keyring
+	for _, data := range files {
+		entities, err := readEntities(data)
+		if err != nil {
+			return Keyring{}, err
+		}
+		ring.entities = append(ring.entities, entities...)
+	}
+	if len(ring.entities) == 0 {
+		return Keyring{}, errors.New("read public keys: there are none")
+	}
+	return ring, nil
+}
+
+// readEntities reads every armored block in data: vendors concatenate them.
+func readEntities(data []byte) (openpgp.EntityList, error) {
+	if !bytes.Contains(data, []byte("-----BEGIN PGP")) {
+		return openpgp.ReadKeyRing(bytes.NewReader(data))
+	}
+	var all openpgp.EntityList
+	for _, part := range bytes.SplitAfter(data, []byte("-----END PGP PUBLIC KEY BLOCK-----")) {
+		if !bytes.Contains(part, []byte("-----BEGIN PGP")) {
+			continue
+		}
+		entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(part))
+		if err != nil {
+			return nil, fmt.Errorf("read public key: %w", err)
+		}
+		all = append(all, entities...)
+	}
+	return all, nil
+}
+
+// Fingerprints are the primary keys', upper-case hex.
+func (k Keyring) Fingerprints() []string {
+	var all []string
+	for _, e := range k.entities {
+		all = append(all, fmt.Sprintf("%X", e.PrimaryKey.Fingerprint))
+	}
+	return all
+}
+
+// Armored is one file for each key, as `rpm --import` and dnf's gpgkey take it.
+func (k Keyring) Armored() ([][]byte, error) {
+	var files [][]byte
+	for _, e := range k.entities {
+		data, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { return e.Serialize(w) })
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, data)
+	}
+	return files, nil
+}
+
+func armored(kind string, serialize func(io.Writer) error) ([]byte, error) {
+	var buf bytes.Buffer
+	w, err := armor.Encode(&buf, kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := serialize(w); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	buf.WriteByte('\n')
+	return buf.Bytes(), nil
+}
+
+// check verifies a detached signature, armored or binary, over signed. The
+// library refuses SHA-1 and older, as EL9 and EL10 do. A key that expired
+// since it signed is fine: rpm thinks so too.
+func (k Keyring) check(signed io.Reader, signature []byte) error {
+	config := &packet.Config{}
+	if at := signatureTime(signature); !at.IsZero() {
+		config.Time = func() time.Time { return at }
+	}
+	verify := openpgp.CheckDetachedSignature
+	if bytes.Contains(signature, []byte("-----BEGIN PGP")) {
+		verify = openpgp.CheckArmoredDetachedSignature
+	}
+	_, err := verify(k.entities, signed, bytes.NewReader(signature), config)
+	return err
+}
+
+// signatureTime is when a signature says it was made; zero when it is not read.
+func signatureTime(signature []byte) time.Time {
+	var r io.Reader = bytes.NewReader(signature)
+	if block, err := armor.Decode(bytes.NewReader(signature)); err == nil {
+		r = block.Body
+	}
+	p, err := packet.Read(r)
+	if s, ok := p.(*packet.Signature); err == nil && ok {
+		return s.CreationTime
+	}
+	return time.Time{}
+}
+
+// fetchKeyring reads the keys of one repository from URLs and files.
+func fetchKeyring(ctx context.Context, f Fetcher, names []string) (Keyring, error) {
+	var files [][]byte
+	for _, name := range names {
+		data, err := fetchKey(ctx, f, name)
+		if err != nil {
+			return Keyring{}, fmt.Errorf("read key %s: %w", name, err)
+		}
+		files = append(files, data)
+	}
+	return ReadKeyring(files...)
+}
+
+func fetchKey(ctx context.Context, f Fetcher, name string) ([]byte, error) {
+	if path, ok := keyFile(name); ok {
+		return os.ReadFile(path)
+	}
+	return fetchAll(ctx, f, name, maxKeyFile)
+}

@@ -1,0 +1,111 @@
+package rpm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	version "github.com/knqyf263/go-rpm-version"
+)
+
+// EVR is the version of a package: epoch, version and release. An empty
+// release matches any.
+type EVR struct {
+	Epoch   int    `json:"epoch,omitempty" yaml:"epoch,omitempty"`
+	Version string `json:"version,omitempty" yaml:"version,omitempty"`
+	Release string `json:"release,omitempty" yaml:"release,omitempty"`
+}
+
+// Compare is negative when v is older than w, positive when it is newer. When
+// either has no release, releases are not compared, as in requirements.
+func (v EVR) Compare(w EVR) int {
+	if v.Epoch != w.Epoch {
+		return v.Epoch - w.Epoch
+	}
+	if c := compareWords(v.Version, w.Version); c != 0 {
+		return c
+	}
+	if v.Release == "" || w.Release == "" {
+		return 0
+	}
+	return compareWords(v.Release, w.Release)
+}
+
+// compareWords hides dashes from the library, which would split there.
+func compareWords(a, b string) int {
+	if a == b {
+		return 0
+	}
+	words := strings.NewReplacer("-", "_", ":", "_")
+	return version.NewVersion("0:" + words.Replace(a)).Compare(version.NewVersion("0:" + words.Replace(b)))
+}
+
+// String is [EPOCH:]VERSION[-RELEASE], as people write it.
+func (v EVR) String() string {
+	s := v.Version
+	if v.Epoch != 0 {
+		s = strconv.Itoa(v.Epoch) + ":" + s
+	}
+	if v.Release != "" {
+		s += "-" + v.Release
+	}
+	return s
+}
+
+// NEVRA names one build of one package.
+type NEVRA struct {
+	Name string `json:"name" yaml:"name"`
+	EVR  `yaml:",inline"`
+	Arch string `json:"arch" yaml:"arch"`
+}
+
+// String is name-epoch:version-release.arch with the epoch always written:
+// the form of the lock, which dnf and rpm both take.
+func (n NEVRA) String() string {
+	return fmt.Sprintf("%s-%d:%s-%s.%s", n.Name, n.Epoch, n.Version, n.Release, n.Arch)
+}
+
+// FileName is the customary name of the package's file.
+func (n NEVRA) FileName() string {
+	return fmt.Sprintf("%s-%s-%s.%s.rpm", n.Name, n.Version, n.Release, n.Arch)
+}
+
+// ParseNEVRA reads name-[epoch:]version-release.arch.
+func ParseNEVRA(s string) (NEVRA, error) {
+	dot := strings.LastIndexByte(s, '.')
+	release := strings.LastIndexByte(s[:max(dot, 0)], '-')
+	ver := strings.LastIndexByte(s[:max(release, 0)], '-')
+	if ver <= 0 {
+		return NEVRA{}, fmt.Errorf("read package name %q: expected name-epoch:version-release.arch", s)
+	}
+	evr, err := parseEVR(s[ver+1 : dot])
+	n := NEVRA{Name: s[:ver], EVR: evr, Arch: s[dot+1:]}
+	if err != nil || !n.valid() {
+		return NEVRA{}, fmt.Errorf("read package name %q: expected name-epoch:version-release.arch", s)
+	}
+	return n, nil
+}
+
+// parseEVR reads [epoch:]version[-release].
+func parseEVR(s string) (EVR, error) {
+	var v EVR
+	if epoch, rest, found := strings.Cut(s, ":"); found {
+		n, err := strconv.ParseUint(epoch, 10, 31)
+		if err != nil {
+			return EVR{}, fmt.Errorf("read version %q: epoch is not a number", s)
+		}
+		v.Epoch, s = int(n), rest
+	}
+	v.Version, v.Release, _ = strings.Cut(s, "-")
+	return v, nil
+}
+
+// valid keeps foreign metadata from smuggling paths or options into names.
+func (n NEVRA) valid() bool {
+	for _, word := range []string{n.Name, n.Version, n.Release, n.Arch} {
+		if !packageWord.MatchString(word) || word[0] == '-' || word[0] == '.' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+package rpm
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// entry is one package as primary metadata describes it.
+type entry struct {
+	NEVRA
+	source    *source
+	checksum  checksum
+	url       string
+	size      int64
+	provides  []Capability
+	requires  []expression
+	conflicts []Capability
+	obsoletes []Capability
+	files     []string // those in primary; filelists has all
+	built     int64    // time of the package file, seconds since 1970
+	ordinal   int      // which element of primary it is
+}
+
+// xmlPackage mirrors the element; only what is needed is decoded.
+type xmlPackage struct {
+	XMLName xml.Name `xml:"package"`
+	Name    string   `xml:"name"`
+	Arch    string   `xml:"arch"`
+	Version struct {
+		Epoch string `xml:"epoch,attr"`
+		Ver   string `xml:"ver,attr"`
+		Rel   string `xml:"rel,attr"`
+	} `xml:"version"`
+	Checksum checksum `xml:"checksum"`
+	Time     struct {
+		File int64 `xml:"file,attr"`
+	} `xml:"time"`
+	Size struct {
+		Package int64 `xml:"package,attr"`
+	} `xml:"size"`
+	Location struct {
+		Base string `xml:"base,attr"`
+		Href string `xml:"href,attr"`
+	} `xml:"location"`
+	Format struct {
+		Provides  xmlEntries `xml:"provides"`
+		Requires  xmlEntries `xml:"requires"`
+		Conflicts xmlEntries `xml:"conflicts"`
+		Obsoletes xmlEntries `xml:"obsoletes"`
+		Files     []string   `xml:"file"`
+	} `xml:"format"`
+}
+
+type xmlEntries struct {
+	Entries []struct {
+		Name  string `xml:"name,attr"`
+		Flags string `xml:"flags,attr"`
+		Epoch string `xml:"epoch,attr"`
+		Ver   string `xml:"ver,attr"`
+		Rel   string `xml:"rel,attr"`
+	} `xml:"entry"`
+}
+
+// readPrimary gives every package of the architecture, or of none. Modular
+// builds are left out: dnf hides them too until their stream is enabled.
+func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error) {
+	m, err := s.metadata(ctx, "primary")
+	if err != nil {
+		return nil, err
+	}
+	s.primary = m
+	var entries []*entry
+	ordinal := -1
+	err = m.each(func(element []byte) error {
+		ordinal++
+		e, err := parsePackage(element)
+		if err != nil {
+			return err
+		}
+		if (e.Arch == arch || e.Arch == "noarch") && !e.modular() {
+			e.source, e.ordinal = s, ordinal
+			entries = append(entries, e)
+		}
+		return ctx.Err()
+	})
+	s.Packages = len(entries)
+	return entries, err
+}
+
+func (n NEVRA) modular() bool { return strings.Contains(n.Release, ".module") }
+
+// parsePackage reads one <package> element of primary metadata.
+func parsePackage(element []byte) (*entry, error) {
+	var x xmlPackage
+	if err := xml.Unmarshal(element, &x); err != nil {
+		return nil, fmt.Errorf("read package: %w", err)
+	}
+	evr, err := xmlEVR(x.Version.Epoch, x.Version.Ver, x.Version.Rel)
+	e := &entry{NEVRA: NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, built: x.Time.File}
+	if err != nil || !e.valid() {
+		return nil, fmt.Errorf("read package %q: its name, version or architecture is not allowed", x.Name)
+	}
+	if e.url, err = x.url(); err != nil {
+		return nil, fmt.Errorf("read package %s: %w", e, err)
+	}
+	for to, from := range map[*[]Capability]xmlEntries{
+		&e.provides: x.Format.Provides, &e.conflicts: x.Format.Conflicts, &e.obsoletes: x.Format.Obsoletes,
+	} {
+		if *to, err = from.capabilities(); err != nil {
+			return nil, fmt.Errorf("read package %s: %w", e, err)
+		}
+	}
+	if e.requires, err = x.Format.Requires.expressions(); err != nil {
+		return nil, fmt.Errorf("read package %s: %w", e, err)
+	}
+	return e, nil
+}
+
+// url is where the package lies: inside its repository, or in one that its
+// metadata names as base.
+func (x xmlPackage) url() (string, error) {
+	if err := checkHref(x.Location.Href); err != nil {
+		return "", err
+	}
+	if x.Location.Base == "" {
+		return x.Location.Href, nil
+	}
+	if !isURL(x.Location.Base) {
+		return "", fmt.Errorf("the base %q is not a URL", x.Location.Base)
+	}
+	return strings.TrimSuffix(x.Location.Base, "/") + "/" + x.Location.Href, nil
+}
+
+// id is the package's checksum, which the other metadata files name it by.
+func (e *entry) id() string { return strings.ToLower(strings.TrimSpace(e.checksum.Hex)) }
+
+// from is the package's URL; the entry's own is relative without a base.
+func (e *entry) from() string {
+	if isURL(e.url) {
+		return e.url
+	}
+	return e.source.url(e.url)
+}
+
+func xmlEVR(epoch, ver, rel string) (EVR, error) {
+	v := EVR{Version: ver, Release: rel}
+	if epoch == "" {
+		return v, nil
+	}
+	n, err := strconv.ParseUint(epoch, 10, 31)
+	v.Epoch = int(n)
+	return v, err
+}
+
+func (x xmlEntries) capabilities() ([]Capability, error) {
+	if len(x.Entries) == 0 {
+		return nil, nil
+	}
+	all := make([]Capability, 0, len(x.Entries))
+	for _, e := range x.Entries {
+		evr, err := xmlEVR(e.Epoch, e.Ver, e.Rel)
+		if err != nil {
+			return nil, fmt.Errorf("capability %q: %w", e.Name, err)
+		}
+		all = append(all, Capability{Name: e.Name, Flags: e.Flags, EVR: evr})
+	}
+	return all, nil
+}
+
+// expressions reads requirements. rpm's own features are left out: the rpm of
+// every system we support has them.
+func (x xmlEntries) expressions() ([]expression, error) {
+	capabilities, err := x.capabilities()
+	if err != nil {
+		return nil, err
+	}
+	var all []expression
+	for _, c := range capabilities {
+		if strings.HasPrefix(c.Name, "rpmlib(") {
+			continue
+		}
+		all = append(all, parseExpression(c))
+	}
+	return all, nil
+}

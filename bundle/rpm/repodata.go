@@ -1,0 +1,162 @@
+package rpm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Where the repository keeps things, below rpm/OS/ of a bundle.
+const (
+	PackagesDir = "Packages"
+	KeysDir     = "keys"
+)
+
+// Repodata is everything of the dnf repository but its packages: the metadata,
+// repomd.xml with its signature, and under keys/ the public keys that metadata
+// and packages are signed with. The same closure and key give the same bytes.
+// Changelogs are left out: nobody installs by them, and some are larger than
+// all the rest.
+func (c *Closure) Repodata(key *Key) (map[string][]byte, error) {
+	files, err := c.keys(key)
+	if err != nil {
+		return nil, err
+	}
+	at := c.newest()
+	md := xmlRepomd{Space: "http://linux.duke.edu/metadata/repo", Revision: at.Unix()}
+	for _, kind := range []struct {
+		name, root, space string
+		element           func(Package) []byte
+	}{
+		{"primary", "metadata", `xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm"`, Package.primaryElement},
+		{"filelists", "filelists", `xmlns="http://linux.duke.edu/metadata/filelists"`, Package.filelistsElement},
+		{"other", "otherdata", `xmlns="http://linux.duke.edu/metadata/other"`, Package.otherElement},
+	} {
+		open := c.document(kind.root, kind.space, kind.element)
+		data, packed, err := pack(kind.name, open, at)
+		if err != nil {
+			return nil, err
+		}
+		files[data.Location.Href] = packed
+		md.Data = append(md.Data, data)
+	}
+	return files, md.sign(files, key, at)
+}
+
+// newest is the time of the newest package: a clock would differ each time.
+func (c *Closure) newest() time.Time {
+	var newest int64
+	for _, p := range c.Packages {
+		newest = max(newest, p.built)
+	}
+	return time.Unix(newest, 0).UTC()
+}
+
+func (c *Closure) keys(key *Key) (map[string][]byte, error) {
+	public, err := key.Public()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{KeysDir + "/" + PublicKeyFile: public}
+	for _, s := range c.Repositories {
+		keys, err := s.keys.Armored()
+		if err != nil {
+			return nil, err
+		}
+		for i, data := range keys {
+			files[fmt.Sprintf("%s/%s-%d.asc", KeysDir, s.Name, i+1)] = data
+		}
+	}
+	return files, nil
+}
+
+func (c *Closure) document(root, space string, element func(Package) []byte) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s<%s %s packages=\"%d\">\n", xml.Header, root, space, len(c.Packages))
+	for _, p := range c.Packages {
+		b.Write(element(p))
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "</%s>\n", root)
+	return b.Bytes()
+}
+
+var location = regexp.MustCompile(`<location\s[^>]*>(?:\s*</location>)?`)
+
+// primaryElement is upstream's but for the location.
+func (p Package) primaryElement() []byte {
+	ours := []byte(`<location href="` + PackagesDir + "/" + p.FileName + `"/>`)
+	return location.ReplaceAllLiteral(p.primary, ours)
+}
+
+// filelistsElement is upstream's. Where upstream has none, primary's files
+// stay the only ones known, as they are for upstream's own users.
+func (p Package) filelistsElement() []byte {
+	if p.filelists != nil {
+		return p.filelists
+	}
+	return p.otherElement()
+}
+
+func (p Package) otherElement() []byte {
+	return fmt.Appendf(nil, `<package pkgid="%s" name="%s" arch="%s"><version epoch="%d" ver="%s" rel="%s"/></package>`,
+		p.SHA256, p.Name, p.Arch, p.Epoch, p.Version, p.Release)
+}
+
+type xmlRepomd struct {
+	XMLName  xml.Name  `xml:"repomd"`
+	Space    string    `xml:"xmlns,attr"`
+	Revision int64     `xml:"revision"`
+	Data     []xmlData `xml:"data"`
+}
+
+type xmlData struct {
+	Type         string   `xml:"type,attr"`
+	Checksum     checksum `xml:"checksum"`
+	OpenChecksum checksum `xml:"open-checksum"`
+	Location     struct {
+		Href string `xml:"href,attr"`
+	} `xml:"location"`
+	Timestamp int64 `xml:"timestamp"`
+	Size      int   `xml:"size"`
+	OpenSize  int   `xml:"open-size"`
+}
+
+// pack compresses one metadata file and describes it. The name holds the
+// checksum, so that no cache ever mixes two repositories up.
+func pack(kind string, open []byte, at time.Time) (xmlData, []byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(open); err != nil {
+		return xmlData{}, nil, err
+	}
+	if err := z.Close(); err != nil {
+		return xmlData{}, nil, err
+	}
+	d := xmlData{Type: kind, Checksum: sha256Of(b.Bytes()), OpenChecksum: sha256Of(open), Timestamp: at.Unix(), Size: b.Len(), OpenSize: len(open)}
+	d.Location.Href = "repodata/" + d.Checksum.Hex + "-" + kind + ".xml.gz"
+	return d, b.Bytes(), nil
+}
+
+func sha256Of(data []byte) checksum {
+	sum := sha256.Sum256(data)
+	return checksum{Type: "sha256", Hex: hex.EncodeToString(sum[:])}
+}
+
+// sign adds repomd.xml and its signature to files.
+func (md xmlRepomd) sign(files map[string][]byte, key *Key, at time.Time) error {
+	body, err := xml.MarshalIndent(md, "", "  ")
+	if err != nil {
+		return err
+	}
+	data := []byte(xml.Header + strings.TrimSpace(string(body)) + "\n")
+	files["repodata/repomd.xml"] = data
+	files["repodata/repomd.xml.asc"], err = key.ArmoredSign(bytes.NewReader(data), at)
+	return err
+}

@@ -1,0 +1,153 @@
+package rpm
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+const (
+	maxRepomd    = 4 << 20
+	maxSignature = 1 << 20
+)
+
+// repomd is repomd.xml, the root of a repository's metadata.
+type repomd struct {
+	XMLName xml.Name     `xml:"repomd"`
+	Data    []repomdData `xml:"data"`
+}
+
+// repomdData is one metadata file that repomd.xml vouches for.
+type repomdData struct {
+	Type     string   `xml:"type,attr"`
+	Checksum checksum `xml:"checksum"`
+	Location struct {
+		Href string `xml:"href,attr"`
+	} `xml:"location"`
+	Size int64 `xml:"size"`
+}
+
+func parseRepomd(data []byte) (*repomd, error) {
+	var md repomd
+	if err := xml.NewDecoder(bytes.NewReader(data)).Decode(&md); err != nil {
+		return nil, fmt.Errorf("read repomd.xml: %w", err)
+	}
+	for _, d := range md.Data {
+		if err := checkHref(d.Location.Href); err != nil {
+			return nil, fmt.Errorf("read repomd.xml: %w", err)
+		}
+	}
+	return &md, nil
+}
+
+// find is the metadata file of a type; its sqlite siblings are not wanted.
+func (md *repomd) find(kind string) (repomdData, bool) {
+	for _, d := range md.Data {
+		if d.Type == kind {
+			return d, true
+		}
+	}
+	return repomdData{}, false
+}
+
+// checkHref refuses locations that lead out of the repository.
+func checkHref(href string) error {
+	clean := path.Clean(href)
+	bad := href == "" || clean == "." || path.IsAbs(href) || clean == ".." || strings.HasPrefix(clean, "../") ||
+		strings.ContainsAny(href, "\\?#%:") || strings.ContainsFunc(href, func(r rune) bool { return r < ' ' || r == 0x7f })
+	if bad {
+		return fmt.Errorf("the location %q is not inside the repository", href)
+	}
+	return nil
+}
+
+// source is a repository being read.
+type source struct {
+	Searched
+	fetch     Fetcher
+	md        *repomd
+	primary   metadata
+	filelists metadata // fetched when a file is asked for
+	byID      map[string]*entry
+}
+
+// openSource reads the keys and the verified repomd.xml.
+func openSource(ctx context.Context, f Fetcher, r Repository) (*source, error) {
+	s := &source{Searched: Searched{Repository: r}, fetch: f}
+	var err error
+	if s.keys, err = fetchKeyring(ctx, f, r.GPGKeys); err != nil {
+		return nil, err
+	}
+	data, err := fetchAll(ctx, f, s.url("repodata/repomd.xml"), maxRepomd)
+	if err != nil {
+		return nil, err
+	}
+	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
+		return nil, err
+	}
+	s.md, err = parseRepomd(data)
+	return s, err
+}
+
+// readSource reads one repository; its error names it.
+func readSource(ctx context.Context, f Fetcher, r Repository, arch string) (*source, []*entry, error) {
+	s, err := openSource(ctx, f, r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read repository %s: %w", r.Name, err)
+	}
+	entries, err := s.readPrimary(ctx, arch)
+	if err != nil {
+		return nil, nil, s.wrap(err)
+	}
+	s.byID = make(map[string]*entry, len(entries))
+	for _, e := range entries {
+		s.byID[e.id()] = e
+	}
+	return s, entries, nil
+}
+
+func (s *source) wrap(err error) error { return fmt.Errorf("read repository %s: %w", s.Name, err) }
+
+func (s *source) url(href string) string { return strings.TrimSuffix(s.BaseURL, "/") + "/" + href }
+
+// checkRepomd reports whether the vendor signs repomd.xml. Red Hat does not;
+// a signature that is there has to be good.
+func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
+	signature, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml.asc"), maxSignature)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {
+		return false, fmt.Errorf("verify repodata/repomd.xml: its signature is not by a configured key (%s): %w",
+			strings.Join(s.keys.Fingerprints(), ", "), err)
+	}
+	return true, nil
+}
+
+// metadata fetches one metadata file and checks it against repomd.xml.
+func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
+	d, ok := s.md.find(kind)
+	if !ok {
+		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, fs.ErrNotExist)
+	}
+	limit := int64(maxCompressed)
+	if d.Size > 0 && d.Size < limit {
+		limit = d.Size
+	}
+	data, err := fetchAll(ctx, s.fetch, s.url(d.Location.Href), limit)
+	if err != nil {
+		return metadata{}, err
+	}
+	if err := d.Checksum.check(data); err != nil {
+		return metadata{}, fmt.Errorf("verify %s: %w", d.Location.Href, err)
+	}
+	return metadata{name: d.Location.Href, data: data}, nil
+}

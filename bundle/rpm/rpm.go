@@ -1,0 +1,131 @@
+// Package rpm is everything airgap knows about RPMs: which ones a server
+// needs, the dnf repository that carries them across the gap, and the dnf
+// transaction that installs exactly those.
+//
+// On the connected side Plan reads upstream repositories, verifies what they
+// say against the configured keys, and closes over the requirements; the
+// Closure then writes a filtered repository, signed with our own Key. On the
+// server a Transaction asks the real dnf what it would do, refuses anything
+// but the lock, and runs it.
+//
+// The package never replaces, downgrades or removes an installed package, and
+// never hands out a package whose vendor's signature was not verified.
+package rpm
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Config is the section packages of airgap.yaml.
+type Config struct {
+	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"What the servers run: the major version of RHEL or of a rebuild of it."`
+	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"The dnf repositories that packages may come from."`
+	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install beside those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE."`
+}
+
+// Repository is one upstream dnf repository.
+type Repository struct {
+	Name    string   `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"A short name for reports."`
+	BaseURL string   `yaml:"baseURL" json:"baseURL" jsonschema:"required" jsonschema_description:"The directory above repodata/."`
+	GPGKeys []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs or paths of files."`
+}
+
+// Fetcher opens an upstream URL for reading from a byte offset. The size is
+// that of the whole file in bytes, -1 when the server does not say. Where the
+// server says that there is no such file, the error is fs.ErrNotExist to
+// errors.Is.
+type Fetcher interface {
+	Open(ctx context.Context, url string, offset int64) (body io.ReadCloser, size int64, err error)
+}
+
+// Request is what Plan has to find packages for.
+type Request struct {
+	OS           string // el8, el9, el10
+	Arch         string // x86_64, aarch64
+	Repositories []Repository
+	Install      []string
+	// Installed is what the server has; nil plans against the profile of a
+	// minimal installation of OS.
+	Installed *Installed
+}
+
+// Default fills in what was left out.
+func (c *Config) Default() {
+	if c.OS == "" {
+		c.OS = "el9"
+	}
+}
+
+// Validate reports every problem of the section at once.
+func (c Config) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if oses := []string{"el8", "el9", "el10"}; !slices.Contains(oses, c.OS) {
+		all = append(all, field.NotSupported(at.Child("os"), c.OS, oses))
+	}
+	seen := map[string]bool{}
+	for i, r := range c.Repositories {
+		item := at.Child("repositories").Index(i)
+		if seen[r.Name] {
+			all = append(all, field.Duplicate(item.Child("name"), r.Name))
+		}
+		seen[r.Name] = true
+		all = append(all, r.validate(item)...)
+	}
+	for i, spec := range c.Install {
+		if !installSpec.MatchString(spec) {
+			all = append(all, field.Invalid(at.Child("install").Index(i), spec, "expected NAME, NAME-VERSION or NAME-VERSION-RELEASE"))
+		}
+	}
+	if len(c.Install) > 0 && len(c.Repositories) == 0 {
+		all = append(all, field.Required(at.Child("repositories"), "packages are to be installed, but no repository is named"))
+	}
+	return all
+}
+
+func (r Repository) validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if !repositoryName.MatchString(r.Name) {
+		all = append(all, field.Invalid(at.Child("name"), r.Name, "expected lower-case letters, digits, dots, dashes"))
+	}
+	if !isURL(r.BaseURL) {
+		all = append(all, field.Invalid(at.Child("baseURL"), r.BaseURL, "expected https://HOST/PATH"))
+	}
+	if len(r.GPGKeys) == 0 {
+		all = append(all, field.Required(at.Child("gpgKeys"), "packages are never taken unverified: name the vendor's public key"))
+	}
+	for i, key := range r.GPGKeys {
+		if strings.Contains(key, "://") && !isURL(key) && !strings.HasPrefix(key, "file:///") || key == "" {
+			all = append(all, field.Invalid(at.Child("gpgKeys").Index(i), key, "expected https://HOST/PATH or the path of a file"))
+		}
+	}
+	return all
+}
+
+// name, version, release and file names hold only what rpm itself allows, so
+// that a name is safe in a path, on a command line and in XML.
+var (
+	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
+	packageWord    = regexp.MustCompile(`^[A-Za-z0-9_.+~^-]+$`)
+)
+
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+}
+
+// keyFile is the path that a key's name stands for, when it is not fetched.
+func keyFile(name string) (string, bool) {
+	if path, ok := strings.CutPrefix(name, "file://"); ok {
+		return path, true
+	}
+	return filepath.Clean(name), !strings.Contains(name, "://")
+}
