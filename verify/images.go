@@ -20,12 +20,9 @@ func (i image) String() string { return i.repository + "@" + i.digest }
 // loaded instead of pulled has an id of its own only, and is an error.
 func parseImage(id string) (image, error) {
 	named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(id, "docker-pullable://"))
-	if err != nil {
-		return image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
-	}
 	digested, ok := named.(reference.Digested)
-	if !ok {
-		return image{}, fmt.Errorf("the runtime names no digest: %s", id)
+	if err != nil || !ok {
+		return image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
 	}
 	return image{named.Name(), digested.Digest().String()}, nil
 }
@@ -70,9 +67,9 @@ func judgeImages(v view, look func(image) answer) []Finding {
 }
 
 func registrySilent(asked []image, reason error) Finding {
-	saw := fmt.Sprintf("no answer yet about %d images", len(asked))
+	saw := "no answer yet about " + plural(len(asked), "image")
 	if reason != nil {
-		saw = fmt.Sprintf("no answer about %d images: %v", len(asked), reason)
+		saw = fmt.Sprintf("no answer about %s: %v", plural(len(asked), "image"), reason)
 	}
 	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status"}
 }

@@ -21,8 +21,9 @@ func (r Report) WriteText(w io.Writer) error {
 	for _, f := range r.of(soaking) {
 		f.write(&b)
 	}
-	fmt.Fprintf(&b, "\n%s after %s: %d nodes, %d pods, %d workloads, %d images\n", r.verdict(),
-		r.Took.Round(100*time.Millisecond), r.Counts.Nodes, r.Counts.Pods, r.Counts.Workloads, r.Counts.Images)
+	c := r.Counts
+	fmt.Fprintf(&b, "\n%s after %s: %s, %s, %s, %s\n", r.verdict(), r.Took.Round(100*time.Millisecond),
+		plural(c.Nodes, "node"), plural(c.Pods, "pod"), plural(c.Workloads, "workload"), plural(c.Images, "image"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -31,7 +32,14 @@ func (r Report) verdict() string {
 	if r.OK {
 		return "The cluster is well"
 	}
-	return fmt.Sprintf("The cluster is not well (%d findings)", len(r.Findings))
+	return "The cluster is not well (" + plural(len(r.Findings), "finding") + ")"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (r Report) of(rule string) []Finding {

@@ -56,13 +56,21 @@ func (e *engine) soak(ctx context.Context) error {
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():
-			// Events may be a pause old: judge everything as it is now.
-			e.judge(e.all())
-			if e.board.holds() {
-				return nil
+			if well, err := e.lastLook(ctx); well || err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// lastLook judges everything as it is now, since events may be a pause old
+// and the API server's last answer a second.
+func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
+	if err := e.ready(ctx); err != nil {
+		return false, err
+	}
+	e.judge(e.all())
+	return e.board.holds(), nil
 }
 
 // soaked fires at the end of the soak window, or never while a rule is
@@ -132,7 +140,7 @@ func losing(k kind, end context.CancelCauseFunc) cache.WatchErrorHandlerWithCont
 func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		if err := e.ready(ctx); err != nil && ctx.Err() == nil {
-			end(fmt.Errorf("ask API server: %w", err))
+			end(err)
 		}
 		sleep(ctx, probeEvery)
 	}
@@ -141,5 +149,9 @@ func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 func (e *engine) ready(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, probeLimit, errors.New("no answer"))
 	defer cancel()
-	return e.options.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Error()
+	err := e.options.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Error()
+	if err != nil {
+		return fmt.Errorf("ask API server: %w", err)
+	}
+	return nil
 }

@@ -42,15 +42,17 @@ func Start(t testing.TB) *Server {
 	if err := writeIdentity(dir); err != nil {
 		t.Fatal(err)
 	}
-	start(t, filepath.Join(dir, "etcd.log"), etcd,
+	data := start(t, filepath.Join(dir, "etcd.log"), etcd,
 		"--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+s.etcdURL, "--advertise-client-urls="+s.etcdURL,
 		"--listen-peer-urls=http://127.0.0.1:0")
+	t.Cleanup(data.end)
 	s.Config = &rest.Config{
 		Host: "https://127.0.0.1:" + s.port, BearerToken: token, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "pki", "apiserver.crt")},
 	}
 	s.Resume(t)
+	t.Cleanup(s.Stop)
 	return s
 }
 
@@ -64,7 +66,7 @@ func (s *Server) Client(t testing.TB) kubernetes.Interface {
 	return client
 }
 
-// Stop ends the API server; etcd keeps what it knows.
+// Stop kills the API server; etcd keeps what it knows.
 func (s *Server) Stop() { s.running.end() }
 
 // Resume starts the API server after Stop, at the same address, and returns
@@ -82,6 +84,7 @@ func (s *Server) Resume(t testing.TB) {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--disable-admission-plugins=ServiceAccount") // nobody makes the default accounts
 	if err := s.waitReady(); err != nil {
+		s.running.end()
 		tail, _ := os.ReadFile(log)
 		t.Fatalf("start API server: %v\n%s", err, tail[max(0, len(tail)-2000):])
 	}

@@ -3,17 +3,14 @@ package apitest
 import (
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
-// process is a program that ends with the test.
+// process is a program that its starter ends.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	once   sync.Once
 }
 
 func start(t testing.TB, log, program string, args ...string) *process {
@@ -35,17 +32,12 @@ func start(t testing.TB, log, program string, args ...string) *process {
 		defer close(p.exited)
 		_ = cmd.Wait() // ended by us, or its log says why
 	}()
-	t.Cleanup(p.end)
 	return p
 }
 
-// end asks the program to stop, and kills it 2 s later.
+// end kills the program: it has nothing to lose, and a lost server should
+// look like one.
 func (p *process) end() {
-	p.once.Do(func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
-	select {
-	case <-p.exited:
-	case <-time.After(2 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.exited
-	}
+	_ = p.cmd.Process.Kill()
+	<-p.exited
 }

@@ -1,0 +1,119 @@
+package verify
+
+import (
+	"context"
+	"testing"
+
+	"airgap.dev/airgap/verify/apitest"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// bank is a cluster in a real API server, whose controllers and kubelets are
+// the test's own hands.
+type bank struct {
+	t      *testing.T
+	server *apitest.Server
+	client kubernetes.Interface
+}
+
+// newBank is a well cluster of one control-plane node.
+func newBank(t *testing.T) *bank {
+	server := apitest.Start(t)
+	b := &bank{t, server, server.Client(t)}
+	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-flannel"}}, metav1.CreateOptions{})
+	b.must(err)
+	b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
+	for _, static := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
+		b.pod(pod("kube-system", static+"-cp1", "cp1"))
+	}
+	b.daemonSet("kube-system", "kube-proxy")
+	b.daemonSet("kube-flannel", "kube-flannel-ds")
+	b.deployment(2)
+	return b
+}
+
+func (b *bank) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bank) options() Options {
+	return Options{Client: b.client, Nodes: []string{"cp1"}, Timeout: 20e9, Soak: 300e6}
+}
+
+// node makes or changes a node to have this status.
+func (b *bank) node(n *corev1.Node) {
+	b.t.Helper()
+	api := b.client.CoreV1().Nodes()
+	_, err := api.Create(b.t.Context(), n, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		b.t.Fatal(err)
+	}
+	_, err = api.UpdateStatus(b.t.Context(), n, metav1.UpdateOptions{})
+	b.must(err)
+}
+
+func (b *bank) pod(p *corev1.Pod) {
+	b.t.Helper()
+	api := b.client.CoreV1().Pods(p.Namespace)
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "registry.k8s.io/kube-proxy:v1"}}
+	_, err := api.Create(b.t.Context(), p, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		b.t.Fatal(err)
+	}
+	_, err = api.UpdateStatus(b.t.Context(), p, metav1.UpdateOptions{})
+	b.must(err)
+}
+
+func template(name string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
+	app := map[string]string{"app": name}
+	return &metav1.LabelSelector{MatchLabels: app}, corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: app},
+		Spec: corev1.PodSpec{
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:  []corev1.Container{{Name: "main", Image: "x"}},
+		},
+	}
+}
+
+func (b *bank) daemonSet(namespace, name string) {
+	b.t.Helper()
+	d := daemonSet(name, 1, func(d *appsv1.DaemonSet) { d.Namespace = namespace })
+	d.Spec.Selector, d.Spec.Template = template(name)
+	status := d.Status
+	d, err := b.client.AppsV1().DaemonSets(namespace).Create(b.t.Context(), d, metav1.CreateOptions{})
+	b.must(err)
+	d.Status = status
+	_, err = b.client.AppsV1().DaemonSets(namespace).UpdateStatus(b.t.Context(), d, metav1.UpdateOptions{})
+	b.must(err)
+	b.pod(pod(namespace, name+"-cp1", "cp1", ownedBy(string(d.UID))))
+}
+
+// deployment makes or changes CoreDNS: two pods wanted, so many available.
+func (b *bank) deployment(available int32) {
+	b.t.Helper()
+	api := b.client.AppsV1().Deployments("kube-system")
+	d := deployment("coredns", 2)
+	d.Spec.Selector, d.Spec.Template = template("coredns")
+	d.Status.AvailableReplicas = available
+	_, err := api.Create(b.t.Context(), d, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		b.t.Fatal(err)
+	}
+	_, err = api.UpdateStatus(b.t.Context(), d, metav1.UpdateOptions{})
+	b.must(err)
+}
+
+// verify runs the verification to its end.
+func (b *bank) verify(o Options) Report {
+	b.t.Helper()
+	report, err := Run(context.Background(), o)
+	b.must(err)
+	return report
+}

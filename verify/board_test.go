@@ -1,0 +1,52 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestBoard(t *testing.T) {
+	t0 := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
+	b := newBoard()
+	b.add("a", "A")
+	b.add("b", "B")
+	b.record("a", nil, at(0))
+	if b.holds() {
+		t.Error("holds although b was never judged")
+	}
+	b.record("b", []Finding{{Object: "x", Saw: "1"}}, at(1))
+	b.record("b", []Finding{{Object: "y", Saw: "2"}, {Object: "x", Saw: "3"}}, at(2))
+	if f := b.rows["b"].findings; f[0].Object != "x" || f[0].Since != at(1) || f[0].Saw != "3" || f[1].Since != at(2) {
+		t.Errorf("findings are %+v: want x since the first time, with what was seen last, then y", f)
+	}
+	b.record("b", nil, at(3))
+	b.record("a", nil, at(4))
+	if b.holdsSince != at(3) {
+		t.Errorf("holds since %v, want %v: judging again starts no new window", b.holdsSince, at(3))
+	}
+	b.doubt()
+	if b.holds() || b.rows["a"].outcome() != Unseen {
+		t.Error("holds although nobody sees the cluster")
+	}
+}
+
+func TestBoardTellsChangesOnly(t *testing.T) {
+	b := newBoard()
+	b.add("a", "A")
+	var told []string
+	say := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	for _, findings := range [][]Finding{
+		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "bad"}},
+		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
+		nil, nil,
+	} {
+		b.record("a", findings, time.Now())
+		b.tell(say)
+	}
+	if want := []string{"A: not yet: x: bad (and 1 more)", "A: holds"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}

@@ -1,0 +1,257 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/ui"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestRun goes through the life of one cluster in a real API server; each
+// case leaves it well.
+func TestRun(t *testing.T) {
+	b := newBank(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *bank)
+	}{
+		{"well", isWell},
+		{"becomes well", becomesWell},
+		{"never becomes well", staysBroken},
+		{"breaks within the soak window", breaksInSoak},
+		{"never soaks", neverSoaks},
+		{"an image is missing, then brought", imageBrought},
+		{"may not look", forbidden},
+		{"interrupted", interrupted},
+		{"API server lost and back", apiServerBack},
+		{"API server lost for good", apiServerGone},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(t, &bank{t, b.server, b.client})
+		})
+	}
+}
+
+func isWell(t *testing.T, b *bank) {
+	o := b.options()
+	o.ImageExists = func(context.Context, string, string) (bool, error) { return true, nil }
+	r := b.verify(o)
+	if !r.OK || len(r.Findings) > 0 {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	if want := (Counts{Nodes: 1, Pods: 6, Workloads: 3, Images: 1}); r.Counts != want {
+		t.Errorf("looked at %+v, want %+v", r.Counts, want)
+	}
+	if r.Took < o.Soak || r.Took > o.Soak+10*time.Second {
+		t.Errorf("took %s with a soak window of %s", r.Took, o.Soak)
+	}
+	for _, rule := range r.Rules {
+		if rule.Outcome != Holds {
+			t.Errorf("%s: %s", rule.ID, rule.Outcome)
+		}
+	}
+	if len(r.Rules) != 6 {
+		t.Errorf("%d rules judged, want 6", len(r.Rules))
+	}
+}
+
+func becomesWell(t *testing.T, b *bank) {
+	b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode))
+	b.deployment(0)
+	o, said := b.listening()
+	said.on("coredns: 0 of 2 pods available", func() {
+		b.deployment(2)
+		b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
+	})
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "Node cp1: not Ready: KubeletNotReady: cni plugin not initialized", "Nodes are Ready: holds")
+}
+
+func staysBroken(t *testing.T, b *bank) {
+	b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1", waiting("ImagePullBackOff", "not found")))
+	defer b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1"))
+	o, said := b.listening()
+	o.Nodes = []string{"cp1", "w1"}
+	o.Timeout = 3 * time.Second
+	said.on("kube-scheduler-cp1: container main: ImagePullBackOff: not found", func() {
+		b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
+	})
+	r := b.verify(o)
+	if r.OK {
+		t.Fatal("it is said to be well")
+	}
+	// What is reported is what was seen last.
+	crash := "container main: CrashLoopBackOff: back-off 10s"
+	wantSaw(t, r.Findings,
+		Finding{Object: "Node w1", Saw: "it has not joined"},
+		Finding{Object: "Pod kube-system/kube-scheduler-cp1", Saw: crash},
+		Finding{Object: "Pod kube-system/kube-scheduler-cp1", Saw: crash})
+	for _, f := range r.Findings {
+		if f.Since.Before(r.Began) || f.Fix == "" {
+			t.Errorf("%s: since %s (verified from %s), fix %q", f.Object, f.Since, r.Began, f.Fix)
+		}
+	}
+}
+
+func breaksInSoak(t *testing.T, b *bank) {
+	o, said := b.listening()
+	o.Soak = 2500 * time.Millisecond
+	said.on("Nodes are Ready: holds", func() {
+		b.deployment(1)
+		time.AfterFunc(300*time.Millisecond, func() { b.deployment(2) })
+	})
+	r := b.verify(o)
+	if !r.OK || r.Took < o.Soak+time.Second {
+		t.Errorf("ok %v after %s: the soak window did not start anew", r.OK, r.Took)
+	}
+}
+
+func neverSoaks(t *testing.T, b *bank) {
+	o := b.options()
+	o.Soak, o.Timeout = time.Minute, 2*time.Second
+	r := b.verify(o)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "soak" || !strings.Contains(r.Findings[0].Saw, "has held for") {
+		t.Errorf("ok %v, findings %+v", r.OK, r.Findings)
+	}
+}
+
+func imageBrought(t *testing.T, b *bank) {
+	var asked atomic.Int32
+	o, said := b.listening()
+	o.ImageExists = func(_ context.Context, repository, digest string) (bool, error) {
+		if repository != "registry.k8s.io/kube-proxy" || !strings.HasPrefix(digest, "sha256:aaa") {
+			return false, fmt.Errorf("asked for %s@%s", repository, digest)
+		}
+		switch n := asked.Add(1); {
+		case n == 1:
+			return false, errors.New("connection refused")
+		case n < 4:
+			return false, nil
+		}
+		return true, nil
+	}
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "our registry does not have it; it runs in kube-flannel/", "Every running image is in our registry: holds")
+	if n := asked.Load(); n != 4 {
+		t.Errorf("the registry was asked %d times, want 4: an answer found stays", n)
+	}
+}
+
+func forbidden(t *testing.T, b *bank) {
+	config := rest.CopyConfig(b.server.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "visitor"}
+	client, err := kubernetes.NewForConfig(config)
+	b.must(err)
+	o := b.options()
+	o.Client, o.Timeout = client, 2*time.Second
+	r := b.verify(o)
+	if r.OK || len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Saw, "forbidden") || r.Findings[0].Rule != "api-server" {
+		t.Errorf("ok %v, findings %+v", r.OK, r.Findings)
+	}
+	for _, rule := range r.Rules[1:] {
+		if rule.Outcome != Unseen {
+			t.Errorf("%s: %s without having seen anything", rule.ID, rule.Outcome)
+		}
+	}
+}
+
+func interrupted(t *testing.T, b *bank) {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	o := b.options()
+	o.Soak = time.Minute
+	if r, err := Run(ctx, o); !errors.Is(err, context.DeadlineExceeded) || r.OK {
+		t.Errorf("got %v, ok %v", err, r.OK)
+	}
+}
+
+// apiServerBack changes the cluster while nobody can see it.
+func apiServerBack(t *testing.T, b *bank) {
+	o, said := b.listening()
+	o.Soak = 3 * time.Second
+	said.on("Nodes are Ready: holds", b.server.Stop)
+	said.on("The API server answers: not yet", func() {
+		b.server.Resume(b.t)
+		b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	})
+	said.on("kube-scheduler-cp1: it does not exist", func() { b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1")) })
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "The API server answers: not yet", "The API server answers: holds", "kube-scheduler-cp1: it does not exist")
+}
+
+func apiServerGone(t *testing.T, b *bank) {
+	o, said := b.listening()
+	o.Soak, o.Timeout = time.Minute, 5*time.Second
+	said.on("Nodes are Ready: holds", b.server.Stop)
+	r := b.verify(o)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "api-server" {
+		t.Fatalf("ok %v, findings %+v", r.OK, r.Findings)
+	}
+	if i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.Outcome == Holds }); i >= 0 {
+		t.Errorf("%s is said to hold although nobody sees it", r.Rules[i].ID)
+	}
+	if r.Counts.Nodes != 1 {
+		t.Errorf("forgot what it had seen: %+v", r.Counts)
+	}
+}
+
+// listening are options whose progress can be waited on.
+func (b *bank) listening() (Options, *said) {
+	s := &said{Progress: ui.Discard(), react: map[string]func(){}}
+	o := b.options()
+	o.Progress = s
+	b.t.Cleanup(s.reactions.Wait)
+	return o, s
+}
+
+// said records progress, and reacts to a line once.
+type said struct {
+	ui.Progress
+	mu        sync.Mutex
+	lines     []string
+	react     map[string]func()
+	reactions sync.WaitGroup
+}
+
+func (s *said) on(part string, f func()) { s.react[part] = f }
+
+func (s *said) Say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := fmt.Sprintf(format, args...)
+	s.lines = append(s.lines, line)
+	for part, f := range s.react {
+		if strings.Contains(line, part) {
+			delete(s.react, part)
+			s.reactions.Go(f)
+		}
+	}
+}
+
+func (s *said) want(t *testing.T, parts ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, part := range parts {
+		if !strings.Contains(strings.Join(s.lines, "\n"), part) {
+			t.Errorf("never said %q, but\n%s", part, strings.Join(s.lines, "\n"))
+		}
+	}
+}

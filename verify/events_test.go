@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestMarking(t *testing.T) {
+	at := func(version string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: version}}
+	}
+	marks := 0
+	handler := marking(func() { marks++ })
+	for _, test := range []struct {
+		name  string
+		event func()
+		want  int
+	}{
+		{"new", func() { handler.OnAdd(at("1"), false) }, 1},
+		{"changed", func() { handler.OnUpdate(at("1"), at("2")) }, 1},
+		{"listed again", func() { handler.OnUpdate(at("2"), at("2")) }, 0},
+		{"deleted", func() { handler.OnDelete(at("2")) }, 1},
+		{"deleted unseen", func() { handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "p", Obj: at("2")}) }, 1},
+		{"deleted unseen, last state unknown", func() { handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "p"}) }, 1},
+	} {
+		marks = 0
+		test.event()
+		if marks != test.want {
+			t.Errorf("%s: %d marks, want %d", test.name, marks, test.want)
+		}
+	}
+}
+
+func TestTrimKeepsWhatIsJudged(t *testing.T) {
+	p := pod("kube-system", "p", "w1", ownedBy("x"), func(p *corev1.Pod) {
+		p.ResourceVersion = "7"
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+		p.Annotations = map[string]string{"big": "text"}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}}}
+	})
+	once, err := trim(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := once.(*corev1.Pod)
+	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Containers != nil {
+		t.Errorf("kept what nobody judges: %+v", got)
+	}
+	if got.ResourceVersion != "7" || got.Spec.NodeName != "w1" || len(got.OwnerReferences) != 1 || len(got.Status.ContainerStatuses) != 1 {
+		t.Errorf("lost what is judged: %+v", got)
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "p", Obj: p}
+	if same, err := trim(tombstone); err != nil || same != any(tombstone) {
+		t.Errorf("a tombstone became %v (%v)", same, err)
+	}
+}

@@ -1,0 +1,167 @@
+package verify
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// seen is a view of exactly these objects, trimmed as the informers do.
+func seen(t *testing.T, objects ...metav1.Object) view {
+	t.Helper()
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	n := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	p := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	ds := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	dp := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	if err := p.AddIndexers(podIndexers()); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		var into cache.Indexer
+		switch object.(type) {
+		case *corev1.Node:
+			into = n
+		case *corev1.Pod:
+			into = p
+		case *appsv1.DaemonSet:
+			into = ds
+		case *appsv1.Deployment:
+			into = dp
+		}
+		trimmed, err := trim(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := into.Add(trimmed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return newView(n, p, ds, dp)
+}
+
+// wantSaw compares object and reason of findings, in any order.
+func wantSaw(t *testing.T, got []Finding, want ...Finding) {
+	t.Helper()
+	byObject := func(a, b Finding) int { return cmp.Compare(a.Object, b.Object) }
+	slices.SortFunc(got, byObject)
+	slices.SortFunc(want, byObject)
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("not found: %s: %s", want[i].Object, want[i].Saw)
+		case i >= len(want):
+			t.Errorf("found: %s: %s", got[i].Object, got[i].Saw)
+		case got[i].Object != want[i].Object || got[i].Saw != want[i].Saw:
+			t.Errorf("found\n  %s: %s\nwant\n  %s: %s", got[i].Object, got[i].Saw, want[i].Object, want[i].Saw)
+		case got[i].Want == "":
+			t.Errorf("%s: does not say what is wanted", got[i].Object)
+		}
+	}
+}
+
+func node(name string, ready corev1.ConditionStatus, changes ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
+	c := corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, Reason: "KubeletReady"}
+	switch ready {
+	case corev1.ConditionFalse:
+		c.Reason, c.Message = "KubeletNotReady", "cni plugin not initialized"
+	case corev1.ConditionUnknown:
+		c.Reason, c.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, c}
+	for _, change := range changes {
+		change(n)
+	}
+	return n
+}
+
+func controlPlaneNode(n *corev1.Node) { n.Labels[controlPlaneLabel] = "" }
+
+func tainted(key string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
+const proxyImage = "registry.k8s.io/kube-proxy@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// pod is one that is well.
+func pod(namespace, name, on string, changes ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: on},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+			},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "main", Image: "registry.k8s.io/kube-proxy:v1", ImageID: proxyImage, Ready: true,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			}},
+		},
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func ownedBy(uid string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: uid, UID: types.UID(uid), Controller: &yes}}
+	}
+}
+
+func unready(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions[1] = corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+	}
+}
+
+func waiting(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		unready("ContainersNotReady", "")(p)
+		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+	}
+}
+
+func imageID(id string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ImageID = id }
+}
+
+// daemonSet is one that has all its pods: its status says so.
+func daemonSet(name string, pods int32, changes ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID(name), Generation: 1}}
+	d.Status = appsv1.DaemonSetStatus{
+		ObservedGeneration: 1, DesiredNumberScheduled: pods, CurrentNumberScheduled: pods,
+		UpdatedNumberScheduled: pods, NumberAvailable: pods, NumberReady: pods,
+	}
+	for _, change := range changes {
+		change(d)
+	}
+	return d
+}
+
+func deployment(name string, pods int32, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Generation: 1},
+		Spec:       appsv1.DeploymentSpec{Replicas: &pods},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 1, Replicas: pods, UpdatedReplicas: pods, ReadyReplicas: pods, AvailableReplicas: pods,
+		},
+	}
+	for _, change := range changes {
+		change(d)
+	}
+	return d
+}

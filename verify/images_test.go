@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+var digest = "sha256:" + strings.Repeat("a", 64)
+
+func TestParseImage(t *testing.T) {
+	for _, test := range []struct{ id, want string }{
+		{"registry.k8s.io/kube-proxy@" + digest, "registry.k8s.io/kube-proxy@" + digest},
+		{"docker.io/library/hello@" + digest, "docker.io/library/hello@" + digest},
+		{"docker-pullable://hello@" + digest, "docker.io/library/hello@" + digest},
+		{"harbor.bank:5000/team/app@" + digest, "harbor.bank:5000/team/app@" + digest},
+		{digest, ""},
+		{"registry.k8s.io/pause:3.10", ""},
+		{"", ""},
+	} {
+		img, err := parseImage(test.id)
+		if test.want == "" {
+			if err == nil {
+				t.Errorf("%q: got %s, want an error", test.id, img)
+			}
+		} else if err != nil || img.String() != test.want {
+			t.Errorf("%q: got %s (%v), want %s", test.id, img, err, test.want)
+		}
+	}
+}
+
+func TestRunningImages(t *testing.T) {
+	foreign := "quay.io/x/tool@" + digest
+	v := seen(t,
+		pod("kube-system", "a", "w1"), pod("shop", "b", "w1", imageID(foreign)), pod("shop", "c", "w2", imageID(foreign)),
+		pod("shop", "loaded", "w1", imageID(digest)),
+		pod("shop", "not-running", "w1", imageID("quay.io/x/gone@"+digest), waiting("CrashLoopBackOff", "")),
+		pod("shop", "init", "w1", func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = p.Status.ContainerStatuses // a sidecar: counted once more, asked for once
+		}))
+	t.Run("answers", func(t *testing.T) {
+		look := func(i image) answer {
+			if i.repository == "quay.io/x/tool" {
+				return answer{state: missing}
+			}
+			return answer{state: found}
+		}
+		wantSaw(t, judgeImages(v, look),
+			Finding{Object: "Image " + foreign, Saw: "our registry does not have it; it runs in shop/b, shop/c"},
+			Finding{Object: "Image " + digest, Saw: "the runtime knows it only as " + digest + ", by no registry's name; it runs in shop/loaded"})
+	})
+	t.Run("silence is one finding", func(t *testing.T) {
+		look := func(image) answer { return answer{unknown, errors.New("connection refused")} }
+		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
+		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})
+	})
+}
+
+func TestRegistryImages(t *testing.T) {
+	var asked []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		if !strings.Contains(r.Header.Get("Accept"), "application/vnd.oci.image.index.v1+json") {
+			w.WriteHeader(http.StatusNotAcceptable)
+			return
+		}
+		switch {
+		case strings.Contains(r.URL.Path, "kube-proxy"), strings.Contains(r.URL.Path, "harbor"):
+		case strings.Contains(r.URL.Path, "broken"):
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	exists := RegistryImages(server.Client(), server.URL+"/")
+	for _, test := range []struct {
+		repository string
+		has, fails bool
+	}{
+		{"registry.k8s.io/kube-proxy", true, false},
+		{"harbor.bank:5000/team/app", true, false},
+		{"quay.io/x/tool", false, false},
+		{"quay.io/x/broken", false, true},
+	} {
+		has, err := exists(t.Context(), test.repository, digest)
+		if has != test.has || (err != nil) != test.fails {
+			t.Errorf("%s: got %v, %v", test.repository, has, err)
+		}
+	}
+	if want := "HEAD /v2/harbor.bank_5000_/team/app/manifests/" + digest; asked[1] != want {
+		t.Errorf("asked %s, want %s", asked[1], want)
+	}
+	server.Close()
+	if _, err := exists(t.Context(), "registry.k8s.io/kube-proxy", digest); err == nil {
+		t.Error("a registry that is gone gave an answer")
+	}
+}
