@@ -154,7 +154,7 @@ func TestModuleNames(t *testing.T) {
 
 // The output of rpm 4.18 for a package made for this.
 const rpmOutput = "N\txtest\t2\t1.0\t1.el9\tnoarch\n" +
-	"P\tfoo(bar)\t=\t3:1.2\nP\tplain\t\t\nP\txtest\t=\t2:1.0-1.el9\n" +
+	"P\tfoo(bar)\t=\t3:1.2\nP\tkernel(kmalloc)\t=\t0x1\nP\tplain\t\t\nP\txtest\t=\t2:1.0-1.el9\n" +
 	"R\t(glibc if bash)\t\t\nR\tbash\t>=\t5\nR\trpmlib(CompressedFileNames)\t<=\t3.0.4-1\n" +
 	"C\tother\t<\t3\nC\trunc\t\t\nO\told\t<=\t1\n" +
 	"F\t/etc/x/a\nF\t/usr/bin/xt\nF\t/usr/share/x/with a\nline end\nF\t/usr/share/x/f\n" +

@@ -124,11 +124,18 @@ func (p *Package) add(fields []string) error {
 	if c.Op == "" {
 		c.Version = ""
 	}
-	// Every package of the same rpm asks for the same features of it.
-	if c.Name != "" && !strings.HasPrefix(c.Name, "rpmlib(") {
+	if c.Name != "" && !leftOut(c.Name) {
 		*list = append(*list, c)
 	}
 	return nil
+}
+
+// leftOut keeps surveys small: each package asks for the same features of
+// rpm, and each kernel provides some 20,000 symbols, which only modules that
+// are built to outlive a kernel ask for. A bundle with such a module is
+// refused by the solver, never silently incomplete.
+func leftOut(capability string) bool {
+	return strings.HasPrefix(capability, "rpmlib(") || strings.HasPrefix(capability, "kernel(") || strings.HasPrefix(capability, "ksym(")
 }
 
 // requiredByPath is the rule by which createrepo puts files into primary
