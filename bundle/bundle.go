@@ -54,6 +54,7 @@ type Entry struct {
 type Lock struct {
 	Platform string    `json:"platform"` // linux/amd64
 	OS       string    `json:"os"`       // el9: what the RPMs are for
+	Proof    string    `json:"proof"`    // what the RPMs were solved against: "proven against HOST", "assumed (…)"
 	Images   []Image   `json:"images"`   // sorted by name
 	Packages []Package `json:"packages"` // sorted by NEVRA
 	Files    []File    `json:"files"`    // sorted by name

@@ -29,9 +29,6 @@ func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
 	}
 	small["oci/oci-layout"] = []byte(`{"imageLayoutVersion":"1.0.0"}`)
 	small["oci/index.json"] = index
-	if p.rpms != nil {
-		maps.Copy(small, p.rpms.small)
-	}
 
 	files := map[string]Entry{}
 	for path, content := range small {

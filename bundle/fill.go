@@ -91,12 +91,10 @@ func (f *filler) fillEntry(ctx context.Context, i int) error {
 	if f.resumed && f.holds(ctx, i) {
 		f.kept.Add(entry.Size)
 		task.Add(entry.Size)
-		return nil
-	}
-	if err := f.fetch(ctx, i, task); err != nil {
+	} else if err := f.fetch(ctx, i, task); err != nil {
 		return fmt.Errorf("fetch %s: %w", f.plan.describe(entry.Path), err)
 	}
-	return nil
+	return f.plan.rpms.verify(entry.Path, io.NewSectionReader(f.target, entry.Offset, entry.Size))
 }
 
 func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {

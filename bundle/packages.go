@@ -1,6 +1,73 @@
 package bundle
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/ui"
+)
+
 // packages is the dnf repository of a bundle.
 type packages struct {
-	small map[string][]byte // repodata and key, by path
+	closure *rpm.Closure
+	byPath  map[string]rpm.Package
+}
+
+// planPackages finds the closure and makes the repository's metadata, signed
+// with the request's key.
+func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress ui.Progress) error {
+	if r.Packages == nil {
+		return nil
+	}
+	if r.RPMKey == nil {
+		return errors.New("sign repository of packages: no key")
+	}
+	task := progress.Task("resolve packages", 0, false)
+	closure, err := rpm.Plan(ctx, c, *r.Packages)
+	task.End(err)
+	if err != nil {
+		return err
+	}
+	repodata, err := closure.Repodata(r.RPMKey)
+	if err != nil {
+		return err
+	}
+	dir := RPMDir(closure.OS)
+	for name, content := range repodata {
+		p.small[dir+"/"+name] = content
+	}
+	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
+	p.Lock.OS, p.Lock.Proof = closure.OS, closure.Proof
+	for _, one := range closure.Packages {
+		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName
+		p.Lock.Packages = append(p.Lock.Packages, Package{
+			NEVRA: one.NEVRA.String(), Repository: one.Repository, URL: one.URL,
+			Path: path, Size: one.Size, SHA256: one.SHA256, NeededBy: one.NeededBy,
+		})
+		p.rpms.byPath[path] = one
+		p.origins[path] = p.urlOrigin(c, one.URL)
+	}
+	return nil
+}
+
+// RPMDir is where a bundle keeps the dnf repository for an OS, as "el9".
+func RPMDir(os string) string { return "rpm/" + os }
+
+// verify checks the vendor's signature of the package at path; other paths
+// hold nothing that is signed by its vendor.
+func (p *packages) verify(path string, r io.Reader) error {
+	if p == nil {
+		return nil
+	}
+	one, isPackage := p.byPath[path]
+	if !isPackage {
+		return nil
+	}
+	if err := p.closure.Verify(one, r); err != nil {
+		return fmt.Errorf("check vendor's signature: %w", err)
+	}
+	return nil
 }

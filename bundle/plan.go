@@ -26,6 +26,7 @@ type Plan struct {
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
 	rpms    *packages
+	rpmKey  []byte // armored public key; nil without one
 }
 
 // origin opens what a file of the bundle is filled from.
@@ -51,9 +52,15 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if r.Created.IsZero() {
 		p.Created = time.Now().UTC().Truncate(time.Second)
 	}
+	if r.RPMKey != nil {
+		if p.rpmKey, err = r.RPMKey.Public(); err != nil {
+			return nil, fmt.Errorf("plan bundle: %w", err)
+		}
+	}
 	err = errors.Join(
 		p.planImages(ctx, c, r.Images, *platform, progress),
 		p.planFiles(ctx, c, r.Files, progress),
+		p.planPackages(ctx, c, r, progress),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)

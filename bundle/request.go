@@ -3,6 +3,8 @@ package bundle
 import (
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/bundle/rpm"
 )
 
 // Request is everything a bundle has to hold, as derived from airgap.yaml.
@@ -14,6 +16,8 @@ type Request struct {
 	Platform string    // linux/amd64
 	Images   []Need
 	Files    []FileNeed
+	Packages *rpm.Request // nil: no RPMs
+	RPMKey   *rpm.Key     // signs the dnf repository
 }
 
 // Need is one image and who asked for it. Several needs of the same image

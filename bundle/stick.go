@@ -41,6 +41,9 @@ func (p *Plan) stick(o Options) ([]StickFile, error) {
 		return nil, err
 	}
 	all := append([]StickFile{StickBytes(PublicKeyName, public)}, o.Stick...)
+	if p.rpmKey != nil {
+		all = append(all, StickBytes(RPMKeyName, p.rpmKey))
+	}
 	seen := map[string]bool{IndexName: true, SumsName: true, SignatureName: true}
 	for _, f := range all {
 		if !isPlainName(f.Name) || seen[f.Name] {

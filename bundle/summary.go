@@ -9,6 +9,7 @@ type Summary struct {
 	Tool     string    `json:"tool"`
 	Platform string    `json:"platform"`
 	OS       string    `json:"os,omitempty"`
+	Proof    string    `json:"proof,omitempty"`
 	Size     int64     `json:"size"` // of all parts, bytes
 	Parts    int       `json:"parts"`
 	Images   Amount    `json:"images"`
@@ -37,7 +38,7 @@ func (p *Plan) Summary() (Summary, error) {
 
 func summarise(x *Index) Summary {
 	s := Summary{
-		Name: x.Name, Created: x.Created, Tool: x.Tool, Platform: x.Lock.Platform, OS: x.Lock.OS, Parts: len(x.Parts),
+		Name: x.Name, Created: x.Created, Tool: x.Tool, Platform: x.Lock.Platform, OS: x.Lock.OS, Proof: x.Lock.Proof, Parts: len(x.Parts),
 		Images:   Amount{Count: len(x.Lock.Images)},
 		Packages: Amount{Count: len(x.Lock.Packages)},
 		Files:    Amount{Count: len(x.Lock.Files)},

@@ -21,7 +21,7 @@ type Options struct {
 	PartSize int64             // bytes, a multiple of ChunkSize; 0 is DefaultPartSize
 	Workers  int               // files fetched at once; 0 is 4
 	Signer   *ecdsa.PrivateKey // signs SHA256SUMS
-	Stick    []StickFile       // what lies beside the parts: the program, its RPM, INSTALL.txt
+	Stick    []StickFile       // the program, its RPM, INSTALL.txt; the keys come by themselves
 
 	free func(dir string) (space, error) // nil: ask the file system
 }
