@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -71,6 +72,9 @@ func (m Machine) join(ctx context.Context, c Config, n Node, material JoinMateri
 		// kubeadm would then trust whoever answers.
 		return errors.New("join: the material lacks the hash of the cluster's CA")
 	}
+	if err := reach(ctx, material.APIServer); err != nil {
+		return err
+	}
 	secret, err := code(ctx)
 	if err != nil {
 		return err
@@ -90,6 +94,16 @@ func (m Machine) join(ctx context.Context, c Config, n Node, material JoinMateri
 		return err
 	}
 	return await(ctx, time.Minute, ready)
+}
+
+// reach tells of a closed firewall in seconds, where kubeadm takes minutes.
+func reach(ctx context.Context, server string) error {
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", server)
+	if err != nil {
+		return &Failure{What: "reach the API server", Err: err, Next: "open TCP to " + server + " from this host; on the control-plane host, airgap status tells whether it is up"}
+	}
+	return conn.Close()
 }
 
 // nodeKnown asks with the kubelet's own credentials, which may read just this.

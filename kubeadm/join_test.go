@@ -21,6 +21,8 @@ func TestJoin(t *testing.T) {
 		t.Errorf("got %+v", material)
 	}
 
+	material.APIServer = a.Listener.Addr().String()
+
 	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef"
@@ -47,14 +49,18 @@ func TestJoin(t *testing.T) {
 }
 
 func TestJoinRefuses(t *testing.T) {
-	good := JoinMaterial{APIServer: "192.0.2.11:6443", CACertHashes: []string{"sha256:00"}}
+	up := newAPI(t).Listener.Addr().String()
+	gone := newAPI(t)
+	gone.Close()
+	hashes := []string{"sha256:00"}
 	for name, tc := range map[string]struct {
 		material JoinMaterial
 		code     string
 		says     string
 	}{
-		"no CA hash": {JoinMaterial{APIServer: "192.0.2.11:6443"}, "abcdef.0123456789abcdef", "lacks the hash"},
-		"bad code":   {good, "ABCDEF", "that is no code"},
+		"no CA hash": {JoinMaterial{APIServer: up}, "abcdef.0123456789abcdef", "lacks the hash"},
+		"bad code":   {JoinMaterial{APIServer: up, CACertHashes: hashes}, "ABCDEF", "that is no code"},
+		"no server":  {JoinMaterial{APIServer: gone.Listener.Addr().String(), CACertHashes: hashes}, "abcdef.0123456789abcdef", "reach the API server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)

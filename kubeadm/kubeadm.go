@@ -31,6 +31,7 @@ const (
 	clusterCA      = "/etc/kubernetes/pki/ca.crt"
 	kubeletConfig  = "/var/lib/kubelet/config.yaml"
 	joinConfigFile = "/run/airgap/kubeadm-join.yaml"
+	lockFile       = "/run/airgap/kubeadm.lock"
 	stateDir       = "/var/lib/airgap"
 	undoDir        = stateDir + "/undo"
 	logDir         = "/var/log/airgap"

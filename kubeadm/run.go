@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 			return err
 		}
 	}
+	if err := m.run(ctx, "systemctl", "enable", "kubelet"); err != nil {
+		return fmt.Errorf("enable the kubelet: %w", err)
+	}
 	if s == began {
 		if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", verb, err)
@@ -32,9 +36,6 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 	if err := m.setState(began); err != nil {
 		return err
 	}
-	if err := m.run(ctx, "systemctl", "enable", "kubelet"); err != nil {
-		return fmt.Errorf("enable the kubelet: %w", err)
-	}
 	if err := m.kubeadm(ctx, verb, "--config", m.path(config)); err != nil {
 		return err
 	}
@@ -42,12 +43,20 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 }
 
 // kubeadm runs one command of kubeadm; everything it writes goes to a log.
+//
+// When airgap is killed, or its SSH session ends, kubeadm goes on without it.
+// The lock, which kubeadm holds to its end, makes the next run wait for that.
 func (m Machine) kubeadm(ctx context.Context, verb string, args ...string) error {
-	if err := os.MkdirAll(m.path(logDir), 0o755); err != nil {
-		return err
+	for _, dir := range []string{logDir, path.Dir(lockFile)} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			return err
+		}
 	}
-	log := m.path(logDir + "/kubeadm-" + verb + ".log")
-	_, err := m.Host.Run(ctx, host.Cmd{Name: "kubeadm", Args: append([]string{verb}, args...), Log: log})
+	locked := []string{"--verbose", "--wait", "300", m.path(lockFile), "kubeadm", verb}
+	_, err := m.Host.Run(ctx, host.Cmd{
+		Name: "flock", Args: append(locked, args...),
+		Log: m.path(logDir + "/kubeadm-" + verb + ".log"),
+	})
 	if err == nil {
 		return nil
 	}
