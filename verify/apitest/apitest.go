@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ type Server struct {
 	binary  string
 	etcdURL string
 	port    string
+
+	mu      sync.Mutex // Stop and Resume may come from different goroutines
 	running *process
 }
 
@@ -67,12 +70,18 @@ func (s *Server) Client(t testing.TB) kubernetes.Interface {
 }
 
 // Stop kills the API server; etcd keeps what it knows.
-func (s *Server) Stop() { s.running.end() }
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running.end()
+}
 
 // Resume starts the API server after Stop, at the same address, and returns
 // when it is ready.
 func (s *Server) Resume(t testing.TB) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	log := filepath.Join(s.dir, "kube-apiserver.log")
 	s.running = start(t, log, s.binary,
 		"--etcd-servers="+s.etcdURL,
