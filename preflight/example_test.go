@@ -1,0 +1,43 @@
+package preflight_test
+
+import (
+	"context"
+	"fmt"
+
+	"airgap.dev/airgap/preflight"
+)
+
+// A server is judged from a recording of it as it would be on the spot.
+func Example() {
+	host, err := preflight.Replay([]byte(`
+-- fs/proc/swaps --
+Filename   Type       Size     Used  Priority
+/dev/dm-1  partition  4194300  0     -2
+-- fs/proc/1/comm --
+systemd
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	facts, err := preflight.Gather(context.Background(), host)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := preflight.Run(context.Background(), facts, preflight.Want{}, []string{"time-sync"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range report.Results {
+		if r.ID == "systemd-init" || r.ID == "swap" || r.ID == "memory" || r.ID == "time-sync" {
+			fmt.Printf("%-12s  %-5s  %s\n", r.ID, r.Status, r.Found)
+		}
+	}
+	// Output:
+	// systemd-init  pass   systemd
+	// memory        error  could not tell: open proc/meminfo: file does not exist
+	// swap          fail   /dev/dm-1 (4.3 GB)
+	// time-sync     skip   skipped by request
+}
