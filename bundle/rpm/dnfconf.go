@@ -1,0 +1,89 @@
+package rpm
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// The host's own dnf configuration, repositories, plugins and proxies are
+// neither read nor changed: everything that dnf needs lies below StateDir.
+// installonly_limit=0 keeps dnf from removing old kernels, and without
+// clean_requirements_on_remove an undo removes just what it is told to.
+const dnfConf = `[main]
+reposdir=%[1]s/repos.d
+cachedir=%[1]s/cache
+persistdir=%[1]s/persist
+logdir=%[1]s/log
+plugins=0
+gpgcheck=1
+localpkg_gpgcheck=1
+repo_gpgcheck=1
+sslverify=1
+install_weak_deps=0
+installonly_limit=0
+clean_requirements_on_remove=0
+best=1
+strict=1
+skip_if_unavailable=0
+keepcache=0
+zchunk=0
+deltarpm=0
+fastestmirror=0
+retries=3
+timeout=30
+%[2]s`
+
+// repositoryID is what dnf calls the bundle's repository.
+const repositoryID = "airgap"
+
+const dnfRepo = `[airgap]
+name=airgap bundle
+baseurl=%s
+enabled=1
+gpgcheck=1
+repo_gpgcheck=1
+gpgkey=%s
+sslverify=1
+%sproxy=_none_
+metadata_expire=1
+skip_if_unavailable=0
+`
+
+// files are the private configuration, by path.
+func (t Transaction) files() map[string]string {
+	keysDir := filepath.Join(t.StateDir, "keys")
+	files := map[string]string{}
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(t.Keys)) {
+		path := filepath.Join(keysDir, filepath.Base(name))
+		files[path] = string(t.Keys[name])
+		keys = append(keys, "file://"+path)
+	}
+	platform, ca := "", ""
+	if t.OS != "" {
+		platform = "module_platform_id=platform:" + t.OS + "\n"
+	}
+	if t.CAFile != "" {
+		ca = "sslcacert=" + t.CAFile + "\n"
+	}
+	files[t.config()] = fmt.Sprintf(dnfConf, t.StateDir, platform)
+	files[filepath.Join(t.StateDir, "repos.d", "airgap.repo")] = fmt.Sprintf(dnfRepo, t.BaseURL, strings.Join(keys, "\n       "), ca)
+	return files
+}
+
+func (t Transaction) config() string { return filepath.Join(t.StateDir, "dnf.conf") }
+
+// configure writes the private configuration.
+func (t Transaction) configure() error {
+	for path, text := range t.files() {
+		if err := host.WriteFile(path, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("configure dnf: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package rpm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Transaction installs exactly the packages of a lock with the host's dnf,
+// from the bundle's repository and no other.
+type Transaction struct {
+	Host     host.Host
+	StateDir string            // everything of ours: /var/lib/airgap/dnf
+	OS       string            // el9
+	BaseURL  string            // https://HOST:5000/rpm/el9/
+	CAFile   string            // of BaseURL's certificate; "" for plain http on the loopback
+	Keys     map[string][]byte // the repository's keys/ directory: file name, armored public key
+	Packages []NEVRA           // the lock
+	Log      string            // file that dnf's output is appended to; "" for none
+}
+
+// TransactionError says how what dnf would do differs from the lock.
+type TransactionError struct{ Differences []string }
+
+func (e *TransactionError) Error() string {
+	return "compare dnf's transaction with the lock: nothing was run, because dnf\n  - " + strings.Join(e.Differences, "\n  - ")
+}
+
+// Missing are the packages of the lock that are not installed in exactly that
+// build.
+func (t Transaction) Missing(ctx context.Context) ([]NEVRA, error) {
+	have, err := t.installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var missing []NEVRA
+	for _, p := range t.Packages {
+		if !have[p.String()] {
+			missing = append(missing, p)
+		}
+	}
+	return missing, nil
+}
+
+func (t Transaction) installed(ctx context.Context) (map[string]bool, error) {
+	out, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`}})
+	if err != nil {
+		return nil, fmt.Errorf("list installed packages: %w", err)
+	}
+	have := map[string]bool{}
+	for _, name := range strings.Fields(string(out)) {
+		have[name] = true
+	}
+	return have, nil
+}
+
+// Check asks dnf what it would do to install what is missing, changes nothing
+// outside StateDir, and returns what is missing. Anything but exactly that is
+// a *TransactionError.
+func (t Transaction) Check(ctx context.Context) ([]NEVRA, error) {
+	missing, err := t.Missing(ctx)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	lines, err := t.solve(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	if differences := compare(lines, missing); len(differences) > 0 {
+		return nil, &TransactionError{differences}
+	}
+	return missing, nil
+}
+
+// Run installs what is missing, after dnf's transaction was found to equal it.
+func (t Transaction) Run(ctx context.Context) error {
+	missing, err := t.Check(ctx)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	before, err := t.installed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.remember(missing, before); err != nil {
+		return err
+	}
+	if err := t.dnf(ctx, append([]string{"-y", "install"}, names(missing)...)...); err != nil {
+		return fmt.Errorf("install packages: %w", err)
+	}
+	return t.compareInstalled(ctx, before, missing)
+}
+
+// compareInstalled makes sure that no scriptlet or plugin did more than the
+// transaction said.
+func (t Transaction) compareInstalled(ctx context.Context, before map[string]bool, missing []NEVRA) error {
+	after, err := t.installed(ctx)
+	if err != nil {
+		return err
+	}
+	var differences []string
+	for name := range before {
+		if !after[name] {
+			differences = append(differences, name+" is gone")
+		}
+	}
+	for _, p := range missing {
+		if !after[p.String()] {
+			differences = append(differences, p.String()+" is not installed")
+		}
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	slices.Sort(differences)
+	return fmt.Errorf("check what dnf installed: %w", errors.New(strings.Join(differences, "; ")))
+}
+
+// solve has dnf resolve the packages without running the transaction, and
+// gives its solver's own record of the result: that is made for programs,
+// where the table on stdout is not.
+func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, error) {
+	if err := t.configure(); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(t.StateDir, "solver")
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("resolve packages: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("resolve packages: %w", err)
+	}
+	// Only here may dnf say yes: to our key for the metadata, kept in its
+	// cache. The rpm database learns of no key.
+	if err := t.dnf(ctx, "-y", "makecache"); err != nil {
+		return nil, fmt.Errorf("read the bundle's repository: %w", err)
+	}
+	// "no" makes dnf end with an error, whatever it found.
+	asked := t.dnfIn(ctx, dir, append([]string{"--assumeno", "--debugsolver", "install"}, names(packages)...)...)
+	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
+	if err != nil {
+		return nil, fmt.Errorf("resolve packages: %w", errors.Join(asked, err))
+	}
+	return strings.FieldsFunc(string(record), func(r rune) bool { return r == '\n' }), nil
+}
+
+// compare says how the solver's record differs from installing just missing.
+// A line is "install NAME-EVR.ARCH@REPOSITORY", "erase …", "upgrade … …",
+// "problem …" and the like.
+func compare(lines []string, missing []NEVRA) []string {
+	var differences []string
+	open := map[string]bool{}
+	for _, p := range missing {
+		open[p.String()] = true
+	}
+	for _, line := range lines {
+		verb, what, _ := strings.Cut(line, " ")
+		name, from, _ := strings.Cut(what, "@")
+		p, err := ParseNEVRA(name)
+		if verb == "install" && from == repositoryID && err == nil && open[p.String()] {
+			delete(open, p.String())
+			continue
+		}
+		differences = append(differences, "would "+line)
+	}
+	for _, p := range missing {
+		if open[p.String()] {
+			differences = append(differences, "would not install "+p.String())
+		}
+	}
+	return differences
+}
+
+func names(packages []NEVRA) []string {
+	all := make([]string, len(packages))
+	for i, p := range packages {
+		all[i] = p.String()
+	}
+	return all
+}
+
+func (t Transaction) dnf(ctx context.Context, args ...string) error {
+	return t.dnfIn(ctx, t.StateDir, args...)
+}
+
+// dnfIn runs dnf in a directory, since its solver's record goes to the
+// working directory. No proxy of the environment reaches it.
+func (t Transaction) dnfIn(ctx context.Context, dir string, args ...string) error {
+	argv := []string{"-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo=" + repositoryID}
+	if t.OS != "" {
+		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
+	}
+	env := []string{"LC_ALL=C.UTF-8", "no_proxy=*", "NO_PROXY=*"}
+	for _, name := range []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy"} {
+		env = append(env, name+"=", strings.ToUpper(name)+"=")
+	}
+	_, err := t.Host.Run(ctx, host.Cmd{Name: "env", Args: append(argv, args...), Env: env, Log: t.Log})
+	return err
+}

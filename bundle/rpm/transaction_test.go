@@ -1,0 +1,170 @@
+package rpm
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// rooted is a host whose packages live below a directory. Without root it
+// runs dnf and rpm in a user namespace.
+type rooted struct {
+	host.Local
+	root string
+}
+
+func (h rooted) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	argv := append([]string{cmd.Name}, cmd.Args...)
+	if i := slices.Index(argv, "dnf"); i >= 0 {
+		argv = slices.Insert(argv, i+1, "--installroot="+h.root)
+	} else {
+		argv = slices.Insert(argv, 1, "--root", h.root)
+	}
+	if os.Getuid() != 0 {
+		argv = append([]string{"unshare", "--map-root-user"}, argv...)
+	}
+	cmd.Name, cmd.Args = argv[0], argv[1:]
+	return h.Local.Run(ctx, cmd)
+}
+
+func aHost(t *testing.T) rooted {
+	t.Helper()
+	need(t, "dnf", "rpm", "createrepo_c")
+	if os.Getuid() != 0 && exec.Command("unshare", "--map-root-user", "true").Run() != nil {
+		t.Skip("neither root nor user namespaces")
+	}
+	return rooted{root: t.TempDir()}
+}
+
+// transaction plans the list and has the repository beside it on the host.
+func transaction(t *testing.T, h host.Host, from directory, repository Repository, install ...string) Transaction {
+	t.Helper()
+	c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{repository}, Install: install})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := carry(t, c, from, anotherKey())
+	tr := Transaction{Host: h, StateDir: filepath.Join(t.TempDir(), "dnf"), OS: "el9", BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
+	for _, p := range c.Packages {
+		tr.Packages = append(tr.Packages, p.NEVRA)
+	}
+	return tr
+}
+
+func TestPackagesStep(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"), spec("stranger"))
+	tr := transaction(t, h, from, repository, "agent")
+	s := PackagesStep(tr)
+	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal"))
+	for i, want := range []step.Result{{Changed: 1}, {Unchanged: 1}} {
+		got, err := step.Run(t.Context(), journal, []step.Step{s}, func(step.Event) {})
+		if err != nil || got != want {
+			t.Fatalf("run %d: %+v, %v; want %+v", i+1, got, err, want)
+		}
+	}
+	for name, want := range map[string]bool{"agent": true, "library": true, "stranger": false} {
+		if _, err := os.Stat(filepath.Join(h.root, "opt", name)); (err == nil) != want {
+			t.Errorf("/opt/%s: %v, want it there: %v", name, err, want)
+		}
+	}
+	if err := s.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := tr.installed(t.Context())
+	if err != nil || len(left) > 0 {
+		t.Errorf("after the undo there is %v, %v", left, err)
+	}
+}
+
+// TestCheckRefuses has dnf want more than the lock says.
+func TestCheckRefuses(t *testing.T) {
+	h := aHost(t)
+	newer := spec("library")
+	newer.Version = "2.0"
+	from, repository := vendor(t, spec("agent", "library >= 2.0"), newer)
+	old := t.TempDir()
+	writePackage(t, filepath.Join(old, "library.rpm"), spec("library"))
+	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", filepath.Join(old, "library.rpm")}}); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		adjust func(*Transaction)
+		want   string
+	}{
+		{"upgrade", func(*Transaction) {}, "library-2.0-1.x86_64"},
+		{"lock lacks a package", func(tr *Transaction) {
+			tr.Packages = tr.Packages[:0:0]
+			tr.Packages = append(tr.Packages, named(t, "agent-0:1.0-1.x86_64"))
+		}, ""},
+		{"unknown package", func(tr *Transaction) { tr.Packages = []NEVRA{named(t, "nothing-0:1-1.x86_64")} }, "nothing-0:1-1.x86_64"},
+		{"foreign key", func(tr *Transaction) { tr.Keys = map[string][]byte{"k": publicKey(t, aKey())} }, "GPG"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := transaction(t, h, from, repository, "agent", "library")
+			tt.adjust(&tr)
+			before, _ := tr.installed(t.Context())
+			err := tr.Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want it to name %q", err, tt.want)
+			}
+			t.Log(err)
+			after, _ := tr.installed(t.Context())
+			if len(after) != len(before) {
+				t.Errorf("it changed the host: %v, before %v", after, before)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	lock := []NEVRA{named(t, "a-0:1-1.noarch"), named(t, "b-2:1-1.x86_64")}
+	tests := []struct {
+		name  string
+		lines string
+		want  []string
+	}{
+		{"equal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", nil},
+		{"one short", "install a-1-1.noarch@airgap", []string{"would not install b-2:1-1.x86_64"}},
+		{"one more", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch@airgap"}},
+		{"from elsewhere", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
+		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch@@System"}},
+		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64@airgap", "would not install b-2:1-1.x86_64"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := compare(strings.Split(tt.lines, "|"), lock); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestUndoOfNothing(t *testing.T) {
+	tr := Transaction{Host: silent{}, StateDir: t.TempDir()}
+	if err := tr.Undo(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+type silent struct{ host.Local }
+
+func (silent) Run(context.Context, host.Cmd) ([]byte, error) { return nil, nil }
+
+func named(t *testing.T, s string) NEVRA {
+	t.Helper()
+	n, err := ParseNEVRA(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
