@@ -42,7 +42,7 @@ lab: packages ## what the lab needs, built once into its cache (root; 15 minutes
 
 .PHONY: demo
 demo: build lab ## the main job on a terminal: bundle, air-gapped servers, cluster, verdict (root)
-	cd e2e && $(GO) run ./cmd/lab demo
+	cd e2e && $(GO) run ./cmd/lab demo $(if $(KEEP),--keep)
 
 .PHONY: e2e
 e2e: build lab ## lab scenarios: make e2e RUN=journey (root)

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -79,7 +77,7 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	c, text, err := config.Load(o.config)
 	if err != nil {
-		return configError(err, o.config)
+		return configError(err)
 	}
 	p := a.newProgress()
 	defer p.Close()
@@ -162,12 +160,10 @@ func writePlan(w io.Writer, l bundle.Lock) error {
 }
 
 // configError makes usage errors of what is wrong with the file itself.
-func configError(err error, path string) error {
-	if os.IsNotExist(err) || exists(path) {
-		return &coded{code: exitUsage, err: err, hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
+func configError(err error) error {
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		return &coded{code: exitUsage, err: fmt.Errorf("%d problems in the configuration\n%w", len(problems), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
 	}
 	return hint(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }
-
-var _ = time.Now
-var _ rpm.Config

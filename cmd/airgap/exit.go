@@ -60,6 +60,11 @@ func (a *app) report(err error) int {
 	if errors.As(err, &c) {
 		code, advice = c.code, c.hint
 	}
+	// The library that knows what went wrong knows best what to do.
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		advice = h.Hint()
+	}
 	if !errors.Is(err, errShown) {
 		fmt.Fprintf(a.stderr, "airgap: error: %v\n", err)
 	}

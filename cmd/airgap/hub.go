@@ -103,19 +103,19 @@ func (h *hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// open streams a file of the bundle and vouches for it: the end is reached
-// only when the bytes are those that the signed index names.
-func (h *hub) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	for _, f := range h.index.Lock.Files {
-		if f.Name == name {
-			body, err := h.stream(ctx, "/files/"+name)
+// open streams a file of the bundle by its path and vouches for it: the end
+// is reached only when the bytes are those that the signed index names.
+func (h *hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
+	for _, f := range h.index.Files {
+		if f.Path == path {
+			body, err := h.stream(ctx, "/"+path)
 			if err != nil {
 				return nil, err
 			}
-			return &checked{ReadCloser: body, name: name, want: f.SHA256, sum: sha256.New()}, nil
+			return &checked{ReadCloser: body, name: path, want: f.SHA256, sum: sha256.New()}, nil
 		}
 	}
-	return nil, fmt.Errorf("open %s: the bundle has no such file", name)
+	return nil, fmt.Errorf("open %s: the bundle has no such file", path)
 }
 
 // checked turns the end of a stream into an error unless its SHA-256 is the

@@ -128,13 +128,13 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 }
 
 // nodeSteps are those of every node: packages, settings, runtime.
-func (s *site) nodeSteps(open kubeadm.Source) []step.Step {
+func (s *site) nodeSteps(from source) []step.Step {
 	m := s.machine
 	return []step.Step{
-		s.packagesStep(),
+		s.packagesStep(from),
 		kubeadm.Modules(m),
 		kubeadm.Sysctls(m),
-		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), open),
+		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
 		registry.MirrorStep(s.mirror()),
 		s.runtimeStep(),
 	}
@@ -146,17 +146,6 @@ func (s *site) runtimeStep() step.Step {
 		return step.Step{Name: "runtime", Title: "Start containerd", Done: func(context.Context) (bool, error) { return false, err }}
 	}
 	return kubeadm.RuntimeService(s.machine, options)
-}
-
-// fromBundle opens the bundle's files by name, verified as they are read.
-func fromBundle(b *bundle.Bundle) kubeadm.Source {
-	return func(_ context.Context, name string) (io.ReadCloser, error) {
-		f, err := b.File("files/" + name)
-		if err != nil {
-			return nil, err
-		}
-		return io.NopCloser(f.Reader()), nil
-	}
 }
 
 // finishInstall verifies what was built and says how the others join. The

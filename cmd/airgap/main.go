@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	syscall.Umask(0o022) // hardened hosts run 077, and then pods cannot read what we lay out
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

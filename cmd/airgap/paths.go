@@ -13,6 +13,9 @@ const (
 
 	pkiDir   = "/etc/airgap/pki" // the registry's certificates
 	trustDir = "/etc/pki/airgap" // *.pub: keys that bundles must be signed with
+	logDir   = "/var/log/airgap"
+
+	rpmKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 
 	certsDir     = "/etc/containerd/certs.d"
 	registryOpts = "/etc/sysconfig/airgap-registry"

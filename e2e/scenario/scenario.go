@@ -49,7 +49,7 @@ type Env struct {
 
 // Run runs one scenario from preparation to the last trace removed.
 func Run(ctx context.Context, s Scenario, program string, log io.Writer, terminal bool) (err error) {
-	e, err := prepare(ctx, s.Name, program, log)
+	e, err := Prepared(ctx, s.Name, program, log)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", s.Name, err)
 	}
@@ -63,7 +63,8 @@ func Run(ctx context.Context, s Scenario, program string, log io.Writer, termina
 	return os.RemoveAll(e.Work)
 }
 
-func prepare(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
+// Prepared is an Env for other packages: prepared, its work directory empty.
+func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return nil, err

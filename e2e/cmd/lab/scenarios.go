@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/e2e/bench"
 	"airgap.dev/airgap/e2e/scenario"
 )
 
@@ -57,6 +58,31 @@ func runCommand() *cobra.Command {
 			}
 			fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", passed, len(failed))
 			return errors.Join(failed...)
+		},
+	}
+}
+
+func demoCommand() *cobra.Command {
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the main job on a terminal",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return scenario.Demo(cmd.Context(), program, cmd.ErrOrStderr(), keep)
+		},
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave the servers up until Ctrl-C")
+	return cmd
+}
+
+func benchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "bench",
+		Short: "Measure against limits and other tools, one line a figure",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Run(cmd.Context(), program, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 }

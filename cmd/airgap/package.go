@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/registry"
+)
+
+// programPackage is airgap.rpm: the program, the registry's unit and user, the
+// directories, and the key that bundles of this builder are signed with. The
+// RPM's own signature vouches for that key.
+func programPackage(program string, created time.Time, keys *signingKeys) ([]byte, error) {
+	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	public, err := keys.rpm.Public()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = rpm.BuildPackage(&b, rpm.Spec{
+		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64", License: "Apache-2.0", URL: "https://airgap.dev",
+		Summary: "Kubernetes onto servers that have never seen the internet",
+		Files: []rpm.File{
+			{Path: "/usr/bin/airgap", Source: program, Mode: 0o755},
+			{Path: "/usr/lib/systemd/system/" + registry.UnitName, Data: registry.Unit(), Mode: 0o644},
+			{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
+			{Path: rpmKeyFile, Data: public, Mode: 0o644},
+			{Path: trustDir, Mode: fs.ModeDir | 0o755},
+			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
+			{Path: stateDir, Mode: fs.ModeDir | 0o755},
+			{Path: logDir, Mode: fs.ModeDir | 0o755},
+		},
+		Requires:   []string{"systemd", "shadow-utils"},
+		PreInstall: makeUser, PreRemove: stopRegistry, PostInstall: reload, PostRemove: reload,
+		Time: created,
+	}, keys.rpm)
+	return b.Bytes(), err
+}
+
+// The scriptlets of airgap.rpm. The user serves the registry and owns nothing.
+const (
+	makeUser = `getent group airgap >/dev/null || groupadd -r airgap
+getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /sbin/nologin -c 'airgap registry' airgap
+`
+	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
+`
+	stopRegistry = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` || :
+`
+)
+
+// rpmVersion writes a version of ours as rpm takes it: without hyphens.
+func rpmVersion(v string) string {
+	return strings.NewReplacer("-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
+}
+
+// staticProgram is this very program, when it can run on any server: a static
+// x86_64 binary.
+func staticProgram() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return "", hint(fmt.Errorf("put this program on the stick: %w", err), "bundle on a Linux host")
+	}
+	defer f.Close()
+	if f.Machine != elf.EM_X86_64 || needsLibraries(f) {
+		return "", hint(errors.New("put this program on the stick: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
+	}
+	return path, nil
+}
+
+func needsLibraries(f *elf.File) bool {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return true
+		}
+	}
+	return false
+}

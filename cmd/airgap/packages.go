@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/registry"
+)
+
+// transaction is dnf's job on this host: exactly the packages of the lock,
+// from baseURL/rpm/OS.
+func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, caFile string) (rpm.Transaction, error) {
+	os := s.index.Lock.OS
+	keys, err := from.all(ctx, s.index, "rpm/"+os+"/keys")
+	if err != nil {
+		return rpm.Transaction{}, err
+	}
+	t := rpm.Transaction{
+		Host: host.Local{}, StateDir: stateDir, OS: os, BaseURL: baseURL + "/rpm/" + os + "/", CAFile: caFile, Keys: keys,
+	}
+	for _, p := range s.index.Lock.Packages {
+		n, err := rpm.ParseNEVRA(p.NEVRA)
+		if err != nil {
+			return t, err
+		}
+		t.Packages = append(t.Packages, n)
+	}
+	return t, nil
+}
+
+// packagesStep installs the lock's packages from the registry over TLS.
+func (s *site) packagesStep(from source) step.Step {
+	make := func(ctx context.Context) (step.Step, error) {
+		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
+		t.Log = filepath.Join(logDir, "dnf.log")
+		return rpm.PackagesStep(t), err
+	}
+	return lazyStep("packages", "Install the packages with dnf", make)
+}
+
+// lazyStep is a step that can be described before it can be made: here the
+// keys have to be read first.
+func lazyStep(name, title string, make func(context.Context) (step.Step, error)) step.Step {
+	return step.Step{
+		Name: name, Title: title,
+		Done: func(ctx context.Context) (bool, error) {
+			s, err := make(ctx)
+			if err != nil {
+				return false, err
+			}
+			return s.Done(ctx)
+		},
+		Run: func(ctx context.Context) error {
+			s, err := make(ctx)
+			if err != nil {
+				return err
+			}
+			return s.Run(ctx)
+		},
+		Undo: func(ctx context.Context) error {
+			s, err := make(ctx)
+			if err != nil {
+				return err
+			}
+			return s.Undo(ctx)
+		},
+	}
+}
+
+// dryRunFrom resolves the transaction against the stick, before anything is
+// copied: dnf reads it through a server of its own on the loopback. Metadata
+// and packages are signed, so plain http is enough there.
+func (s *site) dryRunFrom(b *bundle.Bundle) func(context.Context) error {
+	return func(ctx context.Context) error {
+		base, stop, err := serveLoopback(ctx, b.FS())
+		if err != nil {
+			return err
+		}
+		defer stop()
+		return s.dryRun(ctx, fromBundle(b), base, "")
+	}
+}
+
+// dryRunAt resolves the transaction against the registry that is to be joined.
+func (s *site) dryRunAt(h *hub) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ca, err := os.CreateTemp("", "airgap-ca-*.crt")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(ca.Name())
+		defer ca.Close()
+		if _, err := ca.Write(h.ca); err != nil {
+			return err
+		}
+		return s.dryRun(ctx, h.open, h.url(""), ca.Name())
+	}
+}
+
+// dryRun keeps dnf's cache and configuration in a directory that is gone
+// afterwards: nothing on the host changes.
+func (s *site) dryRun(ctx context.Context, from source, baseURL, caFile string) error {
+	dir, err := os.MkdirTemp("", "airgap-dnf-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t, err := s.transaction(ctx, from, dir, baseURL, caFile)
+	if err != nil {
+		return err
+	}
+	_, err = t.Check(ctx)
+	return err
+}
+
+func serveLoopback(ctx context.Context, files fs.FS) (base string, stop func(), err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("serve the stick to dnf: %w", err)
+	}
+	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // ends with Close
+	}()
+	return "http://" + l.Addr().String(), func() { server.Close(); <-done }, nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// source opens a file of the bundle by its path in the tar, verified: on the
+// first host the bundle itself, on a joining one the registry.
+type source func(ctx context.Context, path string) (io.ReadCloser, error)
+
+func fromBundle(b *bundle.Bundle) source {
+	return func(_ context.Context, path string) (io.ReadCloser, error) {
+		f, err := b.File(path)
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(f.Reader()), nil
+	}
+}
+
+// files opens by the name in the lock; it is a kubeadm.Source.
+func (open source) files(ctx context.Context, name string) (io.ReadCloser, error) {
+	return open(ctx, path.Join("files", name))
+}
+
+// all reads every file of the bundle's directory dir, by its base name.
+func (open source) all(ctx context.Context, index *bundle.Index, dir string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	for _, f := range index.Files {
+		if !strings.HasPrefix(f.Path, dir+"/") {
+			continue
+		}
+		r, err := open(ctx, f.Path)
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f.Path, err)
+		}
+		found[path.Base(f.Path)] = data
+	}
+	return found, nil
+}

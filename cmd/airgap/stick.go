@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"text/template"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+)
+
+//go:embed INSTALL.txt
+var installText string
+
+// stickFiles are what lies beside the parts: this program, its RPM, the text
+// for whoever stands in front of the server.
+func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
+	program, err := staticProgram()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := bundle.StickCopy("airgap", program)
+	if err != nil {
+		return nil, err
+	}
+	text, err := renderInstallText(c, plan, keys)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := programPackage(program, plan.Created, keys)
+	if err != nil {
+		return nil, err
+	}
+	public, err := keys.rpm.Public()
+	if err != nil {
+		return nil, err
+	}
+	return []bundle.StickFile{
+		binary, bundle.StickBytes("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
+		bundle.StickBytes(bundle.RPMKeyName, public),
+	}, nil
+}
+
+func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]byte, error) {
+	t, err := template.New("INSTALL.txt").Option("missingkey=error").Parse(installText)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]string{
+		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version(),
+		"Fingerprint": keys.rpmFingerprint(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + c.Name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write INSTALL.txt: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,31 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// figure is one measured line of `make bench`.
+type figure struct {
+	name      string
+	value     float64
+	unit      string
+	reference string  // what it is compared with
+	ratio     float64 // value through the reference's
+	atMost    float64 // the target for ratio
+}
+
+// print writes: bench NAME VALUE UNIT REFERENCE RATIO TARGET HOLDS|MISS.
+func (f figure) print(w io.Writer) {
+	verdict := "HOLDS"
+	if f.ratio > f.atMost {
+		verdict = "MISS"
+	}
+	fmt.Fprintf(w, "bench %s %.2f %s %s %.2f <=%.2f %s\n", f.name, f.value, f.unit, f.reference, f.ratio, f.atMost, verdict)
+}
+
+// seconds is a figure of time against another time of the same run.
+func seconds(name string, took time.Duration, reference string, other time.Duration, atMost float64) figure {
+	return figure{name, took.Seconds(), "s", fmt.Sprintf("%s=%.2fs", reference, other.Seconds()), took.Seconds() / other.Seconds(), atMost}
+}

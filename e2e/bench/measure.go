@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// measured is one run of a command as the kernel accounts it.
+type measured struct {
+	took time.Duration
+	peak int64 // resident bytes
+}
+
+// measure runs a command to its end.
+func measure(ctx context.Context, env []string, name string, args ...string) (measured, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return measured{}, fmt.Errorf("%s %v: %w: %s", name, args, err, out.String())
+	}
+	m := measured{took: time.Since(began)}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		m.peak = usage.Maxrss << 10
+	}
+	return m, nil
+}
+
+// pairs runs a and b in turn n times, after one run of each that is not
+// counted, and returns the medians: what drifts on the machine hits both.
+func pairs(n int, a, b func() (measured, error)) (measured, measured, error) {
+	var as, bs []measured
+	for i := range n + 1 {
+		x, err := a()
+		if err != nil {
+			return measured{}, measured{}, err
+		}
+		y, err := b()
+		if err != nil {
+			return measured{}, measured{}, err
+		}
+		if i > 0 {
+			as, bs = append(as, x), append(bs, y)
+		}
+	}
+	return median(as), median(bs), nil
+}
+
+func median(runs []measured) measured {
+	slices.SortFunc(runs, func(a, b measured) int { return int(a.took - b.took) })
+	m := runs[len(runs)/2]
+	for _, r := range runs {
+		m.peak = max(m.peak, r.peak)
+	}
+	return m
+}

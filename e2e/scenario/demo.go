@@ -1,0 +1,180 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// Demo shows the main job to somebody who has never seen it, with the real
+// program, and says where to look next. keep leaves the servers running.
+func Demo(ctx context.Context, program string, w io.Writer, keep bool) error {
+	e, err := Prepared(ctx, "demo", program, w)
+	if err != nil {
+		return err
+	}
+	defer e.Upstream.Close()
+	e.Terminal = true
+	d := &demo{Env: e, w: w, began: time.Now()}
+	if err := d.connected(ctx); err != nil {
+		return err
+	}
+	err = e.Bank(ctx, 2, func(l *lab.Lab) error {
+		if err := d.bank(ctx, l); err != nil || !keep {
+			return err
+		}
+		d.lookAround()
+		<-ctx.Done() // Ctrl-C
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.summary()
+	return os.RemoveAll(e.Work)
+}
+
+type demo struct {
+	*Env
+	w      io.Writer
+	began  time.Time
+	phases []phase
+}
+
+type phase struct {
+	title string
+	took  time.Duration
+}
+
+// scene runs one part of the story under a heading and keeps its time.
+func (d *demo) scene(title, story string, run func() error) error {
+	fmt.Fprintf(d.w, "\n\033[1m── %s ──\033[0m\n%s\n\n", title, story)
+	began := time.Now()
+	err := run()
+	d.phases = append(d.phases, phase{title, time.Since(began)})
+	return err
+}
+
+// shell shows a command as somebody would type it, and runs it.
+func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
+	fmt.Fprintf(d.w, "\033[36m%s #\033[0m %s\n", m.Name(), line)
+	r, err := d.On(ctx, m, "", "sh", "-c", line)
+	if err != nil {
+		return err
+	}
+	return r.want(line, 0)
+}
+
+func (d *demo) connected(ctx context.Context) error {
+	config, err := d.Config("airgap.yaml")
+	if err != nil {
+		return err
+	}
+	stick := filepath.Join(d.Work, "stick")
+	return d.scene("1. On the connected host: one command fills the stick",
+		"Images, RPMs with everything they require, the runtime: decided from airgap.yaml, fetched, read back, signed.",
+		func() error {
+			fmt.Fprintf(d.w, "\033[36mconnected $\033[0m airgap bundle -f airgap.yaml -o stick\n")
+			if err := d.do(ctx, 0, nil, "bundle", "-f", config, "-o", stick); err != nil {
+				return err
+			}
+			fmt.Fprintf(d.w, "\n\033[36mconnected $\033[0m ls -lh stick/bank\n")
+			cmd := exec.CommandContext(ctx, "ls", "-lh", filepath.Join(stick, "bank"))
+			cmd.Stdout, cmd.Stderr = d.w, d.w
+			return cmd.Run()
+		})
+}
+
+func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
+	first, worker := l.Machines[0], l.Machines[1]
+	here := lab.StickPath + "/bank"
+	var line, code string
+	for _, s := range []struct {
+		title, story string
+		run          func() error
+	}{
+		{"2. In the bank: two servers without a route", "Real systemd, dnf and rpm; the network leads nowhere, and somewhere in it IP-in-IP is dropped.", func() error {
+			fmt.Fprintf(d.w, "\033[36mnode1 #\033[0m curl https://registry.k8s.io/\n")
+			_, err := d.On(ctx, first, "", "curl", "-sS", "--max-time", "5", "https://192.0.2.1/")
+			return err
+		}},
+		{"3. The stick goes in: the key, the program, the checks", "Nothing on the server changes before every check has passed.", func() error {
+			if err := first.AttachStick(ctx, filepath.Join(d.Work, "stick")); err != nil {
+				return err
+			}
+			if err := d.shell(ctx, first, "cd "+here+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm && rpm -i airgap.rpm 2>/dev/null"); err != nil {
+				return err
+			}
+			return d.shell(ctx, first, "airgap preflight "+here)
+		}},
+		{"4. airgap install", "Store, registry, packages by the host's own dnf, containerd, kubeadm, pod network: steps with a journal.", func() error {
+			if err := d.shell(ctx, first, "airgap install "+here); err != nil {
+				return err
+			}
+			r, err := lab.Output(ctx, first, "airgap", "join", "--new-code", "--output", "json")
+			if err != nil {
+				return err
+			}
+			line, code, err = joinOf(r)
+			return err
+		}},
+		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
+			if err := d.begin(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
+				return err
+			}
+			if err := worker.PullStick(ctx); err != nil {
+				return err
+			}
+			fmt.Fprintf(d.w, "\033[36mnode2 #\033[0m %s\n", line)
+			r, err := d.On(ctx, worker, code+"\n", strings.Fields(line)...)
+			if err != nil {
+				return err
+			}
+			return r.want(line, 0)
+		}},
+		{"6. The verdict", "Informers watch until everything has held for a while; each running image is looked up in our registry by digest.", func() error {
+			if err := d.shell(ctx, first, "airgap verify"); err != nil {
+				return err
+			}
+			return d.shell(ctx, first, kubectl+"get nodes,pods -A -o wide")
+		}},
+	} {
+		if err := d.scene(s.title, s.story, s.run); err != nil {
+			return fmt.Errorf("%s: %w", s.title, err)
+		}
+	}
+	return nil
+}
+
+func joinOf(output string) (line, code string, err error) {
+	var j struct{ Line, Code string }
+	err = json.Unmarshal([]byte(output), &j)
+	return j.Line, j.Code, err
+}
+
+func (d *demo) lookAround() {
+	fmt.Fprintf(d.w, "\nThe servers stay up until Ctrl-C. In another terminal:\n  cd e2e && go run ./cmd/lab --run demo shell node1\n")
+}
+
+func (d *demo) summary() {
+	fmt.Fprintf(d.w, "\n\033[1m── From nothing to a verified cluster ──\033[0m\n")
+	for _, p := range d.phases {
+		fmt.Fprintf(d.w, "  %-58s %6.1f s\n", p.title, p.took.Seconds())
+	}
+	fmt.Fprintf(d.w, "  %-58s %6.1f s\n", "all of it", time.Since(d.began).Seconds())
+	fmt.Fprintf(d.w, `
+Where to look next:
+  make demo KEEP=1        the same, and the servers stay up for a look around
+  airgap --help           the commands; each has its own --help
+  e2e/lab/README.md       what these servers are, and how to break them
+  CONTRIBUTING.md         how the program is built, room by room
+`)
+}
