@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"time"
 
@@ -63,12 +64,15 @@ func isPassing(err error) bool {
 	var status *statusError
 	var untrusted *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
+	var lookup *net.DNSError
 	switch {
 	case errors.As(err, &answer):
 		return isPassingStatus(answer.StatusCode)
 	case errors.As(err, &status):
 		return isPassingStatus(status.status)
 	case errors.As(err, &untrusted), errors.As(err, &unknown):
+		return false
+	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return false
 	default:
 		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStalled)

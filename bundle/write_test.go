@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -329,5 +330,22 @@ func TestServersThatMisbehave(t *testing.T) {
 				t.Errorf("half a bundle opens: %v", err)
 			}
 		})
+	}
+}
+
+func TestUntrustedMirrorIsSaidOnce(t *testing.T) {
+	images := bundletest.StandardImages(t)[1:2]
+	u := newUpstream(t, images...)
+	s := u.sources()
+	s.CA = "" // as if the TLS-inspecting proxy's CA was forgotten
+	c, err := bundle.NewClient(s)
+	must(t, err)
+	began := time.Now()
+	_, err = bundle.NewPlan(background, c, u.request(images...), ui.Discard())
+	if err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 400*time.Millisecond {
+		t.Errorf("tried again for %s", took)
 	}
 }
