@@ -28,6 +28,8 @@ func (e expression) String() string {
 func (e expression) supported() error {
 	switch e.op {
 	case "", "and", "or", "with", "if":
+	case unreadable:
+		return fmt.Errorf("its requirement %s is not understood", e.Name)
 	default:
 		return fmt.Errorf("the operator %q in %s is not supported", e.op, e)
 	}
@@ -51,11 +53,14 @@ func (e expression) simple() bool {
 	return true
 }
 
+const unreadable = "unreadable"
+
 // maxDepth bounds the nesting of foreign expressions.
 const maxDepth = 32
 
 // parseExpression reads a requirement. A rich one is a name in parentheses;
-// what cannot be read has the operator "unreadable".
+// what cannot be
+// read has the operator unreadable.
 func parseExpression(c Capability) expression {
 	if !strings.HasPrefix(c.Name, "(") {
 		return expression{Capability: c}
@@ -63,7 +68,7 @@ func parseExpression(c Capability) expression {
 	p := &richParser{words: richWords(c.Name)}
 	e, ok := p.group(0)
 	if !ok || len(p.words) > 0 {
-		return expression{Capability: c, op: "unreadable", terms: []expression{{Capability: Capability{Name: c.Name}}}}
+		return expression{Capability: c, op: unreadable}
 	}
 	return e
 }

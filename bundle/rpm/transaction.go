@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,36 +146,9 @@ func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, err
 	asked := t.dnfIn(ctx, dir, append([]string{"--assumeno", "--debugsolver", "install"}, names(packages)...)...)
 	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
 	if err != nil {
-		return nil, fmt.Errorf("resolve packages: %w", errors.Join(asked, err))
+		return nil, fmt.Errorf("resolve packages: %w", cmp.Or(asked, err))
 	}
 	return strings.FieldsFunc(string(record), func(r rune) bool { return r == '\n' }), nil
-}
-
-// compare says how the solver's record differs from installing just missing.
-// A line is "install NAME-EVR.ARCH@REPOSITORY", "erase …", "upgrade … …",
-// "problem …" and the like.
-func compare(lines []string, missing []NEVRA) []string {
-	var differences []string
-	open := map[string]bool{}
-	for _, p := range missing {
-		open[p.String()] = true
-	}
-	for _, line := range lines {
-		verb, what, _ := strings.Cut(line, " ")
-		name, from, _ := strings.Cut(what, "@")
-		p, err := ParseNEVRA(name)
-		if verb == "install" && from == repositoryID && err == nil && open[p.String()] {
-			delete(open, p.String())
-			continue
-		}
-		differences = append(differences, "would "+line)
-	}
-	for _, p := range missing {
-		if open[p.String()] {
-			differences = append(differences, "would not install "+p.String())
-		}
-	}
-	return differences
 }
 
 func names(packages []NEVRA) []string {

@@ -135,10 +135,12 @@ func TestCompare(t *testing.T) {
 	}{
 		{"equal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", nil},
 		{"one short", "install a-1-1.noarch@airgap", []string{"would not install b-2:1-1.x86_64"}},
-		{"one more", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch@airgap"}},
+		{"one more", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch"}},
 		{"from elsewhere", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
-		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch@@System"}},
-		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64@airgap", "would not install b-2:1-1.x86_64"}},
+		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch (installed)"}},
+		{"upgrade", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", []string{"would upgrade b-1-1.x86_64 (installed) b-2:1-1.x86_64"}},
+		{"no solution", "problem 1 info", []string{"would problem 1 info", "would not install a-0:1-1.noarch", "would not install b-2:1-1.x86_64"}},
+		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64", "would not install b-2:1-1.x86_64"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

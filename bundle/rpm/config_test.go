@@ -1,0 +1,40 @@
+package rpm
+
+import (
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestConfig(t *testing.T) {
+	tests := []struct {
+		name, yaml string
+		want       []string // fields with problems, in order
+	}{
+		{"empty", "{}", nil},
+		{"whole", `{os: el8, install: [socat, kubelet-1.36.3, gcc-c++-11-1.el9], repositories: [{name: base-os, baseURL: "https://m/x", gpgKeys: ["https://m/key", /etc/pki/key, "file:///etc/key"]}]}`, nil},
+		{"everything wrong", `{os: el7, install: ["a b", "--all"], repositories: [{name: A, baseURL: "ftp://m", gpgKeys: []}, {name: b, baseURL: "https://u:p@m/", gpgKeys: ["ftp://k"]}, {name: b, baseURL: "http://m/"}]}`,
+			[]string{"packages.os", "packages.repositories[0].name", "packages.repositories[0].baseURL", "packages.repositories[0].gpgKeys",
+				"packages.repositories[1].baseURL", "packages.repositories[1].gpgKeys[0]", "packages.repositories[2].name",
+				"packages.repositories[2].gpgKeys", "packages.install[0]", "packages.install[1]"}},
+		{"install without repositories", `{install: [socat]}`, []string{"packages.repositories"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var c Config
+			if err := yaml.Unmarshal([]byte(tt.yaml), &c); err != nil {
+				t.Fatal(err)
+			}
+			c.Default()
+			var got []string
+			for _, e := range c.Validate(field.NewPath("packages")) {
+				got = append(got, e.Field)
+			}
+			if strings.Join(got, " ") != strings.Join(tt.want, " ") {
+				t.Errorf("got  %v\nwant %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package rpm
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLoadOrCreateKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	key, err := LoadOrCreateKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, PrivateKeyFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("private key: %v, %v; want mode 0600", info.Mode(), err)
+	}
+	again, err := LoadOrCreateKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := key.Keyring().Fingerprints()[0], again.Keyring().Fingerprints()[0]; a != b {
+		t.Errorf("the key was %s, read back it is %s", a, b)
+	}
+	public, err := os.ReadFile(filepath.Join(dir, PublicKeyFile))
+	if err != nil || bytes.Contains(public, []byte("PRIVATE")) {
+		t.Errorf("public key: %v\n%s", err, public)
+	}
+	write(t, filepath.Join(dir, PrivateKeyFile), public)
+	if _, err := LoadOrCreateKey(dir); err == nil {
+		t.Error("a public key passed for a private one")
+	}
+}
+
+func TestSign(t *testing.T) {
+	text := "what is signed"
+	signature, err := aKey().ArmoredSign(strings.NewReader(text), built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := aKey().ArmoredSign(strings.NewReader(text), built)
+	if !bytes.Equal(signature, again) {
+		t.Error("the same content, key and time gave two signatures")
+	}
+	if err := aKey().Keyring().check(strings.NewReader(text), signature); err != nil {
+		t.Error(err)
+	}
+	if err := anotherKey().Keyring().check(strings.NewReader(text), signature); err == nil {
+		t.Error("a stranger's key verified it")
+	}
+	if err := aKey().Keyring().check(strings.NewReader(text+"."), signature); err == nil {
+		t.Error("it verified other content")
+	}
+	early, err := aKey().DetachSign(strings.NewReader(text), time.Unix(0, 0))
+	if err != nil || signatureTime(early).Before(aKey().entity.PrimaryKey.CreationTime) {
+		t.Errorf("signed at %v, %v: before the key was made", signatureTime(early), err)
+	}
+}
+
+// TestRPMAcceptsKeyAndPackage has the real rpm check a package of ours.
+func TestRPMAcceptsKeyAndPackage(t *testing.T) {
+	need(t, "rpm", "rpmkeys")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agent.rpm")
+	writePackage(t, path, fullSpec())
+	write(t, filepath.Join(dir, "key.asc"), publicKey(t, aKey()))
+	db := []string{"--dbpath", filepath.Join(dir, "db")}
+	output(t, "rpmkeys", append(db, "--import", filepath.Join(dir, "key.asc"))...)
+	if got := output(t, "rpmkeys", append(db, "-K", path)...); !strings.Contains(got, "digests signatures OK") {
+		t.Errorf("rpm says %q", got)
+	}
+	list := output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, path)
+	for _, want := range []string{
+		"-rwxr-xr-x root root  /usr/bin/agent", "-rw-r----- root agent cn /etc/agent.conf", "drwxr-x--- agent agent  /var/lib/agent",
+	} {
+		if !strings.Contains(list, want+"\n") {
+			t.Errorf("the package lacks %q:\n%s", want, list)
+		}
+	}
+	scripts := output(t, "rpm", "-qp", "--nosignature", "--scripts", path)
+	for _, want := range []string{"useradd", "daemon-reload", "systemctl stop", "true # gone"} {
+		if !strings.Contains(scripts, want) {
+			t.Errorf("the package lacks the script with %q:\n%s", want, scripts)
+		}
+	}
+}
+
+func fullSpec() Spec {
+	s := spec("agent", "/bin/sh")
+	s.Files = []File{
+		{Path: "/usr/bin/agent", Data: []byte("#!/bin/sh\n"), Mode: 0o755},
+		{Path: "/etc/agent.conf", Data: []byte("a=b\n"), Mode: 0o640, Group: "agent", Config: true},
+		{Path: "/var/lib/agent", Mode: os.ModeDir | 0o750, Owner: "agent", Group: "agent"},
+	}
+	s.PreInstall, s.PostInstall = "useradd --system agent", "systemctl daemon-reload"
+	s.PreRemove, s.PostRemove = "systemctl stop agent", "true # gone"
+	return s
+}
+
+func TestBuildPackageIsDeterministic(t *testing.T) {
+	var a, b bytes.Buffer
+	if err := BuildPackage(&a, fullSpec(), aKey()); err != nil {
+		t.Fatal(err)
+	}
+	if err := BuildPackage(&b, fullSpec(), aKey()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("the same package came out differently")
+	}
+}

@@ -1,0 +1,197 @@
+package rpm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/xml"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+func aClosure(t *testing.T) *Closure {
+	t.Helper()
+	w := web{}
+	r := w.publish(t, "https://upstream/vendor", aKey(),
+		pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/whatever.rpm"},
+		pkg{nevra: "lib-1-1.x86_64", moreFiles: []string{"/opt/lib"}}, pkg{nevra: "other-1-1.x86_64"})
+	c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRepodata(t *testing.T) {
+	files, err := aClosure(t).Repodata(anotherKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := aClosure(t).Repodata(anotherKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.EqualFunc(files, again, bytes.Equal) {
+		t.Error("the same closure and key gave other bytes")
+	}
+	if err := anotherKey().Keyring().check(bytes.NewReader(files["repodata/repomd.xml"]), files["repodata/repomd.xml.asc"]); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"keys/" + PublicKeyFile, "keys/vendor-1.asc"} {
+		if _, err := ReadKeyring(files[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	primary := unpacked(t, files, "primary")
+	upstream := pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/whatever.rpm"}.primary(t)
+	if want := strings.Replace(upstream, "a/b/whatever.rpm", "Packages/app-1-1.x86_64.rpm", 1); !strings.Contains(primary, want) {
+		t.Errorf("upstream's element is not kept but for its location:\n%s", primary)
+	}
+	if !strings.Contains(unpacked(t, files, "filelists"), "/opt/lib") {
+		t.Error("upstream's file list is not kept")
+	}
+	if strings.Count(unpacked(t, files, "other"), "<package ") != 2 {
+		t.Error("other metadata does not list both packages")
+	}
+}
+
+// unpacked is a metadata file as our own reader finds it through repomd.xml.
+func unpacked(t *testing.T, files map[string][]byte, kind string) string {
+	t.Helper()
+	md, err := parseRepomd(files["repodata/repomd.xml"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := md.find(kind)
+	if !ok {
+		t.Fatalf("repomd.xml lacks %s: %v", kind, slices.Collect(maps.Keys(files)))
+	}
+	if err := d.Checksum.check(files[d.Location.Href]); err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(files[d.Location.Href]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for decoder := xml.NewDecoder(bytes.NewReader(text)); err == nil; {
+		_, err = decoder.Token()
+	}
+	if err != io.EOF {
+		t.Errorf("%s is not well-formed: %v", kind, err)
+	}
+	return string(text)
+}
+
+func TestDecompress(t *testing.T) {
+	text := strings.Repeat("<package a></package> ", 1000)
+	packers := map[string]func(io.Writer) (io.WriteCloser, error){
+		".gz":  func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
+		".xz":  func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) },
+		".zst": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
+		".xml": func(w io.Writer) (io.WriteCloser, error) { return nopCloser{w}, nil },
+	}
+	for ext, packer := range packers {
+		t.Run(ext, func(t *testing.T) {
+			var b bytes.Buffer
+			w, err := packer(&b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(w, text); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			name := "primary.xml" + strings.TrimSuffix(ext, ".xml")
+			count := 0
+			if err := (metadata{name, b.Bytes()}).each(func([]byte) error { count++; return nil }); err != nil || count != 1000 {
+				t.Errorf("%d packages, %v; want 1000", count, err)
+			}
+			r, err := decompress(name, b.Bytes(), int64(len(text)-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(r); err != errTooLarge {
+				t.Errorf("a bomb gave %v", err)
+			}
+		})
+	}
+	if _, err := decompress("primary.sqlite.bz2", nil, 1); err == nil {
+		t.Error("bzip2 passed")
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func TestElements(t *testing.T) {
+	tests := []struct {
+		in   string
+		want []string
+		bad  bool
+	}{
+		{in: "", want: nil},
+		{in: "<metadata></metadata>", want: nil},
+		{in: `<m><package a="1">x</package>, <package b>y</package></m>`, want: []string{`<package a="1">x</package>`, "<package b>y</package>"}},
+		{in: "<packages><package x></package></packages>", want: []string{"<package x></package>"}},
+		{in: "<package a>", bad: true},
+	}
+	for _, tt := range tests {
+		var got []string
+		err := eachElement(iotest(tt.in), func(e []byte) error { got = append(got, string(e)); return nil })
+		if (err != nil) != tt.bad || !slices.Equal(got, tt.want) {
+			t.Errorf("%q gave %q, %v", tt.in, got, err)
+		}
+	}
+}
+
+// iotest reads a byte at a time: borders fall everywhere.
+func iotest(s string) io.Reader { return &slowly{strings.NewReader(s)} }
+
+type slowly struct{ r io.Reader }
+
+func (s *slowly) Read(p []byte) (int, error) { return s.r.Read(p[:min(1, len(p))]) }
+
+func FuzzPrimary(f *testing.F) {
+	f.Add([]byte(pkg{nevra: "a-1:1-1.x86_64", requires: []string{"(b if c)", "d >= 1"}, files: []string{"/x"}}.primary(f)))
+	f.Add([]byte(`<package type="rpm"><name>../a</name><location href="../../x"/></package>`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_ = eachElement(bytes.NewReader(data), func(element []byte) error {
+			e, err := parsePackage(element)
+			if err != nil {
+				return nil
+			}
+			if !e.valid() || strings.Contains(e.FileName(), "/") || strings.Contains("/"+e.url+"/", "/../") {
+				t.Errorf("%q at %q got through", e, e.url)
+			}
+			return nil
+		})
+	})
+}
+
+func FuzzRepomd(f *testing.F) {
+	f.Add([]byte(`<repomd><data type="primary"><checksum type="sha256">00</checksum><location href="repodata/p.xml.gz"/></data></repomd>`))
+	f.Add([]byte(`<!DOCTYPE x [<!ENTITY a "aaaa">]><repomd><data type="primary"><location href="&a;/../.."/></data></repomd>`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		md, err := parseRepomd(data)
+		if err != nil {
+			return
+		}
+		for _, d := range md.Data {
+			if checkHref(d.Location.Href) != nil {
+				t.Errorf("%q got through", d.Location.Href)
+			}
+		}
+	})
+}

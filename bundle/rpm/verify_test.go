@@ -1,0 +1,88 @@
+package rpm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func aPackage(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := BuildPackage(&b, spec("agent"), aKey()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestVerifyPackage(t *testing.T) {
+	good := aPackage(t)
+	want := NEVRA{Name: "agent", EVR: EVR{Version: "1.0", Release: "1"}, Arch: "x86_64"}
+	unsigned := bytes.Clone(good)
+	at := leadSize + introSize
+	for entries := binary.BigEndian.Uint32(good[leadSize+8:]); entries > 0; entries, at = entries-1, at+entrySize {
+		// Rename every tag of the signature header.
+		binary.BigEndian.PutUint32(unsigned[at:], 9000+entries)
+	}
+	change := func(offset int) []byte {
+		data := bytes.Clone(good)
+		data[offset] ^= 1
+		return data
+	}
+	nameAt := bytes.Index(good[leadSize+200:], []byte("agent")) + leadSize + 200
+	older := want
+	older.Version = "0.9"
+	tests := []struct {
+		name string
+		data []byte
+		want NEVRA
+		keys Keyring
+		says string
+	}{
+		{"good", good, want, aKey().Keyring(), ""},
+		{"a stranger's key", good, want, anotherKey().Keyring(), "not by a configured key"},
+		{"another package", good, older, aKey().Keyring(), "the file holds agent-0:1.0-1.x86_64"},
+		{"payload changed", change(len(good) - 1), want, aKey().Keyring(), "payload is damaged"},
+		{"payload cut", good[:len(good)-1], want, aKey().Keyring(), "payload is damaged"},
+		{"name changed", change(nameAt), want, aKey().Keyring(), "agent-0:1.0-1.x86_64"},
+		{"not signed", unsigned, want, aKey().Keyring(), "it is not signed"},
+		{"no keys", good, want, Keyring{}, "not by a configured key"},
+		{"cut in the header", good[:leadSize+100], want, aKey().Keyring(), "damaged"},
+		{"not an RPM", []byte("<html>"), want, aKey().Keyring(), "not an RPM file"},
+		{"empty", nil, want, aKey().Keyring(), "not an RPM file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := VerifyPackage(bytes.NewReader(tt.data), tt.want, tt.keys)
+			if tt.says == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var refused *SignatureError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want it to say %q", err, tt.says)
+			}
+		})
+	}
+}
+
+func FuzzRPMHeader(f *testing.F) {
+	f.Add(aPackage(f))
+	f.Add([]byte(leadMagic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		signatures, h, err := readHeaders(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		_ = h.nevra()
+		_, _ = payloadDigest(h)
+		for tag := range signatures.entries {
+			_ = signatures.binary(tag)
+			_ = signatures.text(tag)
+		}
+	})
+}
