@@ -120,8 +120,9 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 	}
 	fmt.Fprintf(w, "%s: %s in %d parts, %d images, %d packages, %d files\n", dir, ui.Size(r.Size), r.Parts, len(l.Images), len(l.Packages), len(l.Files))
 	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
+	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
 	if r.Kept > 0 {
-		fmt.Fprintf(w, "; %s were there already", ui.Size(r.Kept))
+		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", keys.rpmFingerprint())
 	return err

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -18,7 +17,13 @@ import (
 // programPackage is airgap.rpm: the program, the registry's unit and user, the
 // directories, and the key that bundles of this builder are signed with. The
 // RPM's own signature vouches for that key.
-func programPackage(program string, created time.Time, keys *signingKeys) ([]byte, error) {
+//
+// The same program and keys give the same bytes: its time is the program's.
+func programPackage(program string, keys *signingKeys) ([]byte, error) {
+	info, err := os.Stat(program)
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
 	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
 	if err != nil {
 		return nil, err
@@ -43,7 +48,7 @@ func programPackage(program string, created time.Time, keys *signingKeys) ([]byt
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
 		PreInstall: makeUser, PreRemove: stopRegistry, PostInstall: reload, PostRemove: reload,
-		Time: created,
+		Time: info.ModTime(),
 	}, keys.rpm)
 	return b.Bytes(), err
 }

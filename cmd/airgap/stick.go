@@ -28,17 +28,12 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := programPackage(program, plan.Created, keys)
-	if err != nil {
-		return nil, err
-	}
-	public, err := keys.rpm.Public()
+	pkg, err := programPackage(program, keys)
 	if err != nil {
 		return nil, err
 	}
 	return []bundle.StickFile{
 		binary, bundle.StickBytes("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
-		bundle.StickBytes(bundle.RPMKeyName, public),
 	}, nil
 }
 

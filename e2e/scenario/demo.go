@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -102,9 +101,12 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 		run          func() error
 	}{
 		{"2. In the bank: two servers without a route", "Real systemd, dnf and rpm; the network leads nowhere, and somewhere in it IP-in-IP is dropped.", func() error {
-			fmt.Fprintf(d.w, "\033[36mnode1 #\033[0m curl https://registry.k8s.io/\n")
-			_, err := d.On(ctx, first, "", "curl", "-sS", "--max-time", "5", "https://192.0.2.1/")
-			return err
+			fmt.Fprintf(d.w, "\033[36mnode1 #\033[0m cat /etc/redhat-release; ip route get 192.0.2.1\n")
+			_, err := d.On(ctx, first, "", "sh", "-c", "cat /etc/redhat-release; ip route get 192.0.2.1")
+			if err != nil {
+				return err
+			}
+			return d.noRoute(ctx, first)
 		}},
 		{"3. The stick goes in: the key, the program, the checks", "Nothing on the server changes before every check has passed.", func() error {
 			if err := first.AttachStick(ctx, filepath.Join(d.Work, "stick")); err != nil {
@@ -113,17 +115,14 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if err := d.shell(ctx, first, "cd "+here+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm && rpm -i airgap.rpm 2>/dev/null"); err != nil {
 				return err
 			}
-			return d.shell(ctx, first, "airgap preflight "+here)
+			return d.shell(ctx, first, "airgap preflight "+labSkips+" "+here)
 		}},
 		{"4. airgap install", "Store, registry, packages by the host's own dnf, containerd, kubeadm, pod network: steps with a journal.", func() error {
-			if err := d.shell(ctx, first, "airgap install "+here); err != nil {
+			if err := d.shell(ctx, first, "airgap install "+labSkips+" "+here); err != nil {
 				return err
 			}
-			r, err := lab.Output(ctx, first, "airgap", "join", "--new-code", "--output", "json")
-			if err != nil {
-				return err
-			}
-			line, code, err = joinOf(r)
+			var err error
+			line, code, err = d.joinLine(ctx, first)
 			return err
 		}},
 		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
@@ -134,7 +133,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 				return err
 			}
 			fmt.Fprintf(d.w, "\033[36mnode2 #\033[0m %s\n", line)
-			r, err := d.On(ctx, worker, code+"\n", strings.Fields(line)...)
+			r, err := d.On(ctx, worker, code+"\n", append(strings.Fields(line), labSkips)...)
 			if err != nil {
 				return err
 			}
@@ -152,12 +151,6 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 		}
 	}
 	return nil
-}
-
-func joinOf(output string) (line, code string, err error) {
-	var j struct{ Line, Code string }
-	err = json.Unmarshal([]byte(output), &j)
-	return j.Line, j.Code, err
 }
 
 func (d *demo) lookAround() {

@@ -35,11 +35,11 @@ func minimalNames() []string {
 		"dbus = 1.12.20", "dbus-broker = 28", "dnf = 4.14.0", "elfutils-libelf = 0.192", "filesystem = 3.16", "findutils = 4.8.0",
 		"firewalld = 1.3.4", "gawk = 5.1.0", "glibc = 2.34", "glibc(x86-64) = 2.34", "glibc-common = 2.34", "gmp = 6.2.0",
 		"gnupg2 = 2.3.3", "grep = 3.6", "gzip = 1.12", "hostname = 3.23", "kernel-core = 5.14.0", "kmod = 28", "krb5-libs = 1.21.1",
-		"less = 590", "libacl = 2.3.1", "libcap = 2.48", "libseccomp = 2.5.2", "libselinux = 3.6", "libtirpc = 1.3.3", "mount = 2.37.4",
+		"less = 590", "libacl = 2.3.1", "libcap = 2.48", "libseccomp = 2.5.2", "libselinux = 3.6",
 		"ncurses-libs = 6.2", "NetworkManager = 1.52.0", "openssh-server = 8.7p1", "openssl = 3.2.2", "openssl-libs = 3.2.2",
 		"passwd = 0.80", "policycoreutils = 3.6", "procps-ng = 3.3.17", "python3 = 3.9.21", "redhat-release = 9.6", "rocky-release = 9.6",
 		"rpm = 4.16.1.3", "sed = 4.8", "selinux-policy = 38.1.53", "selinux-policy-targeted = 38.1.53", "setup = 2.13.7",
-		"shadow-utils = 4.9", "sudo = 1.9.5p2", "system-release = 9.6", "systemd = 252", "systemd-libs = 252", "systemd-units = 252",
+		"shadow-utils = 4.9", "sudo = 1.9.5p2", "system-release = 9.6", "system-release(releasever) = 9", "systemd = 252", "systemd-libs = 252", "systemd-units = 252",
 		"util-linux = 2.37.4", "util-linux-core = 2.37.4", "which = 2.21", "xz = 5.2.5", "zlib = 1.2.11",
 	}
 }
@@ -54,7 +54,7 @@ func minimalPaths() []string {
 func minimalLibraries() []string {
 	return []string{
 		"ld-linux-x86-64.so.2", "libacl.so.1", "libc.so.6", "libcap.so.2", "libcrypto.so.3", "libdl.so.2", "libelf.so.1",
-		"libgmp.so.10", "libm.so.6", "libnsl.so.2", "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libselinux.so.1",
-		"libssl.so.3", "libtinfo.so.6", "libtirpc.so.3", "libz.so.1",
+		"libgmp.so.10", "libgssapi_krb5.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libselinux.so.1",
+		"libssl.so.3", "libtinfo.so.6", "libz.so.1",
 	}
 }

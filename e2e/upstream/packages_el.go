@@ -104,6 +104,8 @@ func elLibraries() ([]elPackage, error) {
 		library("libnfnetlink", "1.0.2", "libnfnetlink.so.0"),
 		library("libmnl", "1.0.4", "libmnl.so.0"),
 		library("libnftnl", "1.2.4", "libnftnl.so.11"),
+		library("libtirpc", "1.3.3", "libtirpc.so.3"),
+		library("libnsl2", "2.0.0", "libnsl.so.2"),
 		library("libbpf", "1.1.2", "libbpf.so.1"),
 		library("jansson", "2.14", "libjansson.so.4"),
 		library("libedit", "3.1", "libedit.so.2"),

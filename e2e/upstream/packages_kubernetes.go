@@ -41,7 +41,7 @@ func (b *builder) kubelet() (rpms.Package, error) {
 	p := b.kubernetesPackage("kubelet", "agent that runs pods on a node")
 	p.Requires = []string{
 		"conntrack", "ethtool", "iproute", "iptables >= 1.4.21",
-		"kubernetes-cni >= 1.2.0", "mount", "socat", "util-linux",
+		"kubernetes-cni >= 1.2.0", "socat", "util-linux",
 	}
 	for _, unit := range []struct{ path, name string }{
 		{"usr/lib/systemd/system/kubelet.service", "units/kubelet.service"},
