@@ -30,9 +30,17 @@ func (r *resolver) one(w want) error {
 		e := best(candidates, w.expression)
 		r.problems.add("%s needs %s, which %s has, but %s", w.by, w, e, r.blocked(e))
 	default:
-		r.problems.missing(w.String(), w.by.String())
+		r.problems.missing(w.String(), r.universe.nearest(w.Name), w.by.String())
 	}
 	return nil
+}
+
+// nearest is the newest package of that name, whatever was asked for.
+func (u *universe) nearest(name string) string {
+	if len(u.byName[name]) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).people()
 }
 
 // candidates are the packages that satisfy an expression alone.

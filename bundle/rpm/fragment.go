@@ -33,7 +33,7 @@ func (m metadata) each(f func(element []byte) error) error {
 
 func eachElement(r io.Reader, f func([]byte) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 1<<20), maxFragment)
+	lines.Buffer(make([]byte, 0, 64<<10), maxFragment)
 	lines.Split(splitElement)
 	for lines.Scan() {
 		if err := f(lines.Bytes()); err != nil {

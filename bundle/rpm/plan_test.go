@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 			problems: []string{"lib-0:1-1.x86_64 is installed and would be replaced"}},
 		{name: "everything missing at once", install: "a nothere", installed: installed(),
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"x", "y >= 2"}}, {nevra: "y-1-1.x86_64"}},
-			problems: []string{"no package has nothere, needed by packages.install", "no package has x, needed by a-0:1-1", "no package has y >= 2, needed by a-0:1-1"}},
+			problems: []string{"no package has nothere, needed by packages.install", "no package has x, needed by a-0:1-1", "no package has y >= 2, only y-1-1.x86_64, needed by a-0:1-1"}},
 		{name: "or takes what is there", install: "a b",
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x or b)"}}, {nevra: "b-1-1.x86_64"}, {nevra: "x-1-1.x86_64"}},
 			want:     "a-1<packages.install b-1<a,packages.install"},

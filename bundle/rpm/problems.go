@@ -31,7 +31,12 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
-func (p *problems) missing(what, by string) {
+// missing notes that nobody has what a requirement asks for; instead is a
+// package of the right name, or "".
+func (p *problems) missing(what, instead, by string) {
+	if instead != "" {
+		what += ", only " + instead
+	}
 	if p.needers == nil {
 		p.needers = map[string][]string{}
 	}

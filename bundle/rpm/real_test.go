@@ -1,35 +1,85 @@
 package rpm
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// TestRealMetadata plans over CentOS Stream 9, where AIRGAP_REPODATA says that
-// it lies: baseos/ and appstream/.
-func TestRealMetadata(t *testing.T) {
+// centOS is CentOS Stream 9's metadata, where AIRGAP_REPODATA says that it
+// lies: baseos/ is older than appstream/, as on a server that is frozen.
+func centOS(t *testing.T) (directory, []Repository) {
+	t.Helper()
 	dir := os.Getenv("AIRGAP_REPODATA")
 	if dir == "" {
 		t.Skip("AIRGAP_REPODATA is not set")
 	}
-	public, err := aKey().Public()
-	if err != nil {
-		t.Fatal(err)
-	}
 	key := filepath.Join(t.TempDir(), "key.asc")
-	if err := os.WriteFile(key, public, 0o600); err != nil {
-		t.Fatal(err)
+	write(t, key, publicKey(t, aKey()))
+	var all []Repository
+	for _, name := range []string{"baseos", "appstream"} {
+		all = append(all, Repository{Name: name, BaseURL: "https://upstream/" + name, GPGKeys: []string{key}})
 	}
-	c, err := Plan(t.Context(), directory(dir), Request{OS: "el9", Arch: "x86_64", Install: []string{"conntrack-tools", "socat", "container-selinux"},
-		Repositories: []Repository{
-			{Name: "baseos", BaseURL: "https://upstream/baseos", GPGKeys: []string{key}},
-			{Name: "appstream", BaseURL: "https://upstream/appstream", GPGKeys: []string{key}},
-		}})
+	return directory(dir), all
+}
+
+// TestDNFAgrees plans onto an empty system and has the real solver judge the
+// closure: it is complete, and nothing in it conflicts.
+func TestDNFAgrees(t *testing.T) {
+	from, repositories := centOS(t)
+	h := aHost(t)
+	for _, install := range []string{"bash", "firewalld NetworkManager", "ethtool nftables socat"} {
+		t.Run(install, func(t *testing.T) {
+			c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Install: strings.Fields(install), Installed: &Installed{Host: "an empty root"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lock []NEVRA
+			for _, p := range c.Packages {
+				lock = append(lock, p.NEVRA)
+			}
+			if differences := compare(solved(t, h.root, string(from), lock), lock); len(differences) > 0 {
+				t.Errorf("of %d packages, dnf\n%s", len(lock), strings.Join(differences, "\n"))
+			}
+		})
+	}
+}
+
+// solved is what dnf's solver makes of the packages.
+func solved(t *testing.T, root, metadata string, lock []NEVRA) []string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "dnf.conf"), []byte("[main]\nplugins=0\ninstall_weak_deps=0\n"))
+	args := []string{"-C", dir, "dnf", "--config", filepath.Join(dir, "dnf.conf"), "--installroot=" + root, "--releasever=9", "--forcearch=x86_64",
+		"--setopt=reposdir=" + dir, "--setopt=cachedir=" + dir, "--setopt=module_platform_id=platform:el9",
+		"--repofrompath=baseos," + metadata + "/baseos", "--repofrompath=appstream," + metadata + "/appstream", "--assumeno", "--debugsolver", "install"}
+	if os.Getuid() != 0 {
+		args = append([]string{"unshare", "--map-root-user", "env"}, args...)
+	}
+	out, _ := exec.Command("env", append(args, names(lock)...)...).CombinedOutput()
+	record, err := os.ReadFile(filepath.Join(dir, "debugdata/rpms/solver.result"))
 	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := strings.NewReplacer("@baseos", "@"+repositoryID, "@appstream", "@"+repositoryID).Replace(strings.TrimSpace(string(record)))
+	return strings.Split(text, "\n")
+}
+
+// TestFrozenOS asks for what the older BaseOS cannot give.
+func TestFrozenOS(t *testing.T) {
+	from, repositories := centOS(t)
+	_, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Install: []string{"conntrack-tools", "container-selinux"}})
+	var refused *PlanError
+	if !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
-	for _, p := range c.Packages {
-		t.Log(p, p.Repository, p.NeededBy, len(p.primary), len(p.filelists))
+	for _, want := range []string{"libnetfilter_conntrack >= 1.0.9, only libnetfilter_conntrack-1.0.8-4.el9.x86_64, needed by conntrack-tools", "selinux-policy >= 38.1.48-1.el9, only selinux-policy-34"} {
+		if !slices.ContainsFunc(refused.Problems, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("the problems lack %q:\n%v", want, err)
+		}
 	}
 }

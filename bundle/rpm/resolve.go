@@ -68,7 +68,7 @@ func (r *resolver) install(spec string) {
 	candidates := r.universe.named(spec)
 	if len(candidates) == 0 {
 		if _, ok := r.system.installed(spec); !ok {
-			r.problems.missing(spec, InstallList)
+			r.problems.missing(spec, "", InstallList)
 		}
 		return
 	}
@@ -155,7 +155,7 @@ func (r *resolver) either(w want) error {
 		}
 	}
 	if pick < 0 {
-		r.problems.missing(w.String(), w.by.String())
+		r.problems.missing(w.String(), "", w.by.String())
 		return nil
 	}
 	return r.require(want{w.terms[pick], w.by})

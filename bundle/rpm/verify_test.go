@@ -71,8 +71,11 @@ func TestVerifyPackage(t *testing.T) {
 }
 
 func FuzzRPMHeader(f *testing.F) {
-	f.Add(aPackage(f))
-	f.Add([]byte(leadMagic))
+	lead := leadMagic + strings.Repeat("\x00", leadSize-4)
+	entry := "\x00\x00\x03\xe8\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00\x01" // name, a string
+	header := headerMagic + "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x08" + entry + "example\x00"
+	f.Add([]byte(lead + header + header))
+	f.Add([]byte(lead))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		signatures, h, err := readHeaders(bytes.NewReader(data))
 		if err != nil {
