@@ -45,7 +45,7 @@ func BuildPackage(w io.Writer, spec Spec, key *Key) error {
 	if err != nil {
 		return fmt.Errorf("build package %s: %w", spec.Name, err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	info, err := spec.info(dir, key)
 	if err != nil {
 		return fmt.Errorf("build package %s: %w", spec.Name, err)

@@ -34,7 +34,7 @@ func fetchAll(ctx context.Context, f Fetcher, url string, limit int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	if size > limit {
 		return nil, fmt.Errorf("fetch %s: %w (%d of %d bytes)", url, errTooLarge, size, limit)
 	}

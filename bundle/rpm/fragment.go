@@ -43,14 +43,14 @@ func eachElement(r io.Reader, f func([]byte) error) error {
 	return lines.Err()
 }
 
-var (
-	elementStart = []byte("<package ")
-	elementEnd   = []byte("</package>")
+const (
+	elementStart = "<package "
+	elementEnd   = "</package>"
 )
 
 // splitElement is a bufio.SplitFunc that gives <package …>…</package>.
 func splitElement(data []byte, atEOF bool) (int, []byte, error) {
-	start := bytes.Index(data, elementStart)
+	start := bytes.Index(data, []byte(elementStart))
 	if start < 0 {
 		if atEOF {
 			return len(data), nil, nil
@@ -58,7 +58,7 @@ func splitElement(data []byte, atEOF bool) (int, []byte, error) {
 		// The start may be cut at the end of what is there.
 		return max(0, len(data)-len(elementStart)), nil, nil
 	}
-	end := bytes.Index(data[start:], elementEnd)
+	end := bytes.Index(data[start:], []byte(elementEnd))
 	if end < 0 {
 		if atEOF {
 			return 0, nil, errors.New("it ends inside a package")

@@ -117,12 +117,13 @@ func (h *header) text(tag uint32) string {
 	return ""
 }
 
-func (h *header) number(tag uint32) (uint32, bool) {
+// number is a tag's number, or 0.
+func (h *header) number(tag uint32) uint32 {
 	data, count := h.content(tag, typeInt32)
 	if count < 1 || len(data) < 4 {
-		return 0, false
+		return 0
 	}
-	return binary.BigEndian.Uint32(data), true
+	return binary.BigEndian.Uint32(data)
 }
 
 func (h *header) binary(tag uint32) []byte {
@@ -135,7 +136,7 @@ func (h *header) binary(tag uint32) []byte {
 
 // nevra is the name that the header gives the package.
 func (h *header) nevra() NEVRA {
-	epoch, _ := h.number(tagEpoch)
+	epoch := h.number(tagEpoch)
 	n := NEVRA{Name: h.text(tagName), Arch: h.text(tagArch)}
 	n.EVR = EVR{Epoch: int(epoch), Version: h.text(tagVersion), Release: h.text(tagRelease)}
 	return n

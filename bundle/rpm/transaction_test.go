@@ -139,7 +139,8 @@ func TestCompare(t *testing.T) {
 		{"from elsewhere", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
 		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch (installed)"}},
 		{"upgrade", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", []string{"would upgrade b-1-1.x86_64 (installed) b-2:1-1.x86_64"}},
-		{"no solution", "problem 1 info", []string{"would problem 1 info", "would not install a-0:1-1.noarch", "would not install b-2:1-1.x86_64"}},
+		{"no solution", "problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f solution 1 deljob install oneof a-1-1.noarch@airgap",
+			[]string{"says: nothing provides x needed by a-1-1.noarch"}},
 		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64", "would not install b-2:1-1.x86_64"}},
 	}
 	for _, tt := range tests {

@@ -12,27 +12,12 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/step"
 )
 
 // record is what we are about to add to a host, written down before.
 type record struct {
 	Packages []NEVRA  `json:"packages"`
 	Keys     []string `json:"keys"` // as rpm names public keys: gpg-pubkey-ID-TIME
-}
-
-// PackagesStep installs the lock's packages.
-func PackagesStep(t Transaction) step.Step {
-	return step.Step{
-		Name:  "packages",
-		Title: "Install packages",
-		Done: func(ctx context.Context) (bool, error) {
-			missing, err := t.Missing(ctx)
-			return len(missing) == 0, err
-		},
-		Run:  t.Run,
-		Undo: t.Undo,
-	}
 }
 
 // Undo erases exactly the packages and the keys that Run added, and the

@@ -120,7 +120,7 @@ type wantDigest struct {
 // payloadDigest is the digest of the compressed payload in the signed header.
 func payloadDigest(h *header) (wantDigest, error) {
 	algorithms := map[uint32]crypto.Hash{8: crypto.SHA256, 9: crypto.SHA384, 10: crypto.SHA512}
-	algorithm, _ := h.number(tagPayloadAlgorithm)
+	algorithm := h.number(tagPayloadAlgorithm)
 	want := wantDigest{hex: h.text(tagPayloadDigest)}
 	if algorithms[algorithm] == 0 || want.hex == "" {
 		return want, errors.New("the header has no digest of the payload")

@@ -76,7 +76,7 @@ func FuzzRPMHeader(f *testing.F) {
 	header := headerMagic + "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x08" + entry + "example\x00"
 	f.Add([]byte(lead + header + header))
 	f.Add([]byte(lead))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		signatures, h, err := readHeaders(bytes.NewReader(data))
 		if err != nil {
 			return
