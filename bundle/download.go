@@ -50,6 +50,10 @@ func (c *Client) size(ctx context.Context, url string) (int64, error) {
 	return size, nil
 }
 
+// worthwhile is how much a connection must bring before its break is forgiven:
+// a server that gives a few bytes each time would keep us for ever.
+const worthwhile = 1 << 20
+
 // download is a body that survives its connection.
 type download struct {
 	ctx    context.Context
@@ -59,7 +63,8 @@ type download struct {
 
 	off   int64 // of the next byte
 	size  int64 // -1: unknown
-	fails int   // attempts in a row that brought no byte
+	got   int64 // bytes that this connection brought
+	fails int   // connections in a row that brought less than worthwhile
 	body  io.ReadCloser
 	stop  func() // ends the connection
 	alarm *time.Timer
@@ -88,6 +93,7 @@ func (d *download) connect() error {
 		cancel(nil)
 		return err
 	}
+	d.got = 0
 	d.stop = func() { cancel(nil); response.Body.Close() }
 	d.alarm = time.AfterFunc(d.stall, func() { cancel(errStalled) })
 	d.body = causeReader{ctx, response.Body}
@@ -123,7 +129,9 @@ func (d *download) Read(p []byte) (int, error) {
 		n, err := d.body.Read(p)
 		d.off += int64(n)
 		if n > 0 {
-			d.fails = 0
+			if d.got += int64(n); d.got >= worthwhile {
+				d.fails = 0
+			}
 			d.alarm.Reset(d.stall)
 			return n, nil
 		}

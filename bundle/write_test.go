@@ -307,6 +307,11 @@ func TestServersThatMisbehave(t *testing.T) {
 		says string
 	}{
 		{"closes at once", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
+		{"closes again and again", func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "100000")
+			w.Write(make([]byte, 1000))
+			panic(http.ErrAbortHandler)
+		}, "EOF"},
 		{"other bytes", func(w http.ResponseWriter) { w.Write(make([]byte, 4<<20)) }, "longer than"},
 		{"too short", func(w http.ResponseWriter) { w.Write([]byte("short")) }, "EOF"},
 		{"always 500", func(w http.ResponseWriter) { w.WriteHeader(500) }, "500 Internal Server Error"},

@@ -28,10 +28,24 @@ func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Pro
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fmt.Errorf("import bundle: %w", err)
 	}
-	if err := stick.Copy(ctx, dir, progress); err != nil {
+	err = stick.Copy(ctx, dir, progress)
+	if errors.Is(err, bundle.ErrDamaged) {
+		err = errors.Join(err, removeUnfinished(dir))
+	}
+	if err != nil {
 		return fmt.Errorf("import bundle: %w", err)
 	}
 	return nil
+}
+
+// removeUnfinished takes away the begun copy of a stick that turned out to be
+// damaged: it is of no use, and may fill the disk. A pulled stick is another
+// matter; there the copy goes on when it is back.
+func removeUnfinished(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, bundle.IndexName)); err == nil {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }
 
 // Holds reports whether the store has this very bundle, whole: the same signed

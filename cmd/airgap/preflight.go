@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -112,10 +113,12 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 }
 
 // begunHere reports whether the journal says that airgap works on this host
-// already: then its own files and ports are not in the way.
+// already: then its own files and ports are not in the way. A bundle in the
+// store alone is not in anybody's way.
 func begunHere() (bool, error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
-	return len(entries) > 0, err
+	begun := slices.ContainsFunc(entries, func(e step.Entry) bool { return e.Step != storeStep })
+	return begun, err
 }
 
 // showPreflight prints the report and turns a bad one into exit code 3.

@@ -22,8 +22,7 @@ func badInput(ctx context.Context, e *Env) error {
 		{"no space on the stick", e.noSpace},
 		{"a registry that closes half-way", e.closedHalfway},
 		{"Ctrl-C and kill -9 while filling", e.interrupted},
-		{"damaged bundles", e.damagedBundles},
-		{"damaged bundles on a server", e.onServer},
+		{"damaged and foreign bundles", e.onServer},
 	} {
 		began := time.Now()
 		if err := job.run(ctx); err != nil {
@@ -35,7 +34,7 @@ func badInput(ctx context.Context, e *Env) error {
 }
 
 func (e *Env) typo(ctx context.Context) error {
-	config, err := e.Config("typo.yaml", "podSubnet", "podSubnet", "[worker]", "[wroker]", "  ca:", "  cas:")
+	config, err := e.Config("typo.yaml", "[worker]", "[wroker]", "  ca:", "  cas:")
 	if err != nil {
 		return err
 	}
@@ -61,6 +60,12 @@ func (e *Env) missingImage(ctx context.Context) error {
 func (e *Env) onServer(ctx context.Context) error {
 	return e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
+		if err := e.survey(ctx, l); err != nil {
+			return err
+		}
+		if err := e.damagedBundles(ctx); err != nil {
+			return err
+		}
 		if err := m.AttachStick(ctx, filepath.Join(e.Work, "sticks")); err != nil {
 			return err
 		}
@@ -68,11 +73,11 @@ func (e *Env) onServer(ctx context.Context) error {
 			return err
 		}
 		for _, d := range damages() {
-			r, err := e.On(ctx, m, "", "airgap", "install", lab.StickPath+"/"+d.name+"/bank")
+			r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/"+d.name+"/bank")
 			if err != nil {
 				return err
 			}
-			if err := r.want("install of a bundle: "+d.name, d.installCode, d.says...); err != nil {
+			if err := r.want("install of a bundle: "+d.name, 1, d.says...); err != nil {
 				return err
 			}
 			if err := e.untouched(ctx, m); err != nil {
@@ -88,7 +93,7 @@ func (e *Env) otherOS(ctx context.Context, m lab.Machine) error {
 	if err := e.script(ctx, m, `sed -i -e 's/^VERSION_ID=.*/VERSION_ID="8.10"/' -e 's/el9/el8/' /etc/os-release`); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, "", "airgap", "install", lab.StickPath+"/good/bank")
+	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/good/bank")
 	if err != nil {
 		return err
 	}
@@ -98,10 +103,9 @@ func (e *Env) otherOS(ctx context.Context, m lab.Machine) error {
 	return e.untouched(ctx, m)
 }
 
-// untouched wants a server on which airgap changed nothing but its lock file.
+// untouched wants a server as it was; the journal alone may say what was tried.
 func (e *Env) untouched(ctx context.Context, m lab.Machine) error {
 	return e.script(ctx, m,
-		"! test -e /var/lib/airgap/journal.jsonl",
 		"! test -e /etc/kubernetes",
 		"! test -e /etc/airgap/pki/ca.crt",
 		"! test -e /opt/airgap/bin",
