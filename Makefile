@@ -31,7 +31,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 
 .PHONY: packages
 packages: ## the Debian packages the lab needs, installed where they are missing (root)
-	@missing=$$(for p in $$(cat e2e/debian-packages.txt); do \
+	@missing=$$(for p in $$(cat e2e/debian-packages.txt e2e/upstream/debian-packages.txt); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $$missing; fi
