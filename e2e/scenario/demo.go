@@ -23,9 +23,6 @@ func Demo(ctx context.Context, program string, w io.Writer, keep bool) error {
 	defer e.Upstream.Close()
 	e.Terminal = true
 	d := &demo{Env: e, w: w, began: time.Now()}
-	if err := d.connected(ctx); err != nil {
-		return err
-	}
 	err = e.Bank(ctx, 2, func(l *lab.Lab) error {
 		if err := d.bank(ctx, l); err != nil || !keep {
 			return err
@@ -72,24 +69,21 @@ func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
 	return r.want(line, 0)
 }
 
-func (d *demo) connected(ctx context.Context) error {
+// bundle is the connected side: one command.
+func (d *demo) bundle(ctx context.Context) error {
 	config, err := d.Config("airgap.yaml")
 	if err != nil {
 		return err
 	}
 	stick := filepath.Join(d.Work, "stick")
-	return d.scene("1. On the connected host: one command fills the stick",
-		"Images, RPMs with everything they require, the runtime: decided from airgap.yaml, fetched, read back, signed.",
-		func() error {
-			fmt.Fprintf(d.w, "\033[36mconnected $\033[0m airgap bundle -f airgap.yaml -o stick\n")
-			if err := d.do(ctx, 0, nil, "bundle", "-f", config, "-o", stick); err != nil {
-				return err
-			}
-			fmt.Fprintf(d.w, "\n\033[36mconnected $\033[0m ls -lh stick/bank\n")
-			cmd := exec.CommandContext(ctx, "ls", "-lh", filepath.Join(stick, "bank"))
-			cmd.Stdout, cmd.Stderr = d.w, d.w
-			return cmd.Run()
-		})
+	fmt.Fprintf(d.w, "\033[36mconnected $\033[0m airgap bundle -f airgap.yaml --facts facts/ -o stick\n")
+	if err := d.do(ctx, 0, nil, "bundle", "-f", config, "--facts", d.facts(), "-o", stick); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.w, "\n\033[36mconnected $\033[0m ls -lh stick/bank\n")
+	cmd := exec.CommandContext(ctx, "ls", "-lh", filepath.Join(stick, "bank"))
+	cmd.Stdout, cmd.Stderr = d.w, d.w
+	return cmd.Run()
 }
 
 func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
@@ -100,13 +94,19 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 		title, story string
 		run          func() error
 	}{
-		{"2. In the bank: two servers without a route", "Real systemd, dnf and rpm; the network leads nowhere, and somewhere in it IP-in-IP is dropped.", func() error {
+		{"1. In the bank: two servers without a route", "Real systemd, dnf and rpm; the network leads nowhere, and somewhere in it IP-in-IP is dropped.\nairgap survey writes down what each server is; the files go out on the stick.", func() error {
 			fmt.Fprintf(d.w, "\033[36mnode1 #\033[0m cat /etc/redhat-release; ip route get 192.0.2.1\n")
-			_, err := d.On(ctx, first, "", "sh", "-c", "cat /etc/redhat-release; ip route get 192.0.2.1")
-			if err != nil {
+			if _, err := d.On(ctx, first, "", "sh", "-c", "cat /etc/redhat-release; ip route get 192.0.2.1"); err != nil {
 				return err
 			}
-			return d.noRoute(ctx, first)
+			if err := d.noRoute(ctx, first); err != nil {
+				return err
+			}
+			fmt.Fprintf(d.w, "\033[36mnode1, node2 #\033[0m airgap survey --file /run/media/stick/facts/$(hostname).facts.yaml\n")
+			return d.survey(ctx, l)
+		}},
+		{"2. On the connected host: one command fills the stick", "Images, RPMs with everything that these servers lack, the runtime: decided, fetched, read back, signed.", func() error {
+			return d.bundle(ctx)
 		}},
 		{"3. The stick goes in: the key, the program, the checks", "Nothing on the server changes before every check has passed.", func() error {
 			if err := first.AttachStick(ctx, filepath.Join(d.Work, "stick")); err != nil {

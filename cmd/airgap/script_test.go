@@ -1,0 +1,29 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"airgap": main})
+}
+
+// TestScripts runs the program as a black box: testdata/script/*.txtar.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config") // the signing keys
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits CODE ARGS… runs airgap and wants this exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("sh", append([]string{"-c", `code=$1; shift; airgap "$@"; got=$?; [ "$got" -eq "$code" ] || { echo "exit code $got, want $code" >&2; exit 99; }`, "sh"}, args...)...)
+	ts.Check(err)
+}
