@@ -27,6 +27,9 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	}
 	task := progress.Task("resolve packages", 0, false)
 	closure, err := rpm.Plan(ctx, c, *r.Packages)
+	if err == nil {
+		task.Add(int64(len(closure.Packages)))
+	}
 	task.End(err)
 	if err != nil {
 		return err
