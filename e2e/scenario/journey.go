@@ -119,12 +119,9 @@ func foreignTools(ctx context.Context, dir string) error {
 
 func (e *Env) noRoute(ctx context.Context, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
-		r, err := e.On(ctx, m, "", "bash", "-c", "exec 3<>/dev/tcp/"+address+"/443")
-		if err != nil {
-			return err
-		}
-		if r.Code == 0 || !strings.Contains(r.Stderr, "unreachable") {
-			return fmt.Errorf("a connection to %s ended with %d: %s", address, r.Code, r.Stderr)
+		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
+		if err == nil || !strings.Contains(said, "unreachable") {
+			return fmt.Errorf("a connection to %s ended with %v: %s", address, err, said)
 		}
 	}
 	return nil
