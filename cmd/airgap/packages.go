@@ -38,42 +38,33 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 	return t, nil
 }
 
-// packagesStep installs the lock's packages from the registry over TLS.
+// packagesStep installs the lock's packages from the registry over TLS. The
+// transaction is made when its turn has come, for the repository's keys are read
+// then; taking it back needs no registry, only what it wrote down.
 func (s *site) packagesStep(from source) step.Step {
+	log := filepath.Join(logDir, "dnf.log")
 	make := func(ctx context.Context) (step.Step, error) {
 		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
-		t.Log = filepath.Join(logDir, "dnf.log")
+		t.Log = log
 		return rpm.PackagesStep(t), err
 	}
-	return lazyStep("packages", "Install the packages with dnf", make)
-}
-
-// lazyStep is a step that can be described before it can be made: here the
-// keys have to be read first.
-func lazyStep(name, title string, make func(context.Context) (step.Step, error)) step.Step {
 	return step.Step{
-		Name: name, Title: title,
+		Name: "packages", Title: "Install the packages with dnf",
 		Done: func(ctx context.Context) (bool, error) {
-			s, err := make(ctx)
+			made, err := make(ctx)
 			if err != nil {
 				return false, err
 			}
-			return s.Done(ctx)
+			return made.Done(ctx)
 		},
 		Run: func(ctx context.Context) error {
-			s, err := make(ctx)
+			made, err := make(ctx)
 			if err != nil {
 				return err
 			}
-			return s.Run(ctx)
+			return made.Run(ctx)
 		},
-		Undo: func(ctx context.Context) error {
-			s, err := make(ctx)
-			if err != nil {
-				return err
-			}
-			return s.Undo(ctx)
-		},
+		Undo: rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: log}.Undo,
 	}
 }
 

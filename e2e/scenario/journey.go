@@ -35,6 +35,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first) }},
+			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
 		} {
 			began := time.Now()
 			if err := job.run(); err != nil {
@@ -224,4 +225,23 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {
 	_, err := e.must(ctx, m, nil, "airgap", "verify", "--timeout", "3m")
 	return err
+}
+
+// resetWorker takes back what join did to the worker; what it was told to
+// remember is gone, what airgap.rpm brought stays.
+func (e *Env) resetWorker(ctx context.Context, first, worker lab.Machine) error {
+	if _, err := e.must(ctx, first, []string{"answers at 10.88.0.11:5000", "bank", "kubeadm"}, "airgap", "status"); err != nil {
+		return err
+	}
+	if _, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+		return err
+	}
+	return e.script(ctx, worker,
+		"! rpm -q kubelet >/dev/null",
+		"! test -e /opt/airgap/bin/containerd",
+		"! test -e /etc/kubernetes/kubelet.conf",
+		"! test -e /etc/sysctl.d/90-airgap.conf",
+		"! test -e /etc/airgap/pki/ca.crt",
+		"! systemctl is-active --quiet containerd",
+		"airgap reset --yes | grep -q 'nothing to take back'")
 }
