@@ -61,7 +61,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 	}
 }
 
-// TestOnlyCommandsPrintOrExit looks for the imports that make it possible.
+// TestOnlyCommandsExit looks for the calls that print to stdout or exit.
 func TestOnlyCommandsExit(t *testing.T) {
 	out, err := exec.Command("grep", "-rlE", `\b(os\.Exit|log\.Fatal|fmt\.Print(f|ln)?)\(`, "--include=*.go", "--exclude=*_test.go",
 		"bundle", "registry", "preflight", "kubeadm", "cni", "manifests", "verify", "internal").Output()

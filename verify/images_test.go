@@ -2,8 +2,6 @@ package verify
 
 import (
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -58,45 +56,4 @@ func TestRunningImages(t *testing.T) {
 		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
 		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})
 	})
-}
-
-func TestRegistryImages(t *testing.T) {
-	var asked []string
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		if !strings.Contains(r.Header.Get("Accept"), "application/vnd.oci.image.index.v1+json") {
-			w.WriteHeader(http.StatusNotAcceptable)
-			return
-		}
-		switch {
-		case strings.Contains(r.URL.Path, "kube-proxy"), strings.Contains(r.URL.Path, "harbor"):
-		case strings.Contains(r.URL.Path, "broken"):
-			w.WriteHeader(http.StatusInternalServerError)
-		default:
-			w.WriteHeader(http.StatusNotFound)
-		}
-	}))
-	defer server.Close()
-	exists := RegistryImages(server.Client(), server.URL+"/")
-	for _, test := range []struct {
-		repository string
-		has, fails bool
-	}{
-		{"registry.k8s.io/kube-proxy", true, false},
-		{"harbor.bank:5000/team/app", true, false},
-		{"quay.io/x/tool", false, false},
-		{"quay.io/x/broken", false, true},
-	} {
-		has, err := exists(t.Context(), test.repository, digest)
-		if has != test.has || (err != nil) != test.fails {
-			t.Errorf("%s: got %v, %v", test.repository, has, err)
-		}
-	}
-	if want := "HEAD /v2/harbor.bank_5000_/team/app/manifests/" + digest; asked[1] != want {
-		t.Errorf("asked %s, want %s", asked[1], want)
-	}
-	server.Close()
-	if _, err := exists(t.Context(), "registry.k8s.io/kube-proxy", digest); err == nil {
-		t.Error("a registry that is gone gave an answer")
-	}
 }

@@ -1,7 +1,7 @@
 package main
 
 // Where airgap keeps things on a bank's server. airgap.rpm owns the
-// directories; docs/files.md lists them for people.
+// directories.
 const (
 	stateDir    = "/var/lib/airgap"
 	storeDir    = stateDir + "/store"         // bundles, served in place

@@ -14,7 +14,6 @@ type app struct {
 	stdout, stderr io.Writer
 	output         string // --output
 	progress       string // --progress
-	color          bool
 }
 
 const about = `airgap puts a Kubernetes cluster onto servers that have never seen the internet.

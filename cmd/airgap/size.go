@@ -1,8 +1,12 @@
 package main
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
 
-// parseSize reads 4095MiB, 4Gi, 700MB or plain bytes.
+	"airgap.dev/airgap/bundle"
+)
+
+// parseSize reads the size of parts: 4095MiB, 4Gi or plain bytes.
 func parseSize(text string) (int64, error) {
 	short := text
 	for _, unit := range [...]string{"iB", "B"} { // MiB as Mi, MB as M
@@ -16,7 +20,10 @@ func parseSize(text string) (int64, error) {
 	}
 	q, err := resource.ParseQuantity(short)
 	if err != nil {
-		return 0, usage("--part-size %q: want a size such as 4095MiB or 700MB", text)
+		return 0, usage("--part-size %q: want a size such as 4095MiB or 700MiB", text)
 	}
-	return q.Value(), nil
+	if n := q.Value(); n >= bundle.MinPartSize && n%bundle.ChunkSize == 0 {
+		return n, nil
+	}
+	return 0, usage("--part-size %q: want a multiple of 1MiB, at least 64MiB", text)
 }

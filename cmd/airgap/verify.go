@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,11 +93,7 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 }
 
 func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progress) (verify.Report, error) {
-	ca, err := os.ReadFile(o.ca)
-	if err != nil {
-		return verify.Report{}, fmt.Errorf("read the registry's authority: %w", err)
-	}
-	images, err := registry.NewClient(o.registry, ca)
+	images, err := registryAt(o.registry, o.ca)
 	if err != nil {
 		return verify.Report{}, err
 	}
@@ -136,9 +130,13 @@ func (a *app) showVerdict(r verify.Report) error {
 
 // registryClient asks the cluster's registry as any host would.
 func (s *site) registryClient() (*registry.Client, error) {
-	ca, err := fs.ReadFile(os.DirFS(pkiDir), filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()))
+	return registryAt(s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
+}
+
+func registryAt(addr, caFile string) (*registry.Client, error) {
+	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the registry's authority: %w", err)
 	}
-	return registry.NewClient(s.registryAddr(), ca)
+	return registry.NewClient(addr, ca)
 }
