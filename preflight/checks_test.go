@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // all gives every module the state, but for the changes.
@@ -117,8 +119,11 @@ func TestChecks(t *testing.T) {
 		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
 		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
 		{"conflict with a version is the solver's", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
-		{"gpu role, no GPU", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}}, Fail, "none"},
-		{"GPU, no role", gpuPresent, &Facts{PCI: []PCIDevice{{"0000:01:00.0", "10de", "1eb8", "030200"}}}, Want{}, Pass, "unused"},
+		{"gpu role, no GPU", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "")}, Fail, "none"},
+		{"GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("1 × T4", "")}, Pass, "1 × T4; unused"},
+		{"no GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("", "")}, Skip, "no GPU"},
+		{"one of two GPUs", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("1 × A40", "1 × A40 (virtual function)")}, Pass, "1 × A40, 1 × A40 (virtual function)"},
+		{"every GPU passed through", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "2 × A40 (vfio-pci)")}, Fail, "2 × A40 (vfio-pci)"},
 		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
 	}
 	for _, test := range tests {
@@ -132,6 +137,10 @@ func TestChecks(t *testing.T) {
 			}
 		})
 	}
+}
+
+func gpus(free, reserved string) func([]host.PCIDevice) (string, string) {
+	return func([]host.PCIDevice) (string, string) { return free, reserved }
 }
 
 func TestCheckList(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Schema is the version of the form of Facts. It grows when a field changes
@@ -32,18 +34,18 @@ type Facts struct {
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`
 
-	Links     []Link       `yaml:"links" json:"links"`
-	Routes    []Route      `yaml:"routes,omitempty" json:"routes,omitempty"`
-	Listening []Listener   `yaml:"listening,omitempty" json:"listening,omitempty"`
-	Resolv    Resolv       `yaml:"resolv" json:"resolv"`
-	Hosts     []HostsEntry `yaml:"hosts,omitempty" json:"hosts,omitempty"`
-	Sysctls   []Sysctl     `yaml:"sysctls" json:"sysctls"`
-	Security  Security     `yaml:"security" json:"security"`
-	Units     []Unit       `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
-	Runtimes  Runtimes     `yaml:"runtimes" json:"runtimes"`
-	Leftovers []Leftover   `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
-	PCI       []PCIDevice  `yaml:"pci,omitempty" json:"pci,omitempty"` // GPUs and NVSwitches
-	Packages  []Package    `yaml:"packages" json:"packages"`
+	Links     []Link           `yaml:"links" json:"links"`
+	Routes    []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
+	Listening []Listener       `yaml:"listening,omitempty" json:"listening,omitempty"`
+	Resolv    Resolv           `yaml:"resolv" json:"resolv"`
+	Hosts     []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`
+	Sysctls   []Sysctl         `yaml:"sysctls" json:"sysctls"`
+	Security  Security         `yaml:"security" json:"security"`
+	Units     []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
+	Runtimes  Runtimes         `yaml:"runtimes" json:"runtimes"`
+	Leftovers []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
+	PCI       []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"` // of NVIDIA
+	Packages  []Package        `yaml:"packages" json:"packages"`
 }
 
 // Unknown is a fact that could not be read, and why.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func TestRecordedHosts(t *testing.T) {
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", RegistryPort: 5000, VXLANPort: 8472,
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
 		BundleCreated:  time.Unix(1_790_000_000, 0),
-		DryTransaction: func(context.Context) error { return nil },
+		DryTransaction: func(context.Context) error { return nil }, GPUs: countNVIDIA,
 	}
 	tests := []struct {
 		host   string
@@ -131,6 +132,14 @@ func TestRecordedHosts(t *testing.T) {
 			golden(t, test.host+".txt", report.Text)
 		})
 	}
+}
+
+// countNVIDIA stands for package gpu, which preflight does not import.
+func countNVIDIA(pci []host.PCIDevice) (free, reserved string) {
+	if len(pci) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf("%d devices of NVIDIA", len(pci)), ""
 }
 
 func ids(r Report, status Status) []string {

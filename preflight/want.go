@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Role is what a host does in the cluster.
@@ -47,6 +49,11 @@ type Want struct {
 	// installed: its own ports, files and runtime are not in the way, and of
 	// disk space only StoreBytes are still needed.
 	Ours bool
+
+	// GPUs recognizes the GPUs among the host's PCI devices: those that
+	// containers can have, those kept for virtual machines; "" where there is
+	// none. nil skips the check.
+	GPUs func([]host.PCIDevice) (free, reserved string)
 
 	// DryTransaction resolves the bundle's packages against the host without
 	// changing it. nil skips the check.

@@ -92,6 +92,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		VXLANPort: c.Network.Port, ImageBytes: t.images, BundleCreated: s.index.Created, Ours: began,
+		GPUs: gpus,
 	}
 	for _, r := range s.node.Roles {
 		w.Roles = append(w.Roles, preflight.Role(r))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -51,6 +52,14 @@ func (a *app) saveFacts(facts *preflight.Facts, path string) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("write facts: %w", err)
 	}
-	fmt.Fprintf(a.stderr, "wrote %s: %s %s, kernel %s, %d packages\n", path, facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
+	fmt.Fprintf(a.stderr, "wrote %s: %s %s, kernel %s, %d packages%s\n",
+		path, facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages), withGPUs(facts))
 	return nil
+}
+
+func withGPUs(facts *preflight.Facts) string {
+	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {
+		return ", " + found
+	}
+	return ""
 }

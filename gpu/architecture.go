@@ -1,0 +1,64 @@
+package gpu
+
+import "strconv"
+
+// Architecture is a family of GPUs. It decides which drivers know a card.
+type Architecture string
+
+const (
+	Maxwell   Architecture = "Maxwell"
+	Pascal    Architecture = "Pascal"
+	Volta     Architecture = "Volta"
+	Turing    Architecture = "Turing"
+	Ampere    Architecture = "Ampere"
+	Ada       Architecture = "Ada"
+	Hopper    Architecture = "Hopper"
+	Blackwell Architecture = "Blackwell"
+)
+
+type idRange struct {
+	first, last uint16
+	is          Architecture
+	chips       string
+}
+
+// ranges are PCI device IDs by chip. NVIDIA gives them out in blocks of 0x80.
+// Blackwell's blocks are those of NVIDIA/gpu-admin-tools, gpu/devid_chips.py;
+// the older ones are where all of a chip's entries in pci.ids 2023.04.11 lie.
+func ranges() []idRange {
+	return []idRange{
+		{0x1340, 0x147f, Maxwell, "GM108 GM107 GM204 GM206"},
+		{0x15f0, 0x15ff, Pascal, "GP100"},
+		{0x1600, 0x167f, Maxwell, "GM204"},
+		{0x1720, 0x173f, Pascal, "GP100"},
+		{0x1740, 0x17ff, Maxwell, "GM108 GM107 GM200"},
+		{0x1b00, 0x1d7f, Pascal, "GP102 GP104 GP106 GP107 GP108"},
+		{0x1d80, 0x1dff, Volta, "GV100"},
+		{0x1e00, 0x1fff, Turing, "TU102 TU104 TU106 TU117"},
+		{0x2080, 0x20ff, Ampere, "GA100"},
+		{0x2180, 0x21ff, Turing, "TU116"},
+		{0x2200, 0x227f, Ampere, "GA102"},
+		{0x2300, 0x237f, Hopper, "GH100"},
+		{0x2400, 0x25ff, Ampere, "GA103 GA104 GA106 GA107"},
+		{0x2680, 0x28ff, Ada, "AD102 AD103 AD104 AD106 AD107"},
+		{0x2900, 0x29ff, Blackwell, "GB100 GB102"},
+		{0x2b80, 0x2c7f, Blackwell, "GB202 GB203"},
+		{0x2d00, 0x2dff, Blackwell, "GB206 GB207"},
+		{0x2f00, 0x2f7f, Blackwell, "GB205"},
+		{0x3180, 0x327f, Blackwell, "GB110 GB112"},
+	}
+}
+
+// architectureOf is "" for an ID that no range has.
+func architectureOf(device string) Architecture {
+	id, err := strconv.ParseUint(device, 16, 16)
+	if err != nil {
+		return ""
+	}
+	for _, r := range ranges() {
+		if uint16(id) >= r.first && uint16(id) <= r.last {
+			return r.is
+		}
+	}
+	return ""
+}

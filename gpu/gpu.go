@@ -1,0 +1,109 @@
+// Package gpu knows NVIDIA's hardware: what the devices on a host's PCI bus
+// are, found without any driver.
+//
+// PCI devices flow in, from a host or from its survey; recognized GPUs and
+// NVSwitches flow out. An identifier that the table does not have is still a
+// GPU, of no known architecture: cards are newer than programs.
+//
+// The package reads no host and changes nothing.
+package gpu
+
+import (
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Kind is what a device is for.
+type Kind string
+
+const (
+	GPU      Kind = "GPU"
+	NVSwitch Kind = "NVSwitch" // joins the GPUs of one machine; needs the fabric manager
+)
+
+// Device is a GPU or an NVSwitch.
+type Device struct {
+	host.PCIDevice
+	Kind         Kind
+	Architecture Architecture // of a GPU; "" when the table does not have it
+}
+
+const vendor = "10de" // NVIDIA
+
+// Detect recognizes NVIDIA's GPUs and NVSwitches among PCI devices. Their
+// sound, USB and bridge functions, and other vendors' graphics, are left out.
+func Detect(devices []host.PCIDevice) []Device {
+	var found []Device
+	for _, d := range devices {
+		switch kind := kindOf(d); kind {
+		case GPU:
+			found = append(found, Device{d, kind, architectureOf(d.Device)})
+		case NVSwitch:
+			found = append(found, Device{PCIDevice: d, Kind: kind})
+		}
+	}
+	return found
+}
+
+// kindOf goes by the class: a VGA or 3D controller is a GPU, and what NVIDIA
+// calls an NVSwitch is a bridge of no standard kind.
+func kindOf(d host.PCIDevice) Kind {
+	switch {
+	case d.Vendor != vendor:
+		return ""
+	case strings.HasPrefix(d.Class, "0300"), strings.HasPrefix(d.Class, "0302"):
+		return GPU
+	case strings.HasPrefix(d.Class, "0680"):
+		return NVSwitch
+	default:
+		return ""
+	}
+}
+
+// Reserved says why containers on this host cannot have the device: it is
+// kept for virtual machines. It is "" when they can.
+func (d Device) Reserved() string {
+	switch d.Driver {
+	case "vfio-pci", "pci-stub", "pciback", "xen-pciback":
+		return "passed through by " + d.Driver
+	}
+	if d.Virtual {
+		return "virtual function"
+	}
+	return ""
+}
+
+// String is "NVIDIA Hopper 10de:2330", with what it is reserved for.
+func (d Device) String() string {
+	name := "NVIDIA"
+	switch {
+	case d.Kind == NVSwitch:
+		name = "NVSwitch"
+	case d.Architecture != "":
+		name += " " + string(d.Architecture)
+	}
+	name += " " + d.Vendor + ":" + d.PCIDevice.Device
+	if why := d.Reserved(); why != "" {
+		name += " (" + why + ")"
+	}
+	return name
+}
+
+// Summary counts devices of one name, in the order of their first:
+// "8 × NVIDIA Hopper 10de:2330, 4 × NVSwitch 10de:22a3".
+func Summary(devices []Device) string {
+	count := map[string]int{}
+	var names []string
+	for _, d := range devices {
+		name := d.String()
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d × %s", count[name], name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,104 @@
+package gpu_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
+)
+
+// tree is a file system from testdata, in the form of preflight's recordings.
+func tree(t *testing.T, name string) fstest.MapFS {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := fstest.MapFS{}
+	for _, f := range archive.Files {
+		fsys[strings.TrimPrefix(f.Name, "fs/")] = &fstest.MapFile{Data: f.Data}
+	}
+	return fsys
+}
+
+func TestMachines(t *testing.T) {
+	tests := map[string]string{
+		"h100-nvswitch":  "1 × NVSwitch 10de:22a3, 2 × NVIDIA Hopper 10de:2330",
+		"a100-nvswitch":  "2 × NVIDIA Ampere 10de:20b0, 1 × NVSwitch 10de:1af1",
+		"v100-nouveau":   "2 × NVIDIA Volta 10de:1db6",
+		"t4-guest":       "1 × NVIDIA Turing 10de:1eb8",
+		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235, 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
+		"workstation":    "1 × NVIDIA Turing 10de:1e30",
+		"b200-and-newer": "1 × NVIDIA Blackwell 10de:2901, 1 × NVIDIA 10de:3fe0",
+		"amd":            "",
+		"no-pci":         "",
+	}
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) != len(tests) {
+		t.Errorf("%d trees in testdata, %d of them tested (%v)", len(files), len(tests), err)
+	}
+	for name, want := range tests {
+		t.Run(name, func(t *testing.T) {
+			devices, err := host.PCIDevices(tree(t, name), "10de")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := gpu.Summary(gpu.Detect(devices)); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// The cards of a bank's servers, and the edges of the ranges.
+func TestArchitecture(t *testing.T) {
+	tests := []struct {
+		id   string
+		want gpu.Architecture
+	}{
+		{"17fd", gpu.Maxwell}, // M40
+		{"15f8", gpu.Pascal},  // P100
+		{"1b38", gpu.Pascal},  // P40
+		{"1d7f", gpu.Pascal},
+		{"1d80", gpu.Volta},
+		{"1db4", gpu.Volta}, // V100
+		{"1eb8", gpu.Turing},
+		{"1fff", gpu.Turing},
+		{"2000", ""},
+		{"20b5", gpu.Ampere}, // A100 80GB
+		{"2236", gpu.Ampere}, // A10
+		{"25b6", gpu.Ampere}, // A16
+		{"26b9", gpu.Ada},    // L40S
+		{"27b8", gpu.Ada},    // L4
+		{"2335", gpu.Hopper}, // H200
+		{"2342", gpu.Hopper}, // GH200
+		{"2941", gpu.Blackwell},
+		{"2bb5", gpu.Blackwell},
+		{"3182", gpu.Blackwell},
+		{"3280", ""},
+		{"0fff", ""},
+		{"", ""},
+		{"not hexadecimal", ""},
+		{"12345", ""},
+	}
+	for _, test := range tests {
+		found := gpu.Detect([]host.PCIDevice{{Vendor: "10de", Device: test.id, Class: "030200"}})
+		if len(found) != 1 || found[0].Architecture != test.want {
+			t.Errorf("device %q: %+v, want %q", test.id, found, test.want)
+		}
+	}
+}
+
+func TestReserved(t *testing.T) {
+	for driver, reserved := range map[string]bool{"": false, "nvidia": false, "nouveau": false, "vfio-pci": true, "pci-stub": true, "xen-pciback": true} {
+		d := gpu.Device{PCIDevice: host.PCIDevice{Driver: driver}}
+		if (d.Reserved() != "") != reserved {
+			t.Errorf("driver %q: reserved %q", driver, d.Reserved())
+		}
+	}
+}
