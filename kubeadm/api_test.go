@@ -5,10 +5,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -19,6 +23,9 @@ type api struct {
 	version string
 	up      atomic.Bool
 	created []map[string]any // Secrets
+
+	corefile  string
+	conflicts int // how many updates of it are refused first
 }
 
 func newAPI(t *testing.T) *api {
@@ -34,6 +41,8 @@ func newAPI(t *testing.T) *api {
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"}}`)
 	})
 	mux.HandleFunc("POST /api/v1/namespaces/kube-system/secrets", a.create)
+	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps/coredns", a.getCoreDNS)
+	mux.HandleFunc("PUT /api/v1/namespaces/kube-system/configmaps/coredns", a.putCoreDNS)
 	a.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.up.Load() {
 			http.Error(w, "etcd is not there", http.StatusInternalServerError)
@@ -55,6 +64,36 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	json.NewEncoder(w).Encode(secret)
+}
+
+func (a *api) getCoreDNS(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "coredns"},
+		"data": map[string]string{"Corefile": a.corefile},
+	})
+}
+
+func (a *api) putCoreDNS(w http.ResponseWriter, r *http.Request) {
+	if a.conflicts > 0 {
+		a.conflicts--
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Conflict","code":409}`)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var config corev1.ConfigMap
+	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, &config); err != nil { // it comes as protobuf
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	a.corefile = config.Data["Corefile"]
+	a.getCoreDNS(w, r)
 }
 
 func (a *api) ca() string {

@@ -40,6 +40,7 @@ func TestValidate(t *testing.T) {
 		"services too large": {`{version: 1.36.3, serviceSubnet: 10.0.0.0/11}`, []string{"between 12 and 28"}},
 		"endpoint port":      {`{version: 1.36.3, controlPlaneEndpoint: "vip:70000"}`, []string{"not between 1 and 65535"}},
 		"endpoint name":      {`{version: 1.36.3, controlPlaneEndpoint: "VIP_1:6443"}`, []string{"neither an address nor a DNS name"}},
+		"dns":                {`{version: 1.36.3, dns: 8.8.8.8}`, []string{"kubernetes.dns: Unsupported value"}},
 		"driver":             {`{version: 1.36.3, overrides: {kubelet: {cgroupDriver: cgroupfs}}}`, []string{"kubernetes.overrides.kubelet.cgroupDriver: Forbidden"}},
 		"derived": {`{version: 1.36.3, overrides: {clusterConfiguration: {imageRepository: r, networking: {podSubnet: 10.0.0.0/8}}}}`,
 			[]string{"clusterConfiguration.imageRepository: Forbidden", "clusterConfiguration.networking.podSubnet: Forbidden"}},

@@ -30,15 +30,23 @@ func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
 	return documents(
 		initConfiguration(c, n),
 		merge(clusterConfiguration(c, n), c.Overrides.ClusterConfiguration),
-		merge(object{
-			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-			"cgroupDriver": string(f.Driver),
-		}, c.Overrides.Kubelet),
+		merge(kubeletConfiguration(c, f), c.Overrides.Kubelet),
 		merge(object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": f.ProxyMode(),
 		}, c.Overrides.KubeProxy),
 	)
+}
+
+func kubeletConfiguration(c Config, f Facts) object {
+	o := object{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"cgroupDriver": string(f.Driver),
+	}
+	if c.DNS == NoDNS {
+		o["resolvConf"] = "" // the kubelet starts no pod where the file is missing
+	}
+	return o
 }
 
 func initConfiguration(c Config, n Node) object {

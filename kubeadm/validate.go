@@ -23,6 +23,9 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("controlPlaneEndpoint"), c.ControlPlaneEndpoint, err.Error()))
 		}
 	}
+	if c.DNS != SiteDNS && c.DNS != NoDNS {
+		errs = append(errs, field.NotSupported(at.Child("dns"), c.DNS, []string{SiteDNS, NoDNS}))
+	}
 	errs = append(errs, c.validateSubnets(at)...)
 	return append(errs, c.Overrides.validate(at.Child("overrides"))...)
 }

@@ -59,7 +59,7 @@ func TestChecks(t *testing.T) {
 
 		{"one processor, worker", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{Worker}}, Warn, "1"},
 		{"one processor, control plane", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}}, Fail, "1"},
-		{"one processor, but the site says so", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Limits: Limits{CPUFail: 1, CPUWarn: 1}}, Pass, "1"},
+		{"one processor, but the site says so", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", "fail", "1", "warn", "1")}, Pass, "1"},
 		{"an 8 GB machine", memory, &Facts{Memory: 7_770_000_000}, Want{Roles: []Role{ControlPlane}}, Pass, "7.8 GB"},
 		{"a 2 GB machine", memory, &Facts{Memory: 1_900_000_000}, Want{Roles: []Role{ControlPlane}}, Warn, "1.9 GB"},
 		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1.0 GB"},
@@ -89,7 +89,13 @@ func TestChecks(t *testing.T) {
 		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
 		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
 		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
-		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Space: []Space{{Path: "/var", Fail: 1, For: "lab"}}, Limits: Limits{DiskUsedPercent: 95}}, Pass, "lab"},
+		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "containerdFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},
+
+		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "containerdFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},
+		{"the site's limit for a store", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, StoreBytes: gigabyte, Site: site("disk-space", "storeFail", "10GB")}, Fail, "10.0 GB needed"},
+		{"the site's limit for a store that is full", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, Site: site("disk-space", "storeFail", "10GB")}, Pass, "9.0 GB free"},
+		{"a worker of one processor, and the site wants two", cpuCount, &Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},
+		{"memory of a small site", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
 
 		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
 		{"fapolicyd without rules", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Fail, "no rule"},
@@ -139,6 +145,15 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// site sets settings of a check: name, value, name, value.
+func site(check string, pairs ...string) Config {
+	settings := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		settings[pairs[i]] = pairs[i+1]
+	}
+	return Config{Checks: Settings{check: settings}}
+}
+
 func gpus(free, reserved string) func([]host.PCIDevice) (string, string) {
 	return func([]host.PCIDevice) (string, string) { return free, reserved }
 }
@@ -157,6 +172,13 @@ func TestCheckList(t *testing.T) {
 			t.Errorf("check %s is listed twice", c.ID)
 		}
 		seen[c.ID] = true
+		names := map[string]bool{severity: true}
+		for _, l := range c.Limits {
+			if l.Check != c.ID || l.About == "" || l.Default == nil || names[l.Name] {
+				t.Errorf("check %s: limit %q of %q lacks something, or is there twice", c.ID, l.Name, l.Check)
+			}
+			names[l.Name] = true
+		}
 		for _, need := range c.Needs {
 			if !facts[need] {
 				t.Errorf("check %s needs %q, which no probe reads", c.ID, need)
@@ -184,11 +206,11 @@ func TestSkip(t *testing.T) {
 
 func TestReportForms(t *testing.T) {
 	report := Report{Host: "bank-01", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: time.Unix(1_795_000_000, 0).UTC(), Worst: Fail, Results: []Entry{
-		{"a", "A", "x", pass("fine & well")},
-		{"b", "B", "x", Result{Warn, "found", "wanted", "mend"}},
-		{"c", "C", "x", Result{Fail, "two\nlines", "<wanted>", "mend"}},
-		{"d", "D", "x", Result{Status: Error, Found: "could not tell"}},
-		{"e", "E", "x", skipped("no need")},
+		{"a", "A", "x", "fail 1", pass("fine & well")},
+		{"b", "B", "x", "severity warn", Result{Warn, "found", "wanted", "mend"}},
+		{"c", "C", "x", "", Result{Fail, "two\nlines", "<wanted>", "mend"}},
+		{"d", "D", "x", "", Result{Status: Error, Found: "could not tell"}},
+		{"e", "E", "x", "", skipped("no need")},
 	}}
 	golden(t, "forms.txt", report.Text)
 	golden(t, "forms.json", report.JSON)

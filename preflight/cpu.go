@@ -34,18 +34,28 @@ func countCPUs(list string) (int, error) {
 	return total, nil
 }
 
+var cpuFail = Limit{
+	Check: "cpu-count", Name: "fail", Unit: Count, Default: byControlPlane(2, 0),
+	About: "Fewest processors of a node. Default 2 on control-plane nodes, none on others.",
+}
+
+var cpuWarn = Limit{
+	Check: "cpu-count", Name: "warn", Unit: Count, Default: byControlPlane(4, 2),
+	About: "Processors below which there is a warning. Default 4 on control-plane nodes, 2 on others.",
+}
+
 var cpuCount = Check{
 	ID: "cpu-count", Title: "Processors", Source: "kubeadm NumCPU",
-	Needs: []string{"cpus"}, Run: judgeCPUs,
+	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus"}, Run: judgeCPUs,
 }
 
 func judgeCPUs(f *Facts, w *Want) Result {
-	limits := w.limits()
-	switch {
-	case f.CPUs < limits.CPUFail && w.Is(ControlPlane):
-		return Result{Fail, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", limits.CPUFail), "give the machine more processors"}
-	case f.CPUs < limits.CPUWarn:
-		return Result{Warn, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", limits.CPUWarn), "give the machine more processors"}
+	least, enough := w.limit(cpuFail), w.limit(cpuWarn)
+	switch have := int64(f.CPUs); {
+	case have < least:
+		return Result{Fail, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", least), "give the machine more processors"}
+	case have < enough:
+		return Result{Warn, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", enough), "give the machine more processors"}
 	default:
 		return pass("%d", f.CPUs)
 	}

@@ -8,8 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+)
 
-	"airgap.dev/airgap/internal/ui"
+// Paths whose file systems are surveyed, because something of the cluster
+// will live there.
+const (
+	storePath      = "/var/lib/airgap/store"
+	kubeletPath    = "/var/lib/kubelet"
+	containerdPath = "/var/lib/containerd"
+	etcdPath       = "/var/lib/etcd"
 )
 
 // Filesystem is where a path lies, or would lie once it was made.
@@ -101,71 +108,6 @@ func (f *Facts) filesystem(p string) Filesystem {
 		}
 	}
 	return best
-}
-
-var diskSpace = Check{
-	ID: "disk-space", Title: "Disk space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
-	Needs: []string{"filesystems"}, Run: judgeSpace,
-}
-
-// demand adds up what the paths on one device need.
-type demand struct {
-	fs         Filesystem
-	fail, warn int64
-	users      []string
-}
-
-func judgeSpace(f *Facts, w *Want) Result {
-	var short, full, tight, fine []string
-	for _, d := range f.demands(w) {
-		have := fmt.Sprintf("%s free on %s (%s)", ui.Size(d.fs.Free), d.fs.Mount, strings.Join(d.users, ", "))
-		used := usedPercent(d.fs)
-		switch {
-		case d.fs.Free < d.fail:
-			short = append(short, fmt.Sprintf("%s, %s needed", have, ui.Size(d.fail)))
-		case used > w.limits().DiskUsedPercent:
-			full = append(full, fmt.Sprintf("%s, %d %% used", have, used))
-		case d.fs.Free < d.warn:
-			tight = append(tight, fmt.Sprintf("%s, %s recommended", have, ui.Size(d.warn)))
-		default:
-			fine = append(fine, have)
-		}
-	}
-	want := fmt.Sprintf("enough space, and no more than %d %% used: the kubelet evicts pods from full disks", w.limits().DiskUsedPercent)
-	fix := "grow the file system, or mount a bigger one there"
-	if bad := append(short, full...); len(bad) > 0 {
-		return Result{Fail, strings.Join(bad, "; "), want, fix}
-	}
-	if len(tight) > 0 {
-		return Result{Warn, strings.Join(tight, "; "), want, fix}
-	}
-	return pass("%s", strings.Join(fine, "; "))
-}
-
-func (f *Facts) demands(w *Want) []*demand {
-	var demands []*demand
-	for _, need := range w.space() {
-		fsys := f.filesystem(need.Path)
-		i := slices.IndexFunc(demands, func(d *demand) bool { return d.fs.Device == fsys.Device })
-		if i < 0 {
-			i = len(demands)
-			demands = append(demands, &demand{fs: fsys})
-		}
-		d := demands[i]
-		d.fail += need.Fail
-		d.warn += need.Warn
-		d.users = append(d.users, need.For)
-	}
-	return demands
-}
-
-// usedPercent is of what users may use, as df shows it: the reserve of root
-// counts for neither side.
-func usedPercent(fsys Filesystem) int {
-	if fsys.Used <= 0 {
-		return 0
-	}
-	return int(float64(fsys.Used) / float64(fsys.Used+fsys.Free) * 100)
 }
 
 var mountNoexec = Check{

@@ -66,7 +66,7 @@ func TestRecordedHosts(t *testing.T) {
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", RegistryPort: 5000, VXLANPort: 8472,
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
 		BundleCreated:  time.Unix(1_790_000_000, 0),
-		DryTransaction: func(context.Context) error { return nil }, GPUs: countNVIDIA,
+		DryTransaction: func() error { return nil }, GPUs: countNVIDIA,
 	}
 	tests := []struct {
 		host   string
@@ -99,7 +99,7 @@ func TestRecordedHosts(t *testing.T) {
 		{
 			host: "rocky9-busy-network",
 			change: func(w *Want) {
-				w.DryTransaction = func(context.Context) error {
+				w.DryTransaction = func() error {
 					return errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft")
 				}
 			},

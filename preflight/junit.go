@@ -74,6 +74,9 @@ func (e Entry) junit() junitCase {
 
 func (e Entry) details() string {
 	var lines []string
+	if e.Site != "" {
+		lines = append(lines, "site: "+e.Site)
+	}
 	if e.Want != "" {
 		lines = append(lines, "want: "+e.Want)
 	}

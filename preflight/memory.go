@@ -26,21 +26,30 @@ func readMemory(_ context.Context, r reader, f *Facts) error {
 	return fmt.Errorf("read /proc/meminfo: no MemTotal in it")
 }
 
+var memoryFail = Limit{
+	Check: "memory", Name: "fail", Unit: Bytes, Default: byControlPlane(1700*megabyte, 0),
+	About: "Least memory of a node. Default 1700MB on control-plane nodes, none on others.",
+}
+
+var memoryWarn = Limit{
+	Check: "memory", Name: "warn", Unit: Bytes, Default: byControlPlane(8*gigabyte, 4*gigabyte),
+	About: "Memory below which, less a tenth, there is a warning. Default 8GB on control-plane nodes, 4GB on others.",
+}
+
 var memory = Check{
 	ID: "memory", Title: "Memory", Source: "kubeadm Mem",
-	Needs: []string{"memory"}, Run: judgeMemory,
+	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory"}, Run: judgeMemory,
 }
 
 func judgeMemory(f *Facts, w *Want) Result {
-	limits := w.limits()
+	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
+	switch {
+	case f.Memory < least:
+		return Result{Fail, ui.Size(f.Memory), ui.Size(least) + " or more", "give the machine more memory"}
 	// Firmware and kernel keep up to a tenth of what the hypervisor gives: a
 	// machine of 8 GB must not draw the warning meant for smaller ones.
-	enough := limits.MemoryWarn * 9 / 10
-	switch {
-	case f.Memory < limits.MemoryFail && w.Is(ControlPlane):
-		return Result{Fail, ui.Size(f.Memory), ui.Size(limits.MemoryFail) + " or more", "give the machine more memory"}
-	case f.Memory < enough:
-		return Result{Warn, ui.Size(f.Memory), ui.Size(limits.MemoryWarn), "give the machine more memory, or keep its load small"}
+	case f.Memory < enough*9/10:
+		return Result{Warn, ui.Size(f.Memory), ui.Size(enough), "give the machine more memory, or keep its load small"}
 	default:
 		return pass("%s", ui.Size(f.Memory))
 	}

@@ -96,7 +96,7 @@ func judgeResolv(f *Facts, w *Want) Result {
 	case len(servers) == 0 && w.NoDNS:
 		return pass("none, as the site says")
 	case len(servers) == 0:
-		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers: CoreDNS does not start without one"}
+		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers, or say kubernetes.dns: none in airgap.yaml: CoreDNS does not start with nowhere to forward to"}
 	case slices.ContainsFunc(servers, isLoopback):
 		return Result{Warn, list, "servers that pods can reach too", "CoreDNS would ask itself in a loop: point resolvConf of the kubelet at the file with the real servers"}
 	case len(servers) > 3:

@@ -42,9 +42,10 @@ type Result struct {
 
 // Check judges one property of a host.
 type Check struct {
-	ID     string // stable, for --skip: "cgroup-version"
-	Title  string // for people: "cgroup version"
-	Source string // where the rule comes from
+	ID     string  // stable, for --skip: "cgroup-version"
+	Title  string  // for people: "cgroup version"
+	Source string  // where the rule comes from
+	Limits []Limit // that a site may set
 	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
 	// them is unknown the result is Error, and Run is not called.
 	Needs []string
@@ -63,20 +64,21 @@ func Checks() []Check {
 		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, resolvConf, portsFree,
 		oldCluster, runtimePresent, rpmConflict,
 		gpuPresent,
+		packages,
 	}
 }
 
-// Run judges the facts by every check but those whose IDs are in skip, and
-// last by want.DryTransaction. An ID in skip that no check has is an error:
-// a mistyped skip would otherwise look like a fixed host.
+// Run judges the facts by every check but those whose IDs are in skip. An ID
+// in skip that no check has is an error: a mistyped skip would otherwise look
+// like a fixed host.
 func Run(ctx context.Context, facts *Facts, want Want, skip []string) (Report, error) {
-	checks := append(Checks(), packages(ctx, want.DryTransaction))
+	checks := Checks()
 	if err := known(checks, skip); err != nil {
 		return Report{}, err
 	}
 	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
 	for _, c := range checks {
-		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Result: c.judge(facts, &want, skip)}
+		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, skip)}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)
 	}
@@ -88,10 +90,10 @@ func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 		return Result{Status: Skip, Found: "skipped by request"}
 	}
 	if reasons := f.why(c.Needs); len(reasons) > 0 {
-		return Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),
-			Fix: "run as root; or look yourself and pass --skip " + c.ID}
+		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),
+			Fix: "run as root; or look yourself and pass --skip " + c.ID})
 	}
-	return c.Run(f, w)
+	return w.Site.Checks.soften(c.ID, c.Run(f, w))
 }
 
 func known(checks []Check, skip []string) error {

@@ -23,6 +23,7 @@ type Entry struct {
 	ID     string `yaml:"id" json:"id"`
 	Title  string `yaml:"title" json:"title"`
 	Source string `yaml:"source" json:"source"`
+	Site   string `yaml:"site,omitempty" json:"site,omitempty"` // what airgap.yaml sets for it: "severity warn"
 	Result `yaml:",inline"`
 }
 
@@ -82,6 +83,9 @@ func (e Entry) text(p *printer, width int) {
 	}
 	indent := strings.Repeat(" ", width+11)
 	p.line("  %-5s  %-*s  %s", mark, width, e.ID, strings.ReplaceAll(e.Found, "\n", "\n"+indent))
+	if e.Site != "" && e.Status != Skip {
+		p.line("%ssite %s (airgap.yaml)", indent, e.Site)
+	}
 	if e.Status == Pass || e.Status == Skip {
 		return
 	}

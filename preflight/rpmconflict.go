@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,16 +64,18 @@ func (f *Facts) declaredConflicts(names []string) []string {
 
 // packages runs the bundle's transaction dry. It is the one check that asks
 // the host again, through what the caller gives.
-func packages(ctx context.Context, try func(context.Context) error) Check {
-	return Check{ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
-		Run: func(*Facts, *Want) Result {
-			if try == nil {
-				return skipped("no bundle to try")
-			}
-			if err := try(ctx); err != nil {
-				return Result{Fail, err.Error(), "a transaction that installs exactly what the bundle's lock says",
-					"survey this host and make the bundle with its facts: airgap survey"}
-			}
-			return pass("dnf would install exactly what the lock says")
-		}}
+var packages = Check{
+	ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
+	Run: judgeTransaction,
+}
+
+func judgeTransaction(_ *Facts, w *Want) Result {
+	if w.DryTransaction == nil {
+		return skipped("no bundle to try")
+	}
+	if err := w.DryTransaction(); err != nil {
+		return Result{Fail, err.Error(), "a transaction that installs exactly what the bundle's lock says",
+			"survey this host and make the bundle with its facts: airgap survey"}
+	}
+	return pass("dnf would install exactly what the lock says")
 }

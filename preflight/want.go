@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ type Want struct {
 	KubernetesVersion string // "1.36.3" or "v1.36.3"
 	AllowCgroupV1     bool   // the kubelet runs with failCgroupV1: false
 	ProxyMode         string // kube-proxy's mode: "iptables" (also when "") or "nftables"
-	NoDNS             bool   // the site has no name server and says so
+	NoDNS             bool   // the site has no name server, and CoreDNS is to forward nowhere
 
 	NodeAddress    string // the node's IP; "" for whichever it has
 	PodSubnet      string // CIDR, two with a comma between for dual stack
@@ -37,10 +36,10 @@ type Want struct {
 	VXLANPort    int    // UDP; 0 when the network is not VXLAN
 	Ports        []Port // that must be free; nil for those of the roles
 
-	StoreBytes int64   // bundle bytes still to be written on a registry host
-	ImageBytes int64   // images that the node will unpack
-	Space      []Space // free space per path; nil for the defaults of the roles
-	Limits     Limits
+	StoreBytes int64 // bundle bytes still to be written on a registry host
+	ImageBytes int64 // images that the node will unpack
+
+	Site Config // what airgap.yaml changes in the checks
 
 	Packages      []string  // names of every RPM that will be installed
 	BundleCreated time.Time // the host's clock must not be before it
@@ -57,85 +56,12 @@ type Want struct {
 
 	// DryTransaction resolves the bundle's packages against the host without
 	// changing it. nil skips the check.
-	DryTransaction func(context.Context) error
+	DryTransaction func() error
 }
 
 // Is reports whether the host has one of the roles.
 func (w *Want) Is(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(w.Roles, r) })
-}
-
-// Limits are thresholds that small or special sites may change. Zero fields
-// are filled by the roles' defaults.
-type Limits struct {
-	CPUFail, CPUWarn       int
-	MemoryFail, MemoryWarn int64 // bytes
-	DiskUsedPercent        int   // fail above it
-}
-
-const (
-	megabyte = 1000 * 1000
-	gigabyte = 1000 * megabyte
-)
-
-func (w *Want) limits() Limits {
-	l := w.Limits
-	fill(&l.CPUFail, 2)
-	fill(&l.MemoryFail, 1700*megabyte)
-	fill(&l.DiskUsedPercent, 80)
-	if w.Is(ControlPlane) {
-		fill(&l.CPUWarn, 4)
-		fill(&l.MemoryWarn, 8*gigabyte)
-	}
-	fill(&l.CPUWarn, 2)
-	fill(&l.MemoryWarn, 4*gigabyte)
-	return l
-}
-
-func fill[T int | int64](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
-// Space is the free space a path needs, in bytes.
-type Space struct {
-	Path       string
-	Fail, Warn int64
-	For        string // who needs it: "images"
-}
-
-// Paths whose file systems are surveyed, because something of the cluster
-// will live there.
-const (
-	storePath      = "/var/lib/airgap/store"
-	kubeletPath    = "/var/lib/kubelet"
-	containerdPath = "/var/lib/containerd"
-	etcdPath       = "/var/lib/etcd"
-)
-
-func (w *Want) space() []Space {
-	if w.Space != nil {
-		return w.Space
-	}
-	images := 2*w.ImageBytes + 20*gigabyte
-	needs := []Space{
-		{kubeletPath, 10 * gigabyte, 30 * gigabyte, "kubelet"},
-		{containerdPath, images, images, "images"},
-	}
-	if w.Is(ControlPlane) {
-		needs = append(needs, Space{etcdPath, 8 * gigabyte, 20 * gigabyte, "etcd"})
-	}
-	if w.Ours { // they have taken what they need
-		for i := range needs {
-			needs[i].Fail, needs[i].Warn = 0, 0
-		}
-	}
-	if w.StoreBytes > 0 {
-		store := w.StoreBytes + w.StoreBytes/10
-		needs = append(needs, Space{storePath, store, store, "bundle"})
-	}
-	return needs
 }
 
 // Port is a port that must be free.

@@ -71,7 +71,7 @@ that is complete already is left alone.
 }
 
 func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
-	partSize, err := parseSize(o.partSize)
+	partSize, err := parsePartSize(o.partSize)
 	if err != nil {
 		return err
 	}

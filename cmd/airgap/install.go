@@ -119,8 +119,11 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 		registry.ServiceStep(service),
 	}
 	steps = append(steps, s.nodeSteps(fromBundle(b))...)
+	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
+	if c.Kubernetes.DNS == kubeadm.NoDNS {
+		steps = append(steps, kubeadm.NoForwarding(m))
+	}
 	return append(steps,
-		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
 		kubeadm.AgreementStep(m),
 		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
 		joinMaterialStep(m, c.Kubernetes, b),

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -75,7 +76,7 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	want.DryTransaction = dry
+	want.DryTransaction = func() error { return dry(ctx) }
 	return preflight.Run(ctx, facts, want, skip)
 }
 
@@ -92,7 +93,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		VXLANPort: c.Network.Port, ImageBytes: t.images, BundleCreated: s.index.Created, Ours: began,
-		GPUs: gpus,
+		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
 	}
 	for _, r := range s.node.Roles {
 		w.Roles = append(w.Roles, preflight.Role(r))

@@ -1,29 +1,18 @@
 package main
 
 import (
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
 )
 
-// parseSize reads the size of parts: 4095MiB, 4Gi or plain bytes.
-func parseSize(text string) (int64, error) {
-	short := text
-	for _, unit := range [...]string{"iB", "B"} { // MiB as Mi, MB as M
-		if n := len(short) - len(unit); n > 0 && short[n:] == unit {
-			short = short[:n]
-			if unit == "iB" {
-				short += "i"
-			}
-			break
-		}
-	}
-	q, err := resource.ParseQuantity(short)
+// parsePartSize reads the size of parts, which are whole chunks.
+func parsePartSize(text string) (int64, error) {
+	n, err := ui.ParseSize(text)
 	if err != nil {
-		return 0, usage("--part-size %q: want a size such as 4095MiB or 700MiB", text)
+		return 0, usage("--part-size %s", err)
 	}
-	if n := q.Value(); n >= bundle.MinPartSize && n%bundle.ChunkSize == 0 {
-		return n, nil
+	if n < bundle.MinPartSize || n%bundle.ChunkSize != 0 {
+		return 0, usage("--part-size %q: want a multiple of 1MiB, at least 64MiB", text)
 	}
-	return 0, usage("--part-size %q: want a multiple of 1MiB, at least 64MiB", text)
+	return n, nil
 }

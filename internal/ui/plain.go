@@ -58,19 +58,3 @@ func amount(n int64, bytes bool) string {
 	}
 	return fmt.Sprint(n)
 }
-
-// Size writes bytes for people, in powers of 1000 as sticks are sold:
-// 999 B, 1.2 kB, 3.4 MB, 5.6 GB.
-func Size(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := float64(n), "B"
-	for _, u := range []string{"kB", "MB", "GB", "TB"} {
-		if v < 1000 {
-			break
-		}
-		v, unit = v/1000, u
-	}
-	return fmt.Sprintf("%.1f %s", v, unit)
-}

@@ -60,6 +60,22 @@ func TestBarsEndWhenTasksFail(t *testing.T) {
 	p.Close() // would hang if a bar stayed open
 }
 
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "4096": 4096, "999 B": 999, "20GB": 20e9, "20 GB": 20e9, "1.5TB": 1.5e12, "2k": 2000, "2KB": 2000,
+		"4095MiB": 4095 << 20, "4Gi": 4 << 30, "0.5GiB": 1 << 29, "1TiB": 1 << 40,
+	} {
+		if got, err := ui.ParseSize(text); got != want || err != nil {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "GB", "-1GB", "20 PB", "20GBs", "20  GB", "5iB", ".5GB", "1e9", "10000000000GB", "NaN"} {
+		if n, err := ui.ParseSize(text); err == nil {
+			t.Errorf("ParseSize(%q) = %d, want an error", text, n)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1200: "1.2 kB", 3_400_000: "3.4 MB", 5_600_000_000: "5.6 GB", 7_000_000_000_000_000: "7000.0 TB"} {
 		if got := ui.Size(n); got != want {

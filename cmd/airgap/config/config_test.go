@@ -24,6 +24,12 @@ func TestParseFillsDefaults(t *testing.T) {
 	if c.Network.Port != 8472 || c.Registry.Port != 5000 {
 		t.Errorf("defaults not filled: network port %d, registry port %d", c.Network.Port, c.Registry.Port)
 	}
+	if got := c.Preflight.Checks["disk-space"]["usedFail"]; got != "90%" {
+		t.Errorf("preflight.checks.disk-space.usedFail is %q, want 90%%", got)
+	}
+	if got := c.Preflight.Checks["cpu-count"]["fail"]; got != "1" {
+		t.Errorf("preflight.checks.cpu-count.fail is %q, want 1", got)
+	}
 	if got := c.Master().Name; got != "cp1" {
 		t.Errorf("Master() = %q, want cp1", got)
 	}
@@ -50,6 +56,12 @@ func TestProblems(t *testing.T) {
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
+		"no such check":       {"time-sync:", "time-snyc:", []string{"airgap.yaml:35:5:", "preflight.checks.time-snyc: unknown field", "time-sync"}},
+		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:37:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
+		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:37:17:", "preflight.checks.disk-space.etcdFail", "4 gigabytes"}},
+		"percent of nothing":  {"90%", "190%", []string{"airgap.yaml:38:17:", "preflight.checks.disk-space.usedFail", "190%"}},
+		"severity":            {"severity: warn", "severity: skip", []string{"airgap.yaml:35:27:", "preflight.checks.time-sync.severity", "want one of fail, warn", "skip"}},
+		"string for a count":  {"fail: 1", "fail: one", []string{"airgap.yaml:40:13:", "preflight.checks.cpu-count.fail", "want integer, got string"}},
 		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,5 +22,6 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
+	all = append(all, c.Preflight.Validate(at("preflight"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)
 }

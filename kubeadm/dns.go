@@ -1,0 +1,85 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"airgap.dev/airgap/internal/step"
+)
+
+// Values of Config.DNS.
+const (
+	SiteDNS = "site" // CoreDNS asks the name servers of its node for what is not the cluster's
+	NoDNS   = "none" // the site has none
+)
+
+const corefile = "Corefile" // key in CoreDNS' ConfigMap, which kubeadm makes
+
+// NoForwarding takes the forwarding out of what kubeadm gave CoreDNS, for a
+// site without name servers: CoreDNS does not start when its node has none to
+// forward to. Resetting the hosts takes the change with the cluster.
+func NoForwarding(m Machine) step.Step {
+	return step.Step{
+		Name: "dns", Title: "Let CoreDNS answer for the cluster only: the site has no name server",
+		Done: func(ctx context.Context) (bool, error) {
+			text, err := m.readCorefile(ctx)
+			return err == nil && withoutForward(text) == text, err
+		},
+		Run: m.stopForwarding,
+	}
+}
+
+func (m Machine) readCorefile(ctx context.Context) (string, error) {
+	client, err := m.Client(AdminConf)
+	if err != nil {
+		return "", err
+	}
+	config, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "coredns", metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read CoreDNS' configuration: %w", err)
+	}
+	return config.Data[corefile], nil
+}
+
+func (m Machine) stopForwarding(ctx context.Context) error {
+	client, err := m.Client(AdminConf)
+	if err != nil {
+		return err
+	}
+	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		config, err := maps.Get(ctx, "coredns", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		config.Data[corefile] = withoutForward(config.Data[corefile])
+		_, err = maps.Update(ctx, config, metav1.UpdateOptions{FieldManager: "airgap"})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("change CoreDNS' configuration: %w", err)
+	}
+	return nil
+}
+
+// withoutForward drops the forward plugin, with its block, from a Corefile.
+func withoutForward(text string) string {
+	var kept strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		switch {
+		case inside:
+			inside = len(words) == 0 || words[0] != "}"
+		case len(words) > 0 && words[0] == "forward":
+			inside = words[len(words)-1] == "{"
+		default:
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}

@@ -1,0 +1,75 @@
+package kubeadm
+
+import (
+	"strings"
+	"testing"
+)
+
+const forward = `    forward . /etc/resolv.conf {
+       max_concurrent 1000
+    }
+`
+
+// kubeadmCorefile is what kubeadm 1.36 writes.
+const kubeadmCorefile = `.:53 {
+    errors
+    health {
+       lameduck 5s
+    }
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+       pods insecure
+       fallthrough in-addr.arpa ip6.arpa
+       ttl 30
+    }
+    prometheus :9153
+` + forward + `    cache 30 {
+       disable success cluster.local
+       disable denial cluster.local
+    }
+    loop
+    reload
+    loadbalance
+}
+`
+
+func TestNoForwarding(t *testing.T) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	a.corefile = kubeadmCorefile
+	f.put(t, clusterCA, a.ca())
+	f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
+	s := NoForwarding(m)
+	mustHold(t, s.Done, false)
+	a.conflicts = 1 // somebody else writes at the same moment
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if want := strings.Replace(kubeadmCorefile, forward, "", 1); a.corefile != want {
+		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.corefile, want)
+	}
+	a.up.Store(false)
+	if _, err := s.Done(t.Context()); err == nil {
+		t.Error("Done holds while the API server is down")
+	}
+}
+
+func TestKubeletWithoutNameServers(t *testing.T) {
+	text, err := InitDocuments(section(t, `{version: 1.36.3, dns: none}`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{Driver: Systemd})
+	if err != nil || !strings.Contains(string(text), "\nresolvConf: \"\"\n") {
+		t.Errorf("got %v and\n%s", err, text)
+	}
+}
+
+func TestWithoutForward(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "",
+		".:53 {\n  forward . 10.0.0.53\n  cache\n}\n":                  ".:53 {\n  cache\n}\n",
+		".:53 {\n  forward . tls://9.9.9.9 {\n\n  }\n  forwarded\n}\n": ".:53 {\n  forwarded\n}\n",
+	} {
+		if got := withoutForward(text); got != want {
+			t.Errorf("of %q came %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Config is the section preflight of airgap.yaml.
+type Config struct {
+	Checks Settings `yaml:"checks" json:"checks,omitempty"`
+}
+
+// Settings are what a site changes in the checks: by the check's ID, then by
+// the name of one of its limits, or severity.
+type Settings map[string]map[string]string
+
+// severity is the setting that every check has. With warn a check does not
+// stop an installation: what fails, or cannot be told, is a warning.
+const severity = "severity"
+
+// Validate reports every setting that no check has, or that does not parse.
+func (c Config) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	at = at.Child("checks")
+	for _, id := range slices.Sorted(maps.Keys(c.Checks)) {
+		i := slices.IndexFunc(Checks(), func(check Check) bool { return check.ID == id })
+		if i < 0 {
+			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID: airgap preflight --list"))
+			continue
+		}
+		all = append(all, Checks()[i].validate(at.Child(id), c.Checks[id])...)
+	}
+	return all
+}
+
+func (c Check) validate(at *field.Path, settings map[string]string) field.ErrorList {
+	var all field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if err := c.accept(name, settings[name]); err != nil {
+			all = append(all, field.Invalid(at.Child(name), settings[name], err.Error()))
+		}
+	}
+	return all
+}
+
+func (c Check) accept(name, value string) error {
+	if name == severity {
+		if value != string(Warn) && value != string(Fail) {
+			return fmt.Errorf("want %s or %s", Fail, Warn)
+		}
+		return nil
+	}
+	for _, l := range c.Limits {
+		if l.Name == name {
+			_, err := l.Unit.parse(value)
+			return err
+		}
+	}
+	return fmt.Errorf("check %s has no such setting", c.ID)
+}
+
+// JSONSchema is made from the list of checks: each with its settings, no
+// other.
+func (Settings) JSONSchema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	for _, c := range Checks() {
+		properties.Set(c.ID, c.schema())
+	}
+	return &jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema,
+		Description: "What this site changes in the checks, by their IDs."}
+}
+
+func (c Check) schema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	properties.Set(severity, &jsonschema.Schema{Type: "string", Enum: []any{string(Fail), string(Warn)}, Default: string(Fail),
+		Description: "With warn the check stops no installation: what fails, or cannot be told, is a warning."})
+	for _, l := range c.Limits {
+		properties.Set(l.Name, l.schema())
+	}
+	return &jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema, Description: c.Title}
+}
+
+func (l Limit) schema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string", Description: l.About}
+	switch l.Unit {
+	case Bytes:
+		s.Pattern, s.Examples = ui.SizePattern, []any{"20GB", "512MiB"}
+	case Percent:
+		s.Pattern, s.Examples = percentPattern, []any{"85%"}
+	default:
+		s.Type, s.Minimum = "integer", "0"
+	}
+	return s
+}
+
+// text is what the site set for a check, for the report: "fail 2, warn 4".
+func (s Settings) text(id string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s[id])) {
+		parts = append(parts, name+" "+s[id][name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// soften turns a result that would stop the installation into a warning,
+// where the site says so.
+func (s Settings) soften(id string, r Result) Result {
+	if s[id][severity] == string(Warn) && (r.Status == Fail || r.Status == Error) {
+		r.Status = Warn
+	}
+	return r
+}
