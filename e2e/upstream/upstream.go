@@ -10,10 +10,13 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/e2e/upstream/internal/recipe"
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
@@ -69,25 +72,29 @@ func open(ctx context.Context, cache string, progress io.Writer) (*builder, func
 	return &builder{cache: c, root: root, log: log, keys: map[string]string{}}, unlock, nil
 }
 
+// programs compiles two recipes at a time: while one waits for the network or
+// links, which takes a single core, the other compiles.
 func (b *builder) programs(ctx context.Context) error {
 	compiler, err := recipe.Compiler(ctx)
 	if err != nil {
 		return err
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2)
 	for _, r := range recipe.All() {
 		key, err := r.Key(b.root, compiler)
 		if err != nil {
-			return err
+			return errors.Join(err, g.Wait())
 		}
 		b.keys[r.Name] = key
-		_, err = b.log.Do("programs "+r.Name, key, func() error {
-			return r.Build(ctx, b.root, b.cache.programs(r.Name))
-		})
-		if err != nil {
+		g.Go(func() error {
+			_, err := b.log.Do("programs "+r.Name, key, func() error {
+				return r.Build(ctx, b.root, b.cache.programs(r.Name))
+			})
 			return err
-		}
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // moduleRoot finds the lab's module from wherever in the source tree we run.

@@ -71,7 +71,9 @@ func (r Recipe) flags() []string {
 	for _, name := range sortedKeys(r.Stamp) {
 		link += " -X " + name + "=" + r.Stamp[name]
 	}
-	flags := []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", link}
+	flags := []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", link,
+		"-gcflags=all=-dwarf=false", // -w would throw it away: not making it saves a tenth of the time
+	}
 	if len(r.Tags) > 0 {
 		flags = append(flags, "-tags", strings.Join(r.Tags, ","))
 	}

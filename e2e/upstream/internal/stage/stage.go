@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,9 @@ import (
 
 // Log remembers finished stages in a directory, one small file each.
 type Log struct {
-	dir      string
+	dir string
+
+	mu       sync.Mutex // one line at a time
 	progress io.Writer
 }
 
@@ -60,8 +63,14 @@ func (l *Log) Lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
+func (l *Log) printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.progress, format, args...)
+}
+
 // Do runs the stage unless it was finished under the same key. It reports
-// whether it ran.
+// whether it ran. Stages of different names may run at the same time.
 func (l *Log) Do(name, key string, run func() error) (bool, error) {
 	path := filepath.Join(l.dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
 	done, err := os.ReadFile(path)
@@ -72,11 +81,11 @@ func (l *Log) Do(name, key string, run func() error) (bool, error) {
 		return false, nil
 	}
 	start := time.Now()
-	fmt.Fprintf(l.progress, "%s ...\n", name)
+	l.printf("%s ...\n", name)
 	if err := run(); err != nil {
 		return true, fmt.Errorf("build %s: %w", name, err)
 	}
-	fmt.Fprintf(l.progress, "%s: %.1f s\n", name, time.Since(start).Seconds())
+	l.printf("%s: %.1f s\n", name, time.Since(start).Seconds())
 	return true, os.WriteFile(path, []byte(key), 0o644)
 }
 
