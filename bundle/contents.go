@@ -17,6 +17,10 @@ import (
 const (
 	refNameAnnotation   = "org.opencontainers.image.ref.name"
 	imageNameAnnotation = "io.containerd.image.name"
+
+	// indexAnnotation, ours, is the digest of upstream's index over several
+	// platforms, if there is one; it is a blob of the layout.
+	indexAnnotation = "dev.airgap.index"
 )
 
 // contents lists every file of the bundle, sorted by path and without
@@ -50,22 +54,36 @@ func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
 	return sorted, small, nil
 }
 
-// layoutIndex is oci/index.json: one descriptor for each image reference.
+// layoutIndex is oci/index.json: for each image reference the manifest of the
+// wanted platform. Upstream's index over all platforms is not named as a
+// manifest, since most of what it leads to is not here: crane pushes, and
+// skopeo copies with --all, whatever they can reach.
 func layoutIndex(images []Image) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, image := range images {
-		digest, err := v1.NewHash(image.Digest)
+		held := image.manifest()
+		digest, err := v1.NewHash(held.Digest)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", image.Name, err)
 		}
+		annotations := map[string]string{refNameAnnotation: image.Name, imageNameAnnotation: image.Name}
+		if held.Digest != image.Digest {
+			annotations[indexAnnotation] = image.Digest
+		}
 		index.Manifests = append(index.Manifests, v1.Descriptor{
-			MediaType:   types.MediaType(image.Blobs[0].MediaType),
-			Digest:      digest,
-			Size:        image.Blobs[0].Size,
-			Annotations: map[string]string{refNameAnnotation: image.Name, imageNameAnnotation: image.Name},
+			MediaType: types.MediaType(held.MediaType), Digest: digest, Size: held.Size, Annotations: annotations,
 		})
 	}
 	return json.Marshal(index)
+}
+
+// manifest is the wanted platform's: the image itself, or what follows its
+// index.
+func (i Image) manifest() Blob {
+	if len(i.Blobs) > 1 && types.MediaType(i.Blobs[0].MediaType).IsIndex() {
+		return i.Blobs[1]
+	}
+	return i.Blobs[0]
 }
 
 // joinWords writes "a, b and c".

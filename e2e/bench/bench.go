@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ type bench struct {
 	*scenario.Env
 	images []string
 	config string
+	crane  string // its program
 	env    []string
 }
 
@@ -66,19 +66,8 @@ func (b *bench) prepare(ctx context.Context, log io.Writer) error {
 	if b.images, err = b.planned(ctx); err != nil {
 		return err
 	}
-	return buildCrane(ctx, b.crane())
-}
-
-func (b *bench) crane() string { return filepath.Join(b.Cache, "bin", "crane") }
-
-// buildCrane builds the tool to compare with from its module.
-func buildCrane(ctx context.Context, to string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", to, "github.com/google/go-containerregistry/cmd/crane")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build crane: %w: %s", err, out)
-	}
-	return nil
+	b.crane, err = b.Crane(ctx)
+	return err
 }
 
 // planned asks the program itself which images the bundle has, so that both

@@ -30,7 +30,7 @@ func (b *bench) fill(ctx context.Context, w io.Writer) error {
 		if err := os.RemoveAll(theirs); err != nil {
 			return measured{}, err
 		}
-		return measure(ctx, append(b.env, "SSL_CERT_FILE="+b.Upstream.CA), b.crane(), b.craneArgs(theirs)...)
+		return measure(ctx, append(b.env, "SSL_CERT_FILE="+b.Upstream.CA), b.crane, b.craneArgs(theirs)...)
 	})
 	if err != nil {
 		return err

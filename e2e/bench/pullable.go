@@ -12,13 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // pullable measures how long after its start a registry over the bundle, in
-// place, answers for every image; and what a verified copy costs beside cp.
+// place, every image can be pulled; and what a verified copy costs beside cp.
 func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 	stick := filepath.Join(b.Work, "ours")
 	took, err := b.servedIn(ctx, stick)
@@ -47,7 +50,7 @@ func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 }
 
 // servedIn starts the registry over the stick itself and waits until every
-// image of the bundle answers with its manifest.
+// image of the bundle can be pulled.
 func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, error) {
 	addr, err := freePort()
 	if err != nil {
@@ -55,7 +58,7 @@ func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, erro
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	pki := filepath.Join(b.Work, "pki")
-	client, err := selfSigned(ctx, pki)
+	transport, err := selfSigned(ctx, pki)
 	if err != nil {
 		return 0, err
 	}
@@ -68,48 +71,72 @@ func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, erro
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	err = b.everyImage(ctx, client, addr)
+	err = b.everyImage(ctx, transport, addr)
 	took := time.Since(began)
 	cancel()
 	_ = cmd.Wait() // ended by us
 	return took, err
 }
 
-func (b *bench) everyImage(ctx context.Context, client *http.Client, addr string) error {
+// everyImage begins to pull each image: manifests and configuration whole,
+// of each layer what one read gives.
+func (b *bench) everyImage(ctx context.Context, rt http.RoundTripper, addr string) error {
+	if err := b.answering(ctx, rt, addr); err != nil {
+		return err
+	}
 	for _, image := range b.images {
-		repo, tag, _ := strings.Cut(image, ":")
-		for {
-			err := get(ctx, client, "https://"+addr+"/v2/"+repo+"/manifests/"+tag)
-			if err == nil {
-				break
-			}
-			if errors.Is(err, errNotThere) || ctx.Err() != nil {
-				return err
-			}
-			time.Sleep(5 * time.Millisecond) // it is still starting
+		ref, err := name.ParseReference(addr + "/" + image)
+		if err != nil {
+			return err
+		}
+		held, err := remote.Image(ref, remote.WithContext(ctx), remote.WithTransport(rt), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}))
+		if err != nil {
+			return err
+		}
+		if _, err := held.RawConfigFile(); err != nil {
+			return err
+		}
+		if err := beginLayers(held); err != nil {
+			return fmt.Errorf("begin to pull %s: %w", ref, err)
 		}
 	}
 	return nil
 }
 
-var errNotThere = errors.New("not there")
+// answering waits for the registry to listen.
+func (b *bench) answering(ctx context.Context, rt http.RoundTripper, addr string) error {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/v2/", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := rt.RoundTrip(req)
+		if err == nil {
+			return resp.Body.Close()
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
 
-func get(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func beginLayers(image v1.Image) error {
+	layers, err := image.Layers()
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
+	for _, layer := range layers {
+		content, err := layer.Compressed()
+		if err != nil {
+			return err
+		}
+		_, err = content.Read(make([]byte, 1))
+		if err := errors.Join(err, content.Close()); err != nil {
+			return err
+		}
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("get %s: %s: %w", url, resp.Status, errNotThere)
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
+	return nil
 }
 
 func freePort() (string, error) {
@@ -122,7 +149,7 @@ func freePort() (string, error) {
 }
 
 // selfSigned makes a certificate for loopback with stock openssl.
-func selfSigned(ctx context.Context, dir string) (*http.Client, error) {
+func selfSigned(ctx context.Context, dir string) (http.RoundTripper, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -138,5 +165,5 @@ func selfSigned(ctx context.Context, dir string) (*http.Client, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}, nil
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}, nil
 }

@@ -95,20 +95,34 @@ func (e *Env) readBundle(ctx context.Context, stick string) error {
 	if err := e.do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list"); err != nil {
 		return err
 	}
-	return foreignTools(ctx, dir)
+	return e.foreignTools(ctx, dir)
 }
 
 // foreignTools checks the bundle without airgap, as INSTALL.txt promises.
-func foreignTools(ctx context.Context, dir string) error {
-	for _, line := range []string{
+func (e *Env) foreignTools(ctx context.Context, dir string) error {
+	out := filepath.Join(e.Work, "out")
+	defer os.RemoveAll(out)
+	if err := inDir(ctx, dir,
 		"sha256sum --quiet -c SHA256SUMS",
 		"openssl dgst -sha256 -verify airgap.pub -signature SHA256SUMS.sig SHA256SUMS",
-		"mkdir ../out && cat bundle.tar.* | tar x -C ../out",
-		"skopeo inspect oci:../out/oci:registry.k8s.io/pause:3.10.2 >../pause.json",
-		"skopeo copy -q oci:../out/oci:registry.k8s.io/kube-apiserver:v1.36.3 dir:../apiserver",
-		"gpg --batch --yes --dearmor -o ../key.gpg RPM-GPG-KEY-airgap && gpgv --keyring ../key.gpg ../out/rpm/el9/repodata/repomd.xml.asc ../out/rpm/el9/repodata/repomd.xml",
-		"rm -rf ../out ../apiserver ../pause.json ../key.gpg",
-	} {
+		"mkdir "+out+" && cat bundle.tar.* | tar x -C "+out,
+		"gpg --batch --yes --dearmor -o "+out+"/key.gpg RPM-GPG-KEY-airgap",
+	); err != nil {
+		return err
+	}
+	if err := inDir(ctx, out,
+		"skopeo inspect oci:oci:registry.k8s.io/pause:3.10.2 | grep -q amd64",
+		"skopeo copy --quiet --all oci:oci:registry.k8s.io/kube-apiserver:v1.36.3 dir:apiserver",
+		"gpgv --keyring ./key.gpg rpm/el9/repodata/repomd.xml.asc rpm/el9/repodata/repomd.xml",
+	); err != nil {
+		return err
+	}
+	return e.cranePush(ctx, filepath.Join(out, "oci"))
+}
+
+// inDir runs lines of shell in a directory of the connected host.
+func inDir(ctx context.Context, dir string, lines ...string) error {
+	for _, line := range lines {
 		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
