@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,7 +116,7 @@ func (c *chunks) readError(part *openPart, k int64, err error) error {
 	if err == nil {
 		return nil
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return c.damage(part, k, "the part ends before it")
 	}
 	return fmt.Errorf("read chunk %d of bundle: %w", k, err)

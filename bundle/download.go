@@ -88,7 +88,7 @@ func (d *download) connect() error {
 	if d.off > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
 	}
-	response, err := d.client.Do(request)
+	response, err := d.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
 		cancel(nil)
 		return err

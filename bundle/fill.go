@@ -158,7 +158,7 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 				return "", err
 			}
 			hash.Write(p)
-			f.crcs[n] = crc32.Update(f.crcs[n], castagnoli, p)
+			f.crcs[n] = crc32.Update(f.crcs[n], castagnoli(), p)
 			if err := use(p, piece.offset+done); err != nil {
 				return "", err
 			}
@@ -175,7 +175,7 @@ func (f *filler) writeTar() error {
 		if p.entry >= 0 {
 			continue
 		}
-		f.crcs[n] = crc32.Checksum(p.tar, castagnoli)
+		f.crcs[n] = crc32.Checksum(p.tar, castagnoli())
 		if err := f.target.writeAt(p.tar, p.offset); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func TestIndexValidation(t *testing.T) {
 		says  string
 		spoil func(x *Index)
 	}{
-		{"", func(x *Index) {}},
+		{"", func(*Index) {}},
 		{`name "../x"`, func(x *Index) { x.Name = "../x" }},
 		{"no parts", func(x *Index) { x.Parts = nil }},
 		{`part 0 is called "/etc/shadow"`, func(x *Index) { x.Parts[0].Name = "/etc/shadow" }},

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -135,12 +136,12 @@ func sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
 // verifySignature accepts the signature of any of the trusted keys.
 func verifySignature(data, signature []byte, trusted []*ecdsa.PublicKey) error {
 	digest := sha256.Sum256(data)
-	want := ""
+	var prints []string
 	for _, key := range trusted {
 		if ecdsa.VerifyASN1(key, digest[:], signature) {
 			return nil
 		}
-		want += " " + Fingerprint(key)
+		prints = append(prints, Fingerprint(key))
 	}
-	return fmt.Errorf("%w (trusted:%s)", ErrSignature, want)
+	return fmt.Errorf("%w (trusted: %s)", ErrSignature, strings.Join(prints, ", "))
 }

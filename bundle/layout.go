@@ -76,7 +76,9 @@ func (l *layout) add(p piece) {
 // An empty file has none.
 func (l *layout) piecesOf(entry int) (from, to int) {
 	from = l.first[entry]
-	for to = from; to < len(l.pieces) && l.pieces[to].entry == entry; to++ {
+	to = from
+	for to < len(l.pieces) && l.pieces[to].entry == entry {
+		to++
 	}
 	return from, to
 }

@@ -143,8 +143,7 @@ func openParts(dir string, parts []Part) ([]openPart, error) {
 		start += p.Size
 	}
 	if len(problems) > 0 {
-		closeParts(opened)
-		return nil, errors.Join(problems...)
+		return nil, errors.Join(append(problems, closeParts(opened))...)
 	}
 	return opened, nil
 }

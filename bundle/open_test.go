@@ -63,17 +63,17 @@ func TestReadAtAcrossChunks(t *testing.T) {
 	}
 	for _, r := range [][2]int64{{0, 1}, {1<<20 - 5, 10}, {big.Size - 3, 3}, {100, 2 << 20}} {
 		p := make([]byte, r[1])
-		if _, err := f.ReadAt(p, r[0]); err != nil && err != io.EOF {
+		if _, err := f.ReadAt(p, r[0]); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(p, whole[r[0]:r[0]+r[1]]) {
 			t.Errorf("range %d+%d differs", r[0], r[1])
 		}
 	}
-	if n, err := f.ReadAt(make([]byte, 10), big.Size-3); n != 3 || err != io.EOF {
+	if n, err := f.ReadAt(make([]byte, 10), big.Size-3); n != 3 || !errors.Is(err, io.EOF) {
 		t.Errorf("read over the end: %d, %v", n, err)
 	}
-	if _, err := f.ReadAt(make([]byte, 1), big.Size); err != io.EOF {
+	if _, err := f.ReadAt(make([]byte, 1), big.Size); !errors.Is(err, io.EOF) {
 		t.Errorf("read at the end: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	for _, one := range closure.Packages {
 		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName
 		p.Lock.Packages = append(p.Lock.Packages, Package{
-			NEVRA: one.NEVRA.String(), Repository: one.Repository, URL: one.URL,
+			NEVRA: one.String(), Repository: one.Repository, URL: one.URL,
 			Path: path, Size: one.Size, SHA256: one.SHA256, NeededBy: one.NeededBy,
 		})
 		p.rpms.byPath[path] = one

@@ -78,7 +78,6 @@ func (p *Plan) planImages(ctx context.Context, c *Client, needs []Need, platform
 			continue
 		}
 		neededBy.add(full, n.NeededBy)
-		neededBy[full] = neededBy[full] // known even if nobody says why
 	}
 	names := slices.Sorted(maps.Keys(neededBy))
 	found, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (*resolved, error) {

@@ -19,8 +19,9 @@ import (
 // readBlock is how much of a part is hashed at a time; chunks fit into it.
 const readBlock = 4 * ChunkSize
 
-// castagnoli is the polynomial that processors compute by themselves.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the polynomial that processors compute by themselves. The
+// table is made once, by the library.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // readBack reads every part once from the disk, fills in the hashes of parts,
 // and compares with what was written: a stick that lies is found out here.
@@ -110,7 +111,7 @@ func (c *pieceCheck) add(block []byte) error {
 		piece := c.f.layout.pieces[c.n]
 		p := block[:min(int64(len(block)), piece.size-c.done)]
 		block = block[len(p):]
-		c.crc = crc32.Update(c.crc, castagnoli, p)
+		c.crc = crc32.Update(c.crc, castagnoli(), p)
 		c.done += int64(len(p))
 		if c.done < piece.size {
 			continue

@@ -40,8 +40,11 @@ type FileNeed struct {
 // reasons collects who needs a thing, sorted and each once.
 type reasons map[string][]string
 
+// add makes what known, even if neededBy does not say why.
 func (r reasons) add(what, neededBy string) {
-	if i, found := slices.BinarySearch(r[what], neededBy); !found && neededBy != "" {
-		r[what] = slices.Insert(r[what], i, neededBy)
+	known := r[what]
+	if i, found := slices.BinarySearch(known, neededBy); !found && neededBy != "" {
+		known = slices.Insert(known, i, neededBy)
 	}
+	r[what] = known
 }

@@ -25,7 +25,7 @@ type cancelAfter struct {
 	left   int64
 }
 
-func (c *cancelAfter) Task(name string, total int64, bytes bool) ui.Task { return cancelTask{c} }
+func (c *cancelAfter) Task(string, int64, bool) ui.Task { return cancelTask{c} }
 
 type cancelTask struct{ c *cancelAfter }
 
@@ -127,7 +127,7 @@ func TestKilledGoesOn(t *testing.T) {
 	u := newUpstream(t, images...)
 	home := t.TempDir() // holds the key, so that both runs sign alike
 	dir := filepath.Join(home, "stick")
-	slow := func(w http.ResponseWriter, r *http.Request) bool {
+	slow := func(http.ResponseWriter, *http.Request) bool {
 		time.Sleep(30 * time.Millisecond)
 		return false
 	}

@@ -219,7 +219,7 @@ func TestPlanReportsEveryProblem(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	images := bundletest.StandardImages(t)[1:]
 	u := newUpstream(t, images...)
-	foreign := func(t *testing.T, dir string, o *bundle.Options) {
+	foreign := func(t *testing.T, dir string, _ *bundle.Options) {
 		must(t, os.WriteFile(filepath.Join(dir, "holiday.jpg"), nil, 0o644))
 	}
 	other := func(t *testing.T, dir string, o *bundle.Options) {
@@ -233,10 +233,10 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{"foreign file", foreign, "holds holiday.jpg"},
 		{"another bundle", other, "finished bundle of something else (image registry.k8s.io/pause:3.10.2 is new)"},
-		{"no space", func(t *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1000, 0) }, "no space: needs"},
-		{"FAT32", func(t *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1<<40, 1<<16) }, "smaller part size"},
-		{"part size", func(t *testing.T, _ string, o *bundle.Options) { o.PartSize = 1000 }, "multiple of"},
-		{"unmarked part", func(t *testing.T, dir string, o *bundle.Options) {
+		{"no space", func(_ *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1000, 0) }, "no space: needs"},
+		{"FAT32", func(_ *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1<<40, 1<<16) }, "smaller part size"},
+		{"part size", func(_ *testing.T, _ string, o *bundle.Options) { o.PartSize = 1000 }, "multiple of"},
+		{"unmarked part", func(t *testing.T, dir string, _ *bundle.Options) {
 			must(t, os.WriteFile(filepath.Join(dir, "bundle.tar.000"), nil, 0o644))
 		}, "neither finished nor marked"},
 	}

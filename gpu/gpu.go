@@ -25,7 +25,7 @@ const (
 
 // Device is a GPU or an NVSwitch.
 type Device struct {
-	host.PCIDevice
+	PCI          host.PCIDevice
 	Kind         Kind
 	Architecture Architecture // of a GPU; "" when the table does not have it
 }
@@ -41,7 +41,7 @@ func Detect(devices []host.PCIDevice) []Device {
 		case GPU:
 			found = append(found, Device{d, kind, architectureOf(d.Device)})
 		case NVSwitch:
-			found = append(found, Device{PCIDevice: d, Kind: kind})
+			found = append(found, Device{PCI: d, Kind: kind})
 		}
 	}
 	return found
@@ -65,11 +65,11 @@ func kindOf(d host.PCIDevice) Kind {
 // Reserved says why containers on this host cannot have the device: it is
 // kept for virtual machines. It is "" when they can.
 func (d Device) Reserved() string {
-	switch d.Driver {
+	switch d.PCI.Driver {
 	case "vfio-pci", "pci-stub", "pciback", "xen-pciback":
-		return "passed through by " + d.Driver
+		return "passed through by " + d.PCI.Driver
 	}
-	if d.Virtual {
+	if d.PCI.Virtual {
 		return "virtual function"
 	}
 	return ""
@@ -84,7 +84,7 @@ func (d Device) String() string {
 	case d.Architecture != "":
 		name += " " + string(d.Architecture)
 	}
-	name += " " + d.Vendor + ":" + d.PCIDevice.Device
+	name += " " + d.PCI.Vendor + ":" + d.PCI.Device
 	if why := d.Reserved(); why != "" {
 		name += " (" + why + ")"
 	}

@@ -96,7 +96,7 @@ func TestArchitecture(t *testing.T) {
 
 func TestReserved(t *testing.T) {
 	for driver, reserved := range map[string]bool{"": false, "nvidia": false, "nouveau": false, "vfio-pci": true, "pci-stub": true, "xen-pciback": true} {
-		d := gpu.Device{PCIDevice: host.PCIDevice{Driver: driver}}
+		d := gpu.Device{PCI: host.PCIDevice{Driver: driver}}
 		if (d.Reserved() != "") != reserved {
 			t.Errorf("driver %q: reserved %q", driver, d.Reserved())
 		}

@@ -124,7 +124,7 @@ func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) {
 	f.answers["systemctl disable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = false, false; return nil, nil }
 	f.answers["systemctl stop kubelet"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
 	is := func(what *bool) func(host.Cmd) ([]byte, error) {
-		return func(c host.Cmd) ([]byte, error) {
+		return func(_ host.Cmd) ([]byte, error) {
 			if *what {
 				return nil, nil
 			}

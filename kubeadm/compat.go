@@ -31,7 +31,7 @@ func releaseOf(text string) (release, error) {
 	}
 	r, ok := releases()[v.Minor()]
 	if v.Major() != 1 || !ok {
-		return release{}, fmt.Errorf("Kubernetes %d.%d is not supported: 1.35, 1.36 and 1.37 are", v.Major(), v.Minor())
+		return release{}, fmt.Errorf("version %d.%d is not supported: Kubernetes 1.35, 1.36 and 1.37 are", v.Major(), v.Minor())
 	}
 	return r, nil
 }

@@ -12,7 +12,7 @@ type Config struct {
 	PodSubnet            string    `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods; each node takes a /24 of it."`
 	ServiceSubnet        string    `yaml:"serviceSubnet,omitempty" json:"serviceSubnet,omitempty" jsonschema:"default=10.96.0.0/16" jsonschema_description:"IPv4 network of the Services."`
 	DNS                  string    `yaml:"dns,omitempty" json:"dns,omitempty" jsonschema:"enum=site,enum=none,default=site" jsonschema_description:"Where CoreDNS sends names that are not the cluster's: to the name servers in /etc/resolv.conf of its node (site), or nowhere, because the site has no name server (none)."`
-	Overrides            Overrides `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Fields merged last into the generated configuration."`
+	Overrides            Overrides `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration."`
 	// IgnorePreflightErrors are the checks of kubeadm, not of airgap.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's own preflight checks whose errors become warnings."`
 }

@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"fine":               {`{version: v1.37.0, controlPlaneEndpoint: "k8s.bank.example:6443"}`, nil},
 		"no patch":           {`{version: "1.36"}`, []string{"kubernetes.version: Invalid value: \"1.36\": expected a version with its patch"}},
-		"too old":            {`{version: 1.34.1}`, []string{"Kubernetes 1.34 is not supported"}},
+		"too old":            {`{version: 1.34.1}`, []string{"version 1.34 is not supported"}},
 		"all at once":        {`{version: x, podSubnet: y, controlPlaneEndpoint: z}`, []string{"kubernetes.version", "kubernetes.controlPlaneEndpoint", "kubernetes.podSubnet"}},
 		"overlap":            {`{version: 1.36.3, podSubnet: 10.96.0.0/12}`, []string{"overlaps podSubnet 10.96.0.0/12"}},
 		"host bits":          {`{version: 1.36.3, podSubnet: 10.244.1.0/16}`, []string{"the network is 10.244.0.0/16"}},

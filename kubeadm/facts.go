@@ -50,8 +50,7 @@ func family(osRelease []byte) string {
 			values[key] = strings.Trim(value, `"'`)
 		}
 	}
-	like := strings.Fields(values["ID"] + " " + values["ID_LIKE"])
-	for _, id := range like {
+	for id := range strings.FieldsSeq(values["ID"] + " " + values["ID_LIKE"]) {
 		if id == "rhel" || id == "centos" || id == "rocky" || id == "almalinux" || id == "ol" {
 			major, _, _ := strings.Cut(values["VERSION_ID"], ".")
 			return "el" + major

@@ -117,8 +117,8 @@ func (m Machine) installBinary(name string, r io.Reader, sums map[string]string)
 // below /opt: files made by a process inherit another one, and systemd may
 // then not start them.
 func (m Machine) relabel(ctx context.Context) error {
-	if _, err := fs.Stat(m.Host.FS(), "sys/fs/selinux/enforce"); err != nil {
-		return nil
+	if _, err := fs.Stat(m.Host.FS(), "sys/fs/selinux/enforce"); errors.Is(err, fs.ErrNotExist) {
+		return nil // no SELinux here
 	}
 	return m.run(ctx, "restorecon", "-R", m.path(path.Dir(BinDir)))
 }
@@ -132,8 +132,8 @@ func (m Machine) readInstalled() (installed, error) {
 	if err != nil {
 		return record, err
 	}
-	if err := json.Unmarshal(data, &record); err != nil {
-		return installed{}, nil // cut or foreign: install again
+	if json.Unmarshal(data, &record) != nil {
+		record = installed{} // cut or foreign: install again
 	}
 	return record, nil
 }

@@ -57,7 +57,7 @@ func (s service) done(ctx context.Context) (bool, error) {
 		}
 	}
 	runs, err := s.m.unitRuns(ctx, "containerd")
-	return runs && s.m.answers(), err
+	return runs && s.m.answers(ctx), err
 }
 
 func (s service) start(ctx context.Context) error {
@@ -100,8 +100,8 @@ func (s service) stop(ctx context.Context) error {
 }
 
 // answers reports whether somebody listens on the runtime's socket.
-func (m Machine) answers() bool {
-	conn, err := net.Dial("unix", m.path(CRISocket))
+func (m Machine) answers(ctx context.Context) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", m.path(CRISocket))
 	if err != nil {
 		return false
 	}
@@ -111,7 +111,7 @@ func (m Machine) answers() bool {
 func (m Machine) awaitSocket(ctx context.Context, atMost time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	for !m.answers() {
+	for !m.answers(ctx) {
 		select {
 		case <-ctx.Done():
 			return errors.New("nobody listens on " + CRISocket)

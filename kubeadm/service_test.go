@@ -60,7 +60,7 @@ func TestRuntimeService(t *testing.T) {
 	if err := changed.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.has(containerdConfig) || f.has(containerdUnit) || m.answers() {
+	if f.has(containerdConfig) || f.has(containerdUnit) || m.answers(t.Context()) {
 		t.Error("undo left something")
 	}
 	before := len(f.calls)

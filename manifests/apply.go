@@ -90,8 +90,7 @@ func (c *cluster) write(ctx context.Context, object *unstructured.Unstructured) 
 
 // isRace says that the same request may well succeed on the fresh object.
 func isRace(err error) bool {
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
+	if _, is := errors.AsType[*ConflictError](err); is {
 		return false
 	}
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,9 +21,7 @@ func all(state Module, changes map[string]Module) map[string]Module {
 	for name := range moduleOptions() {
 		modules[name] = state
 	}
-	for name, other := range changes {
-		modules[name] = other
-	}
+	maps.Copy(modules, changes)
 	return modules
 }
 

@@ -79,7 +79,8 @@ func (f *Facts) takenBy(w *Want) []taken {
 		}
 	}
 	for _, r := range f.Routes {
-		if r.To.Bits() > 0 && !(w.Ours && isPodLink(r.Device)) && !f.connected(r) {
+		ours := w.Ours && isPodLink(r.Device)
+		if r.To.Bits() > 0 && !ours && !f.connected(r) {
 			used = append(used, taken{r.To, "the route through " + r.Device})
 		}
 	}

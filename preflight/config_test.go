@@ -20,7 +20,7 @@ func TestConfigValidate(t *testing.T) {
 		{"every unit", "disk-space", []string{"etcdFail", "4GB", "usedFail", "90%", "severity", "fail"}, ""},
 		{"a count", "cpu-count", []string{"fail", "1"}, ""},
 		{"any check's severity", "time-sync", []string{"severity", "warn"}, ""},
-		{"no such check", "tiem-sync", []string{"severity", "warn"}, "preflight.checks.tiem-sync"},
+		{"no such check", "time-synk", []string{"severity", "warn"}, "preflight.checks.time-synk"},
 		{"no such setting", "memory", []string{"etcdFail", "4GB"}, "no such setting"},
 		{"no such severity", "time-sync", []string{"severity", "skip"}, "want fail or warn"},
 		{"size without sense", "memory", []string{"fail", "lots"}, "preflight.checks.memory.fail"},

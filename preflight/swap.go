@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,12 +55,12 @@ func judgeSwap(f *Facts, _ *Want) Result {
 		return pass("none")
 	}
 	var areas []string
-	fix := "swapoff -a; remove the swap lines from /etc/fstab"
 	for _, a := range f.Swap {
 		areas = append(areas, fmt.Sprintf("%s (%s)", a.Path, ui.Size(a.Size)))
-		if strings.HasPrefix(a.Path, "/dev/zram") {
-			fix += "; remove zram-generator-defaults"
-		}
+	}
+	fix := "swapoff -a; remove the swap lines from /etc/fstab"
+	if slices.ContainsFunc(f.Swap, func(a SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) {
+		fix += "; remove zram-generator-defaults"
 	}
 	return Result{Fail, strings.Join(areas, ", "), "no active swap", fix}
 }

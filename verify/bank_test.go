@@ -99,7 +99,7 @@ func (b *bank) daemonSet(namespace, name string) {
 func (b *bank) deployment(available int32) {
 	b.t.Helper()
 	api := b.client.AppsV1().Deployments("kube-system")
-	d := deployment("coredns", 2)
+	d := deployment("coredns")
 	d.Spec.Selector, d.Spec.Template = template("coredns")
 	d.Status.AvailableReplicas = available
 	_, err := api.Create(b.t.Context(), d, metav1.CreateOptions{})

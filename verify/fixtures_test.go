@@ -152,7 +152,9 @@ func daemonSet(name string, pods int32, changes ...func(*appsv1.DaemonSet)) *app
 	return d
 }
 
-func deployment(name string, pods int32, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+// deployment has two pods, all of them available.
+func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	pods := int32(2)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Generation: 1},
 		Spec:       appsv1.DeploymentSpec{Replicas: &pods},

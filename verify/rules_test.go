@@ -79,16 +79,16 @@ func TestWorkloads(t *testing.T) {
 		required []string
 		want     []Finding
 	}{
-		{"complete", []metav1.Object{w1, daemonSet("kube-proxy", 1), proxyOn("w1"), deployment("coredns", 2)},
+		{"complete", []metav1.Object{w1, daemonSet("kube-proxy", 1), proxyOn("w1"), deployment("coredns")},
 			[]string{"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns"}, nil},
 		{"never made", []metav1.Object{w1}, []string{"Deployment kube-system/coredns"},
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "it does not exist"}}},
-		{"other namespaces are the user's", []metav1.Object{w1, deployment("shop", 2, func(d *appsv1.Deployment) { d.Namespace = "shop"; d.Status.AvailableReplicas = 0 })}, nil, nil},
-		{"deployment not available", []metav1.Object{w1, deployment("coredns", 2, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })}, nil,
+		{"other namespaces are the user's", []metav1.Object{w1, deployment("shop", func(d *appsv1.Deployment) { d.Namespace = "shop"; d.Status.AvailableReplicas = 0 })}, nil, nil},
+		{"deployment not available", []metav1.Object{w1, deployment("coredns", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })}, nil,
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "1 of 2 pods available"}}},
-		{"deployment rolling", []metav1.Object{w1, deployment("coredns", 2, rolling)}, nil,
+		{"deployment rolling", []metav1.Object{w1, deployment("coredns", rolling)}, nil,
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "1 of 2 pods updated, 2 of the version before still there"}}},
-		{"stale status", []metav1.Object{w1, deployment("coredns", 2, behind)}, nil,
+		{"stale status", []metav1.Object{w1, deployment("coredns", behind)}, nil,
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "its controller has not seen its newest specification (generation 2, seen 1)"}}},
 		{"a node the controller has not noticed", []metav1.Object{w1, w2, daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "no pod on w2"}}},

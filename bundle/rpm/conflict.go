@@ -1,5 +1,7 @@
 package rpm
 
+import "slices"
+
 // conflicts finds chosen packages that do not go together with what is
 // installed or with each other.
 func (r *resolver) conflicts(installed *Installed) {
@@ -23,7 +25,7 @@ func (r *resolver) conflicts(installed *Installed) {
 // provided, obsoletes only with the package's own name.
 func (r *resolver) clash(a NEVRA, conflicts, obsoletes []Capability, b NEVRA, provides []Capability) {
 	for _, c := range conflicts {
-		for _, p := range append(provides[:len(provides):len(provides)], b.self()) {
+		for _, p := range append(slices.Clip(provides), b.self()) {
 			if p.satisfies(c) {
 				r.problems.add("%s conflicts with %s: it does not go together with %s", a.people(), b.people(), c)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // The layout of an RPM file: a lead of 96 bytes, the signature header padded
@@ -100,21 +101,20 @@ func (h *header) content(tag uint32, kinds ...uint32) ([]byte, uint32) {
 	if !ok || int64(e.offset) > int64(len(h.data)) {
 		return nil, 0
 	}
-	for _, kind := range kinds {
-		if e.kind == kind {
-			return h.data[e.offset:], e.count
-		}
+	if !slices.Contains(kinds, e.kind) {
+		return nil, 0
 	}
-	return nil, 0
+	return h.data[e.offset:], e.count
 }
 
 // text is a tag's string, or the first of its strings.
 func (h *header) text(tag uint32) string {
 	data, _ := h.content(tag, typeString, typeStrings)
-	if end := bytes.IndexByte(data, 0); end >= 0 {
-		return string(data[:end])
+	text, _, ended := bytes.Cut(data, []byte{0})
+	if !ended {
+		return ""
 	}
-	return ""
+	return string(text)
 }
 
 // number is a tag's number, or 0.

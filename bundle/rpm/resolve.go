@@ -135,8 +135,8 @@ func (r *resolver) require(w want) error {
 // be had.
 func (r *resolver) either(w want) error {
 	pick := -1
-	for i := len(w.terms) - 1; i >= 0; i-- {
-		candidates, err := r.candidates(w.terms[i])
+	for i, term := range slices.Backward(w.terms) {
+		candidates, err := r.candidates(term)
 		if err != nil {
 			return err
 		}

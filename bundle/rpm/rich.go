@@ -83,7 +83,7 @@ func richWords(s string) []string {
 			words = append(words, s[start:end])
 		}
 	}
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch c := s[i]; {
 		case c == ' ' && depth == 0:
 			flush(i)

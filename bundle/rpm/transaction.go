@@ -55,7 +55,7 @@ func (t Transaction) installed(ctx context.Context) (map[string]bool, error) {
 		return nil, fmt.Errorf("list installed packages: %w", err)
 	}
 	have := map[string]bool{}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		have[name] = true
 	}
 	return have, nil

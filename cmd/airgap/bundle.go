@@ -162,8 +162,7 @@ func writePlan(w io.Writer, l bundle.Lock) error {
 
 // configError makes usage errors of what is wrong with the file itself.
 func configError(err error) error {
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, is := errors.AsType[config.Problems](err); is {
 		return &coded{code: exitUsage, err: fmt.Errorf("%d problems in the configuration\n%w", len(problems), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
 	}
 	return hint(err, "name the configuration with -f; airgap bundle --help shows the smallest one")

@@ -56,8 +56,7 @@ func (a *app) report(err error) int {
 		return exitOK
 	}
 	code, advice := exitError, ""
-	var c *coded
-	if errors.As(err, &c) {
+	if c, is := errors.AsType[*coded](err); is {
 		code, advice = c.code, c.hint
 	}
 	// The library that knows what went wrong knows best what to do.

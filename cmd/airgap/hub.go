@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -62,7 +63,7 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 	}
 	defer os.RemoveAll(dir)
 	h.signed = map[string][]byte{}
-	for _, name := range indexFiles {
+	for _, name := range indexFiles() {
 		if h.signed[name], err = h.get(ctx, "/join/"+name); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ type checked struct {
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.sum.Write(p[:n])
-	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
+	if errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
 		err = fmt.Errorf("read %s: SHA-256 is not the signed one", c.name)
 	}
 	return n, err

@@ -85,7 +85,7 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[strin
 		return nil, err
 	}
 	all := map[string][]byte{materialName: data}
-	for _, name := range indexFiles {
+	for _, name := range indexFiles() {
 		if all[name], err = os.ReadFile(filepath.Join(b.Dir(), name)); err != nil {
 			return nil, err
 		}
@@ -94,4 +94,6 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[strin
 }
 
 // indexFiles are the signed index of a bundle, without its parts.
-var indexFiles = [...]string{bundle.IndexName, bundle.SumsName, bundle.SignatureName}
+func indexFiles() []string {
+	return []string{bundle.IndexName, bundle.SumsName, bundle.SignatureName}
+}

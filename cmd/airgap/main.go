@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -24,13 +25,17 @@ func main() {
 
 // run is the whole program as a function: tests call it too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	out := &results{w: stdout}
+	app := &app{stdin: stdin, stdout: out, stderr: stderr}
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("write the result: %w", out.err)
+	}
 	if ctx.Err() != nil && err != nil {
 		err = interrupted(err)
 	}

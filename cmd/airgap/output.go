@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
@@ -14,6 +15,22 @@ const (
 	asJSON = "json"
 	asYAML = "yaml"
 )
+
+// results is stdout. It keeps its first error, which is reported at the end:
+// a result that is cut short must not look like a whole one.
+type results struct {
+	w   io.Writer
+	err error
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(p)
+	r.err = err
+	return n, err
+}
 
 // print writes a result in the format asked for; text writes the human form.
 func (a *app) print(v any, text func(io.Writer) error) error {
@@ -36,10 +53,8 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 
 // oneOf checks the value of a flag that takes one of a few words.
 func oneOf(flag, value string, words ...string) error {
-	for _, w := range words {
-		if value == w {
-			return nil
-		}
+	if slices.Contains(words, value) {
+		return nil
 	}
 	return usage("--%s %q: want one of %v", flag, value, words)
 }

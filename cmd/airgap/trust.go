@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,14 +66,11 @@ func openBundle(dir string, keyFiles []string) (*bundle.Bundle, []*ecdsa.PublicK
 }
 
 func fingerprints(keys []*ecdsa.PublicKey) string {
-	text := ""
-	for i, k := range keys {
-		if i > 0 {
-			text += ", "
-		}
-		text += bundle.Fingerprint(k)
+	var prints []string
+	for _, k := range keys {
+		prints = append(prints, bundle.Fingerprint(k))
 	}
-	return text
+	return strings.Join(prints, ", ")
 }
 
 // defaultKeyDir is where the connected host keeps its signing keys.

@@ -93,8 +93,7 @@ func (c Cmd) explain(ctx context.Context, err error, stdout, stderr *bytes.Buffe
 		err = ctx.Err()
 	}
 	code := -1
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		code = exit.ExitCode()
 	}
 	text := stderr.String()

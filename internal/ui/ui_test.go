@@ -50,7 +50,7 @@ func TestJSONIsOneObjectALine(t *testing.T) {
 	}
 }
 
-func TestBarsEndWhenTasksFail(t *testing.T) {
+func TestBarsEndWhenTasksFail(*testing.T) {
 	var w bytes.Buffer
 	p := ui.New(&w, ui.Bars)
 	good, bad := p.Task("good", 0, true), p.Task("bad", 5, true)

@@ -37,13 +37,13 @@ type Cluster struct {
 	Name       string           `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9]([a-z0-9-]*[a-z0-9])?$,description=Name of the cluster and of the bundle's directory"`
 	Kubernetes kubeadm.Config   `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
 	Nodes      []Node           `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
-	Network    cni.Config       `yaml:"network" json:"network,omitempty" jsonschema:"description=Pod network"`
-	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime,omitempty" jsonschema:"description=Container runtime"`
+	Network    cni.Config       `yaml:"network" json:"network" jsonschema:"description=Pod network"`
+	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
 	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`
-	Images     bundle.Images    `yaml:"images" json:"images,omitempty" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
-	Registry   registry.Config  `yaml:"registry" json:"registry,omitempty" jsonschema:"description=The registry on the control-plane host"`
-	Preflight  preflight.Config `yaml:"preflight" json:"preflight,omitempty" jsonschema:"description=What this site changes in the checks before an installation"`
-	Sources    bundle.Sources   `yaml:"sources" json:"sources,omitempty" jsonschema:"description=How upstream is reached from the connected host"`
+	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
+	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
+	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
+	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
 }
 
 // Load reads and judges the file at path.

@@ -56,7 +56,7 @@ func TestProblems(t *testing.T) {
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
-		"no such check":       {"time-sync:", "time-snyc:", []string{"airgap.yaml:35:5:", "preflight.checks.time-snyc: unknown field", "time-sync"}},
+		"no such check":       {"time-sync:", "time-synk:", []string{"airgap.yaml:35:5:", "preflight.checks.time-synk: unknown field", "time-sync"}},
 		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:37:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
 		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:37:17:", "preflight.checks.disk-space.etcdFail", "4 gigabytes"}},
 		"percent of nothing":  {"90%", "190%", []string{"airgap.yaml:38:17:", "preflight.checks.disk-space.usedFail", "190%"}},

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +22,7 @@ type document struct {
 func parse(file string, data []byte) (document, error) {
 	dec := yaml.NewDecoder(strings.NewReader(string(data)))
 	var doc, more yaml.Node
-	if err := dec.Decode(&doc); err == io.EOF {
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return document{}, Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty; `airgap bundle --help` shows the smallest one"}}
 	} else if err != nil {
 		return document{}, syntax(file, err)
@@ -31,7 +33,7 @@ func parse(file string, data []byte) (document, error) {
 	}
 	if err := dec.Decode(&more); err == nil {
 		return document{}, Problems{d.problem(&more, "", "a second YAML document; want exactly one")}
-	} else if err != io.EOF {
+	} else if !errors.Is(err, io.EOF) {
 		return document{}, syntax(file, err)
 	}
 	return d, nil
@@ -40,7 +42,7 @@ func parse(file string, data []byte) (document, error) {
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 // syntax turns yaml.v3's message, which knows the line only, into a problem.
-func syntax(file string, err error) error {
+func syntax(file string, err error) Problems {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
@@ -96,13 +98,13 @@ func walk(n *yaml.Node, path []string, visit func(key, value *yaml.Node, path []
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			p := append(path[:len(path):len(path)], n.Content[i].Value)
+			p := append(slices.Clip(path), n.Content[i].Value)
 			visit(n.Content[i], n.Content[i+1], p)
 			walk(n.Content[i+1], p, visit)
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
-			p := append(path[:len(path):len(path)], strconv.Itoa(i))
+			p := append(slices.Clip(path), strconv.Itoa(i))
 			visit(nil, c, p)
 			walk(c, p, visit)
 		}

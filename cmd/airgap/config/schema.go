@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func (d document) judge(schema []byte) (Problems, error) {
 	if err == nil {
 		return nil, nil
 	}
-	invalid, ok := err.(*validator.ValidationError)
+	invalid, ok := errors.AsType[*validator.ValidationError](err)
 	if !ok {
 		return nil, fmt.Errorf("judge %s: %w", d.file, err)
 	}
@@ -65,7 +66,7 @@ func compile(schema []byte) (*validator.Schema, error) {
 func (d document) value() (any, Problems) {
 	var problems Problems
 	seen := map[*yaml.Node]bool{}
-	walk(d.root, nil, func(key, value *yaml.Node, path []string) {
+	walk(d.root, nil, func(key, _ *yaml.Node, path []string) {
 		if key == nil {
 			return
 		}
@@ -79,7 +80,7 @@ func (d document) value() (any, Problems) {
 	}
 	var v any
 	if err := d.root.Decode(&v); err != nil {
-		return nil, syntax(d.file, err).(Problems)
+		return nil, syntax(d.file, err)
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
