@@ -29,7 +29,10 @@ type installed struct {
 	Files    map[string]string `json:"files"`    // name in BinDir: SHA-256 in hex
 }
 
-const installedFile = stateDir + "/runtime.json"
+const (
+	installedFile = stateDir + "/runtime.json"
+	stagingDir    = BinDir + "/.new" // on the file system of BinDir, for renaming
+)
 
 // RuntimeFiles installs containerd and runc into BinDir. /usr/bin is left to
 // the host's own packages.
@@ -39,49 +42,80 @@ func RuntimeFiles(m Machine, r Runtime, arch string, open Source) step.Step {
 		Name: "runtime-files", Title: fmt.Sprintf("Install containerd %s and runc %s", r.Version, r.RuncVersion),
 		Done: func(context.Context) (bool, error) { return m.filesHold(files) },
 		Run:  func(ctx context.Context) error { return m.installRuntime(ctx, files, open) },
-		Undo: func(context.Context) error { return m.removeRuntime() },
+		Undo: func(context.Context) error { return errors.Join(os.RemoveAll(m.path(stagingDir)), m.removeRuntime()) },
 	}
 }
 
+// installRuntime unpacks every release before it replaces the first program,
+// since a release is known to be whole and the signed one only at its end.
 func (m Machine) installRuntime(ctx context.Context, files []File, open Source) error {
 	if err := m.refuseForeignRuntime(); err != nil {
 		return err
 	}
+	staging := m.path(stagingDir)
+	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o755)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(staging)
 	record := installed{Files: map[string]string{}}
 	for _, f := range files {
 		record.Releases = append(record.Releases, f.Name)
-		if err := m.installFile(ctx, f.Name, open, record.Files); err != nil {
+		if err := m.unpack(ctx, f.Name, open, record.Files); err != nil {
 			return fmt.Errorf("install %s: %w", f.Name, err)
 		}
 	}
-	if err := m.relabel(ctx); err != nil {
-		return err
-	}
+	return m.replacePrograms(ctx, record)
+}
+
+// replacePrograms moves what was unpacked to its place. The record is written
+// first: whatever happens then, the postcondition notices it and Undo knows
+// what to remove.
+func (m Machine) replacePrograms(ctx context.Context, record installed) error {
 	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err
 	}
-	return host.WriteFile(m.path(installedFile), append(data, '\n'), 0o644)
+	if err := host.WriteFile(m.path(installedFile), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	for name := range record.Files {
+		if err := os.Rename(m.path(path.Join(stagingDir, name)), m.path(path.Join(BinDir, name))); err != nil {
+			return err
+		}
+	}
+	if err := host.SyncDir(m.path(BinDir)); err != nil {
+		return err
+	}
+	return m.relabel(ctx)
 }
 
-func (m Machine) installFile(ctx context.Context, name string, open Source, sums map[string]string) error {
+// unpack puts the programs of a release into the staging directory and reads
+// it to the end, where its Source vouches for it.
+func (m Machine) unpack(ctx context.Context, name string, open Source, sums map[string]string) error {
 	r, err := open(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	if path.Ext(name) != ".gz" {
-		return m.installBinary("runc", r, sums)
+		err = m.unpackProgram("runc", r, sums)
+	} else {
+		err = m.unpackArchive(r, sums)
 	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
+
+// unpackArchive takes the programs of an archive, whatever their directory.
+func (m Machine) unpackArchive(r io.Reader, sums map[string]string) error {
 	unzipped, err := gzip.NewReader(r)
 	if err != nil {
 		return err
 	}
-	return m.installArchive(tar.NewReader(unzipped), sums)
-}
-
-// installArchive takes the programs of an archive, whatever their directory.
-func (m Machine) installArchive(archive *tar.Reader, sums map[string]string) error {
+	archive := tar.NewReader(unzipped)
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -93,24 +127,29 @@ func (m Machine) installArchive(archive *tar.Reader, sums map[string]string) err
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		if err := m.installBinary(path.Base(header.Name), archive, sums); err != nil {
+		if err := m.unpackProgram(path.Base(header.Name), archive, sums); err != nil {
 			return err
 		}
 	}
 	if sums["containerd"] == "" || sums["containerd-shim-runc-v2"] == "" {
 		return errors.New("the archive lacks containerd or its shim")
 	}
-	return nil
+	_, err = io.Copy(io.Discard, unzipped) // tar ends before it
+	return err
 }
 
-func (m Machine) installBinary(name string, r io.Reader, sums map[string]string) error {
-	data, err := io.ReadAll(r)
+func (m Machine) unpackProgram(name string, r io.Reader, sums map[string]string) error {
+	f, err := os.OpenFile(m.path(path.Join(stagingDir, name)), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(data)
-	sums[name] = hex.EncodeToString(sum[:])
-	return host.WriteFile(m.path(path.Join(BinDir, name)), data, 0o755)
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f, sum), r); err != nil {
+		return err
+	}
+	sums[name] = hex.EncodeToString(sum.Sum(nil))
+	return errors.Join(f.Chmod(0o755), f.Sync(), f.Close())
 }
 
 // relabel gives the programs the type that the policy has for a bin directory

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"airgap.dev/airgap/internal/step"
 )
@@ -111,14 +112,25 @@ func TestRuntimeFilesBadArchive(t *testing.T) {
 			all, err := whole(ctx, name)
 			return io.NopCloser(io.LimitReader(all, 80)), err
 		},
+		"not the signed one": func(ctx context.Context, name string) (io.ReadCloser, error) {
+			all, err := whole(ctx, name)
+			return io.NopCloser(io.MultiReader(all, iotest.ErrReader(errors.New("SHA-256 is not the signed one")))), err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, m := newFake(t)
+			f, m := newFake(t)
+			f.put(t, BinDir+"/containerd", "the one before")
 			s := RuntimeFiles(m, r, "amd64", source)
 			if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install containerd-2.3.7-linux-amd64.tar.gz") {
 				t.Errorf("got %v", err)
 			}
 			mustHold(t, s.Done, false)
+			if got := f.get(BinDir + "/containerd"); got != "the one before" {
+				t.Errorf("containerd was replaced by %q", got)
+			}
+			if f.has(stagingDir) {
+				t.Error("the staging directory is left")
+			}
 		})
 	}
 }
