@@ -53,7 +53,7 @@ func (c cgroup) create() error {
 	}
 	for _, top := range tops {
 		dir := top
-		for _, part := range strings.Split(c.path, "/") {
+		for part := range strings.SplitSeq(c.path, "/") {
 			if err := makeCgroup(dir, part); err != nil {
 				return err
 			}

@@ -36,7 +36,10 @@ const (
 	killTimeout = 20 * time.Second
 )
 
-func (c *Container) Name() string     { return c.name }
+// Name implements Machine.
+func (c *Container) Name() string { return c.name }
+
+// Addr implements Machine.
 func (c *Container) Addr() netip.Addr { return c.addr }
 
 func (c *Container) path(elem ...string) string {
@@ -58,7 +61,7 @@ func (c *Container) Start(ctx context.Context) error {
 
 // insertDisk mounts the server's root: the shared layers below, its own on
 // top. A disk that has been used already stays as it is.
-func (c *Container) insertDisk(ctx context.Context) error {
+func (c *Container) insertDisk(context.Context) error {
 	root := c.path("root")
 	if mounted(root) {
 		return nil

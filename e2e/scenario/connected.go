@@ -40,8 +40,7 @@ func (e *Env) command(cmd *exec.Cmd) (Result, error) {
 	}
 	err := cmd.Run()
 	r := Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, is := errors.AsType[*exec.ExitError](err); is {
 		err = nil // the code says it
 	}
 	return r, err

@@ -19,10 +19,14 @@ const bigRepository = "registry.k8s.io/kube-apiserver"
 
 // absent wants that nothing was left at path.
 func absent(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is there afterwards (%v)", path, err)
+	_, err := os.Lstat(path)
+	if err == nil {
+		return fmt.Errorf("%s is there afterwards", path)
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // noPermission lets an ordinary user write into somebody else's directory.

@@ -135,8 +135,11 @@ func inDir(ctx context.Context, dir string, lines ...string) error {
 func (e *Env) noRoute(ctx context.Context, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
 		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
-		if err == nil || !strings.Contains(said, "unreachable") {
-			return fmt.Errorf("a connection to %s ended with %v: %s", address, err, said)
+		if err == nil {
+			return fmt.Errorf("a connection to %s was made", address)
+		}
+		if !strings.Contains(said, "unreachable") {
+			return fmt.Errorf("a connection to %s: %w: %s", address, err, said)
 		}
 	}
 	return nil

@@ -22,8 +22,7 @@ func (e *Env) On(ctx context.Context, m lab.Machine, stdin string, args ...strin
 	}
 	err := m.Exec(ctx, cmd)
 	r := Result{Stdout: stdout.String(), Stderr: stderr.String()}
-	var exit *lab.ExitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*lab.ExitError](err); is {
 		r.Code, err = exit.Code, nil
 	}
 	return r, err

@@ -75,7 +75,7 @@ type builder struct {
 
 // layer makes CACHE/root/NAME-HASH unless it is there. A layer that fails
 // half-way never gets its name.
-func (b builder) layer(name string, recipe []byte, make func(dir string) error) (string, error) {
+func (b builder) layer(name string, recipe []byte, fill func(dir string) error) (string, error) {
 	sum := sha256.Sum256(recipe)
 	final := filepath.Join(b.dir, fmt.Sprintf("%s-%x", name, sum[:6]))
 	if _, err := os.Stat(final); err == nil {
@@ -89,7 +89,7 @@ func (b builder) layer(name string, recipe []byte, make func(dir string) error) 
 	if err := os.MkdirAll(draft, 0o755); err != nil {
 		return "", err
 	}
-	if err := make(draft); err != nil {
+	if err := fill(draft); err != nil {
 		return "", errors.Join(err, os.RemoveAll(draft))
 	}
 	return final, os.Rename(draft, final)

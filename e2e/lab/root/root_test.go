@@ -38,15 +38,15 @@ func TestBuiltin(t *testing.T) {
 func TestLayerIsMadeOnce(t *testing.T) {
 	b := builder{dir: t.TempDir(), progress: io.Discard}
 	made := 0
-	make := func(dir string) error { made++; return os.WriteFile(filepath.Join(dir, "x"), nil, 0o644) }
-	first, err := b.layer("a", []byte("recipe"), make)
+	fill := func(dir string) error { made++; return os.WriteFile(filepath.Join(dir, "x"), nil, 0o644) }
+	first, err := b.layer("a", []byte("recipe"), fill)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.layer("a", []byte("recipe"), make); err != nil || again != first || made != 1 {
+	if again, err := b.layer("a", []byte("recipe"), fill); err != nil || again != first || made != 1 {
 		t.Errorf("the same recipe: %s, %v, made %d times", again, err, made)
 	}
-	if other, err := b.layer("a", []byte("another"), make); err != nil || other == first || made != 2 {
+	if other, err := b.layer("a", []byte("another"), fill); err != nil || other == first || made != 2 {
 		t.Errorf("another recipe: %s, %v, made %d times", other, err, made)
 	}
 }

@@ -87,8 +87,7 @@ func Closure(paths ...string) ([]archive.File, error) {
 // sonames lists the libraries that a file is linked with; none for a script.
 func sonames(path string) ([]string, error) {
 	f, err := elf.Open(path)
-	var format *elf.FormatError
-	if errors.As(err, &format) {
+	if _, is := errors.AsType[*elf.FormatError](err); is {
 		return nil, nil
 	}
 	if err != nil {

@@ -27,8 +27,7 @@ func ELFDependencies(paths ...string) (Dependencies, error) {
 
 func (d *Dependencies) add(path string) error {
 	f, err := elf.Open(path)
-	var format *elf.FormatError
-	if errors.As(err, &format) {
+	if _, is := errors.AsType[*elf.FormatError](err); is {
 		return nil
 	}
 	if err != nil {

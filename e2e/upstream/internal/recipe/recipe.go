@@ -64,14 +64,14 @@ func (r Recipe) compile(ctx context.Context, root, out string) error {
 }
 
 func (r Recipe) flags() []string {
-	link := "-s -w"
+	link := []string{"-s -w"}
 	if r.Cgo {
-		link += " -extldflags -static"
+		link = append(link, "-extldflags -static")
 	}
 	for _, name := range sortedKeys(r.Stamp) {
-		link += " -X " + name + "=" + r.Stamp[name]
+		link = append(link, "-X "+name+"="+r.Stamp[name])
 	}
-	flags := []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", link,
+	flags := []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", strings.Join(link, " "),
 		"-gcflags=all=-dwarf=false", // -w would throw it away: not making it saves a tenth of the time
 	}
 	if len(r.Tags) > 0 {

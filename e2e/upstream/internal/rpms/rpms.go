@@ -111,7 +111,7 @@ func (p Package) sources() []string {
 // contents puts inline data into files, because that is what nfpm reads.
 func (p Package) contents() (files.Contents, func(), error) {
 	dir, err := os.MkdirTemp("", "rpm-")
-	cleanup := func() { os.RemoveAll(dir) }
+	cleanup := func() { _ = os.RemoveAll(dir) }
 	if err != nil {
 		return nil, cleanup, err
 	}

@@ -57,8 +57,8 @@ func (b *breaker) Write(data []byte) (int, error) {
 		b.left -= int64(len(data))
 		return b.ResponseWriter.Write(data)
 	}
-	b.ResponseWriter.Write(data[:b.left])
-	http.NewResponseController(b.ResponseWriter).Flush()
+	_, _ = b.ResponseWriter.Write(data[:b.left])
+	_ = http.NewResponseController(b.ResponseWriter).Flush()
 	panic(http.ErrAbortHandler) // net/http's way to cut a connection
 }
 
