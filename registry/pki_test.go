@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"math/big"
 	"os"
 	"strings"
 	"testing"
@@ -138,4 +139,31 @@ func TestClient(t *testing.T) {
 	if _, err := client.Health(context.Background()); err == nil {
 		t.Error("a registry of another authority was trusted")
 	}
+}
+
+// The files are read between the two writes of a renewal, too.
+func TestRenewedCertificateIsServed(t *testing.T) {
+	r := start(t)
+	first := r.serial(t)
+	whole, err := os.ReadFile(r.pki.CertificateFile())
+	must(t, err)
+	must(t, os.WriteFile(r.pki.CertificateFile(), []byte("half-written"), 0o644))
+	if got := r.serial(t); got.Cmp(first) != 0 {
+		t.Errorf("serves %v beside a broken file, want the last certificate %v", got, first)
+	}
+	must(t, os.WriteFile(r.pki.CertificateFile(), whole, 0o644))
+	must(t, r.pki.Ensure([]string{"registry.bank.example"}, time.Now()))
+	if got := r.serial(t); got.Cmp(first) == 0 {
+		t.Error("the old certificate is still served")
+	}
+}
+
+// serial is the serial number that a new connection sees.
+func (r *running) serial(t *testing.T) *big.Int {
+	t.Helper()
+	r.client.CloseIdleConnections()
+	resp, err := r.client.Get(r.url("/v2/"))
+	must(t, err)
+	defer resp.Body.Close()
+	return resp.TLS.PeerCertificates[0].SerialNumber
 }

@@ -35,9 +35,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return fmt.Errorf("serve registry: %w", err)
 	}
-	certificate, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
+	pair, err := loadKeyPair(o.Certificate, o.Key, o.Log)
 	if err != nil {
-		return fmt.Errorf("load registry certificate: %w", err)
+		return err
 	}
 	listener := o.Listener
 	if listener == nil {
@@ -45,19 +45,19 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return fmt.Errorf("serve registry: %w", err)
 		}
 	}
-	return serve(ctx, newServer(handler, certificate, o.Log), listener)
+	return serve(ctx, newServer(handler, pair, o.Log), listener)
 }
 
 // newServer speaks HTTP/1.1 only: there an answer that was cut short shows up
 // as an unexpected end, which containerd tries again; a reset HTTP/2 stream
 // fails its pull.
-func newServer(handler http.Handler, certificate tls.Certificate, log *slog.Logger) *http.Server {
+func newServer(handler http.Handler, pair *keyPair, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler:           handler,
 		Protocols:         protocols,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.forHandshake},
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
