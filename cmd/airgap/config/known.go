@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,14 +11,39 @@ import (
 
 // known lists the fields that may stand at a path, for the message about one
 // that may not: "; known here: name, address, roles".
-func (d document) known(path []string) string {
-	schema, err := Schema()
-	if err != nil {
+func known(path []string) string {
+	names := slices.Sorted(maps.Keys(fieldAt(path).Properties))
+	if len(names) == 0 {
 		return ""
 	}
-	var s node
-	if json.Unmarshal(schema, &s) != nil {
+	return "; known here: " + strings.Join(names, ", ")
+}
+
+// suchAs names a field's examples: " such as 20GB or 512MiB".
+func suchAs(path []string) string {
+	var words []string
+	for _, e := range fieldAt(path).Examples {
+		words = append(words, fmt.Sprint(e))
+	}
+	if len(words) == 0 {
 		return ""
+	}
+	return " such as " + strings.Join(words, " or ")
+}
+
+// node is the part of a JSON Schema that the messages need.
+type node struct {
+	Properties map[string]node `json:"properties"`
+	Items      *node           `json:"items"`
+	Examples   []any           `json:"examples"`
+}
+
+// fieldAt is the schema of the field at a path; empty where there is none.
+func fieldAt(path []string) node {
+	var s node
+	schema, err := Schema()
+	if err != nil || json.Unmarshal(schema, &s) != nil {
+		return node{}
 	}
 	for _, k := range path {
 		if _, err := strconv.Atoi(k); err == nil && s.Items != nil {
@@ -25,19 +52,5 @@ func (d document) known(path []string) string {
 		}
 		s = s.Properties[k]
 	}
-	var names []string
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	slices.Sort(names)
-	return "; known here: " + strings.Join(names, ", ")
-}
-
-// node is the part of a JSON Schema that says which fields there are.
-type node struct {
-	Properties map[string]node `json:"properties"`
-	Items      *node           `json:"items"`
+	return s
 }

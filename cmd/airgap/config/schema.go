@@ -112,11 +112,16 @@ func (d document) explain(e *validator.ValidationError) Problems {
 		var ps Problems
 		for _, name := range k.Properties {
 			p := append(slices.Clone(at), name)
-			ps = append(ps, d.problem(d.at(p, true), join(p), "unknown field%s", d.known(at)))
+			ps = append(ps, d.problem(d.at(p, true), join(p), "unknown field%s", known(at)))
 		}
 		return ps
 	case *kind.Type:
-		return Problems{d.problem(node, join(at), "want %s, got %s%s", strings.Join(k.Want, " or "), k.Got, quoteHint(k))}
+		return Problems{d.problem(node, join(at), "want %s%s, got %s%s", strings.Join(k.Want, " or "), suchAs(at), k.Got, quoteHint(k))}
+	case *kind.Pattern:
+		if examples := suchAs(at); examples != "" {
+			return Problems{d.problem(node, join(at), "want a value%s, got %q", examples, k.Got)}
+		}
+		return Problems{d.problem(node, join(at), "%q does not match %s", k.Got, k.Want)}
 	case *kind.Required:
 		return Problems{d.problem(node, join(at), "missing: %s", strings.Join(k.Missing, ", "))}
 	case *kind.Enum:
