@@ -1,9 +1,9 @@
 // Package config reads airgap.yaml: the one file that drives every command.
 //
-// A file is judged in three passes, each of which reports everything it finds:
-// credentials written inline, the JSON Schema made from the types (unknown
-// fields, wrong types), and the semantic checks of the packages that own the
-// sections. Problems carry file, line, column and field path.
+// A file is judged in passes, and everything they find is reported together:
+// credentials written inline, keys written twice, the JSON Schema made from the
+// types (unknown fields, wrong types), and the semantic checks of the packages
+// that own the sections. Problems carry file, line, column and field path.
 //
 // The sections' types live with the code that uses them; this package only
 // joins them. It reads no other file and changes nothing.
@@ -13,8 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -67,19 +65,23 @@ func Parse(file string, data []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	problems := append(doc.credentials(), doc.duplicates()...)
 	shape, err := doc.judge(schema)
 	if err != nil {
 		return nil, err
 	}
-	if all := append(doc.credentials(), shape...); len(all) > 0 {
-		return nil, all.dedup().orNil()
-	}
+	problems = append(problems, shape...)
 	var c Cluster
-	if err := doc.root.Decode(&c); err != nil {
+	// What has a wrong shape is left out; the rest is judged all the same.
+	if err := doc.root.Decode(&c); err != nil && len(problems) == 0 {
 		return nil, syntax(file, err)
 	}
 	c.setDefaults()
-	return &c, doc.semantic(c.validate()).orNil()
+	problems = append(problems, doc.semantic(c.validate(), problems)...)
+	if len(problems) > 0 {
+		return nil, problems.sorted()
+	}
+	return &c, nil
 }
 
 // Master is the first control-plane node.
@@ -103,11 +105,3 @@ func (c *Cluster) Node(name string) (Node, error) {
 }
 
 var errNoNode = errors.New("airgap.yaml has no node of that name")
-
-func (d document) semantic(errs field.ErrorList) Problems {
-	var ps Problems
-	for _, e := range errs {
-		ps = append(ps, d.problem(d.at(split(e.Field), false), e.Field, "%s", e.ErrorBody()))
-	}
-	return ps
-}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestProblems(t *testing.T) {
 		"number for a string": {`version: "1.36.3"`, "version: 1.36", []string{"airgap.yaml:5:12:", "kubernetes.version", "want string such as 1.36.3, got number", "quotes"}},
 		"wrong enum":          {"[worker]", "[wroker]", []string{"airgap.yaml:18:13:", "nodes[1].roles[0]", "want one of control-plane, worker", "wroker"}},
 		"string for a list":   {"[worker]", "worker", []string{"airgap.yaml:18:12:", "nodes[1].roles", "want array, got string"}},
-		"missing field":       {"    address: 10.0.0.12\n", "", []string{"nodes[1]", "missing: address"}},
+		"missing field":       {"    address: 10.0.0.12\n", "", []string{"airgap.yaml:16:5:", "nodes[1].address: missing"}},
 		"bad address":         {"10.0.0.12", "10.0.0.512", []string{"airgap.yaml:17:14:", "nodes[1].address", "10.0.0.512", "IPv4"}},
 		"duplicate name":      {"name: w1", "name: cp1", []string{"airgap.yaml:16:11:", "nodes[1].name", "Duplicate"}},
 		"duplicate key":       {"kind: Cluster\n", "kind: Cluster\nkind: Cluster\n", []string{"airgap.yaml:3:1:", "kind", "written twice", "line 2"}},
@@ -97,17 +98,62 @@ func lineWith(text string, parts []string) bool {
 	return false
 }
 
+// TestAllProblemsAtOnceInOrder breaks a good file in several places and wants
+// every one told, in the order of the lines, and nothing that only follows.
 func TestAllProblemsAtOnceInOrder(t *testing.T) {
-	text := strings.NewReplacer("podSubnet:", "podSubnett:", "[worker]", "[wroker]", "port: 5000", "port: many").Replace(full(t))
-	_, err := Parse("airgap.yaml", []byte(text))
-	var ps Problems
-	if !errors.As(err, &ps) || len(ps) != 3 {
-		t.Fatalf("want 3 problems, got %v", err)
-	}
-	for i := 1; i < len(ps); i++ {
-		if ps[i].Line <= ps[i-1].Line {
-			t.Errorf("not in the order of lines:\n%v", err)
-		}
+	for name, tc := range map[string]struct {
+		change []string // old, new, …
+		want   []string // the problems' paths
+	}{
+		"shape": {
+			[]string{"podSubnet:", "podSubnett:", "[worker]", "[wroker]", "port: 5000", "port: many"},
+			[]string{"kubernetes.podSubnett", "nodes[1].roles[0]", "registry.port"},
+		},
+		"shape and meaning": {
+			[]string{"podSubnet:", "podSubnett:", "name: w1", "name: cp1", "10.0.0.12", "10.0.0.512", "[worker]", "[wroker]", "https://dl.rockylinux.org/pub/rocky/9", "http"},
+			[]string{"kubernetes.podSubnett", "nodes[1].name", "nodes[1].address", "nodes[1].roles[0]", "packages.repositories[0].baseURL"},
+		},
+		"who is the control plane cannot be told": {
+			[]string{"[control-plane]", "[master]", "10.0.0.12", "10.0.0.512"},
+			[]string{"nodes[0].roles[0]", "nodes[1].address"},
+		},
+		"the endpoint's default is made of a bad address": {
+			[]string{"  controlPlaneEndpoint: 10.0.0.11:6443\n", "", "address: 10.0.0.11", "address: 10.0.0.0.11"},
+			[]string{"nodes[0].address"},
+		},
+		"missing, once": {
+			[]string{"    address: 10.0.0.12\n", "", `  version: "1.36.3"` + "\n", "", "      gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]\n", ""},
+			[]string{"kubernetes.version", "nodes[1].address", "packages.repositories[0].gpgKeys"},
+		},
+		"an item that is no node": {
+			[]string{"  - name: w1\n    address: 10.0.0.12\n    roles: [worker]\n", "  - w1\n  - {name: UPPER, address: 10.0.0.13, roles: [worker]}\n", "port: 5000", "port: 6443"},
+			[]string{"nodes[1]", "registry.port"},
+		},
+		"credentials, twice written, and meaning": {
+			[]string{"https://dl.rockylinux.org/pub/rocky/9", "ftp://me:hunter2@dl/pub", "kind: Cluster\n", "kind: Cluster\nkind: Cluster\n", "10.0.0.12", "localhost"},
+			[]string{"kind", "nodes[1].address", "packages.repositories[0].baseURL"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("airgap.yaml", []byte(strings.NewReplacer(tc.change...).Replace(full(t))))
+			var ps Problems
+			if !errors.As(err, &ps) {
+				t.Fatalf("want problems, got %v", err)
+			}
+			var got []string
+			for i, p := range ps {
+				got = append(got, p.Path)
+				if i > 0 && p.Line < ps[i-1].Line {
+					t.Errorf("not in the order of lines:\n%v", err)
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got\n%v\nwant problems of %q", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error repeats the secret:\n%v", err)
+			}
+		})
 	}
 }
 

@@ -72,6 +72,17 @@ func (d document) at(keys []string, key bool) *yaml.Node {
 	return n
 }
 
+// has reports whether the file has something at keys.
+func (d document) has(keys []string) bool {
+	n := d.root
+	for _, k := range keys {
+		if _, n = child(n, k); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // child is the value under key (a name, or an index in decimal) and, in a
 // mapping, the node of the key itself.
 func child(n *yaml.Node, key string) (name, value *yaml.Node) {
@@ -91,6 +102,31 @@ func child(n *yaml.Node, key string) (name, value *yaml.Node) {
 		}
 	}
 	return nil, nil
+}
+
+// duplicates are the keys that a mapping has twice. They are taken out of the
+// document, so that the rest of it can be judged.
+func (d document) duplicates() Problems {
+	found := d.prune(d.root, nil)
+	walk(d.root, nil, func(_, value *yaml.Node, path []string) {
+		found = append(found, d.prune(value, path)...)
+	})
+	return found
+}
+
+func (d document) prune(n *yaml.Node, path []string) Problems {
+	var found Problems
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); {
+		key := n.Content[i]
+		first, _ := child(n, key.Value)
+		if first == key {
+			i += 2
+			continue
+		}
+		found = append(found, d.problem(key, join(append(slices.Clone(path), key.Value)), "written twice, first in line %d", first.Line))
+		n.Content = slices.Delete(n.Content, i, i+2)
+	}
+	return found
 }
 
 // walk calls visit for every key and value below n with its path.
@@ -115,7 +151,7 @@ func walk(n *yaml.Node, path []string, visit func(key, value *yaml.Node, path []
 func join(keys []string) string {
 	var b strings.Builder
 	for _, k := range keys {
-		if _, err := strconv.Atoi(k); err == nil {
+		if isIndex(k) {
 			fmt.Fprintf(&b, "[%s]", k)
 			continue
 		}
@@ -125,6 +161,11 @@ func join(keys []string) string {
 		b.WriteString(k)
 	}
 	return b.String()
+}
+
+func isIndex(key string) bool {
+	_, err := strconv.Atoi(key)
+	return err == nil
 }
 
 // split is the inverse of join for the paths that field.Path prints.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -46,7 +45,7 @@ func fieldAt(path []string) node {
 		return node{}
 	}
 	for _, k := range path {
-		if _, err := strconv.Atoi(k); err == nil && s.Items != nil {
+		if isIndex(k) && s.Items != nil {
 			s = *s.Items
 			continue
 		}

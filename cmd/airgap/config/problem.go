@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ type Problem struct {
 	Line, Column int    // 1-based
 	Path         string `json:"path"` // nodes[0].address
 	Message      string `json:"message"`
+
+	unknown bool // a field that does not exist
 }
 
 func (p Problem) String() string {
@@ -33,28 +36,13 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// dedup leaves one problem for a place: an inline credential in an unknown
-// field is told once, as what it is.
-func (ps Problems) dedup() Problems {
-	seen := map[[2]int]bool{}
-	return slices.DeleteFunc(ps, func(p Problem) bool {
-		at := [2]int{p.Line, p.Column}
-		again := seen[at]
-		seen[at] = true
-		return again
-	})
-}
-
-// orNil sorts the problems; none at all is no error.
-func (ps Problems) orNil() error {
-	if len(ps) == 0 {
-		return nil
-	}
+// sorted puts the problems into the order of the file and leaves one for a
+// field: an inline credential in an unknown field is told once, as what it is.
+func (ps Problems) sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
-	return ps
+	return slices.CompactFunc(ps, func(a, b Problem) bool {
+		return a.Line == b.Line && a.Column == b.Column && a.Path == b.Path
+	})
 }

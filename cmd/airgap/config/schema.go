@@ -13,7 +13,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-	"gopkg.in/yaml.v3"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of airgap.yaml, made from the Go
@@ -61,23 +60,9 @@ func compile(schema []byte) (*validator.Schema, error) {
 	return c.Compile("cluster.json")
 }
 
-// value is the document as JSON values. Duplicate keys and keys that are not
-// strings come back as problems.
+// value is the document as JSON values. Keys that are not strings come back as
+// a problem.
 func (d document) value() (any, Problems) {
-	var problems Problems
-	seen := map[*yaml.Node]bool{}
-	walk(d.root, nil, func(key, _ *yaml.Node, path []string) {
-		if key == nil {
-			return
-		}
-		if first, _ := child(d.at(path[:len(path)-1], false), key.Value); first != nil && first != key && !seen[key] {
-			seen[key] = true
-			problems = append(problems, d.problem(key, join(path), "written twice, first in line %d", first.Line))
-		}
-	})
-	if len(problems) > 0 {
-		return nil, problems
-	}
 	var v any
 	if err := d.root.Decode(&v); err != nil {
 		return nil, syntax(d.file, err)
@@ -111,8 +96,10 @@ func (d document) explain(e *validator.ValidationError) Problems {
 	case *kind.AdditionalProperties:
 		var ps Problems
 		for _, name := range k.Properties {
-			p := append(slices.Clone(at), name)
-			ps = append(ps, d.problem(d.at(p, true), join(p), "unknown field%s", known(at)))
+			path := append(slices.Clone(at), name)
+			p := d.problem(d.at(path, true), join(path), "unknown field%s", known(at))
+			p.unknown = true
+			ps = append(ps, p)
 		}
 		return ps
 	case *kind.Type:
@@ -123,7 +110,11 @@ func (d document) explain(e *validator.ValidationError) Problems {
 		}
 		return Problems{d.problem(node, join(at), "%q does not match %s", k.Got, k.Want)}
 	case *kind.Required:
-		return Problems{d.problem(node, join(at), "missing: %s", strings.Join(k.Missing, ", "))}
+		var ps Problems
+		for _, name := range k.Missing {
+			ps = append(ps, d.problem(node, join(append(slices.Clone(at), name)), "missing"))
+		}
+		return ps
 	case *kind.Enum:
 		return Problems{d.problem(node, join(at), "want one of %s, got %q", list(k.Want), fmt.Sprint(k.Got))}
 	case *kind.Const:

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// semantic places what the sections found wrong with their values. What only
+// follows from a problem that is known already is left out: one mistake is told
+// once, by its cause.
+func (d document) semantic(errs field.ErrorList, known Problems) Problems {
+	alone := len(errs)+len(known) == 1
+	var found Problems
+	for _, e := range errs {
+		keys := split(e.Field)
+		if spoiled(keys, known) || !alone && d.echo(e, keys) {
+			continue
+		}
+		found = append(found, d.problem(d.at(keys, false), e.Field, "%s", e.ErrorBody()))
+	}
+	return found
+}
+
+// spoiled reports whether the value at keys, or a part of it, has a wrong shape:
+// then it is not what the file's author meant. An unknown field spoils nothing;
+// what stays missing because of it is a problem of its own.
+func spoiled(keys []string, known Problems) bool {
+	for _, p := range known {
+		wrong := split(p.Path)
+		if n := len(wrong); n > 0 && isIndex(wrong[n-1]) {
+			wrong = wrong[:n-1] // an item that cannot be read moves those behind it
+		}
+		n := min(len(wrong), len(keys))
+		if !p.unknown && slices.Equal(wrong[:n], keys[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// echo reports whether e is about a default: those are good, unless the value
+// that one is made from is not, as the address of the first node.
+func (d document) echo(e *field.Error, keys []string) bool {
+	return e.Type == field.ErrorTypeInvalid && e.BadValue != "" && !d.has(keys)
+}
