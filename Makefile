@@ -27,8 +27,8 @@ lint: $(GOLANGCI) ## the linters over both modules, at the pinned version
 
 # Compiled once: minutes, and more than `go run` would keep.
 $(GOLANGCI):
-	GOBIN=$(TOOLS)/new $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
-	mv $(TOOLS)/new/golangci-lint $@
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	mv $(TOOLS)/golangci-lint $@
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)

@@ -27,6 +27,9 @@ func (a *app) preflight() *cobra.Command {
 		Long: `Reads the facts of this server and judges them by what the bundle in DIR is
 about to install. Nothing is changed. airgap install runs the same checks first.
 
+A site sets limits of the checks, and which of them only warn, in airgap.yaml
+under preflight.checks; airgap schema has the names.
+
 Exit code 3 when a check fails, or when something could not be told.`,
 		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml",
 		Args: func(cmd *cobra.Command, args []string) error {
