@@ -21,6 +21,7 @@ func badInput(ctx context.Context, e *Env) error {
 		{"wrong permissions", e.noPermission},
 		{"no space on the stick", e.noSpace},
 		{"a registry that closes half-way", e.closedHalfway},
+		{"Ctrl-C while planning", e.endWhilePlanning},
 		{"Ctrl-C and kill -9 while filling", e.interrupted},
 		{"damaged and foreign bundles", e.onServer},
 	} {

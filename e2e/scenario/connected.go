@@ -30,20 +30,39 @@ func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
 
 // command runs a prepared command with the connected host's environment: its
 // keys lie in the work directory, not in this machine's home.
-func (e *Env) command(cmd *exec.Cmd) (Result, error) {
-	var stdout, stderr bytes.Buffer
+func (e *Env) command(cmd *exec.Cmd) (Result, error) { return e.watched(cmd, new(watcher)) }
+
+// watched is command with somebody who reads along on stderr.
+func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
+	var stdout bytes.Buffer
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	if e.Terminal {
 		cmd.Stderr = os.Stderr
 		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
 	}
 	err := cmd.Run()
-	r := Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
+	r := Result{Stdout: stdout.String(), Stderr: stderr.text.String(), Code: cmd.ProcessState.ExitCode()}
 	if _, is := errors.AsType[*exec.ExitError](err); is {
 		err = nil // the code says it
 	}
 	return r, err
+}
+
+// watcher keeps what is written, and calls react once when it has mark.
+type watcher struct {
+	text  bytes.Buffer
+	mark  string
+	react func()
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	w.text.Write(p)
+	if w.react != nil && strings.Contains(w.text.String(), w.mark) {
+		go w.react()
+		w.react = nil
+	}
+	return len(p), nil
 }
 
 // Config writes an airgap.yaml for the lab, changed by edits (old, new pairs).

@@ -140,25 +140,46 @@ func (e *Env) interrupted(ctx context.Context) error {
 	return e.finish(ctx, config, out)
 }
 
+// endWhileFilling sends the signal while files arrive.
 func (e *Env) endWhileFilling(ctx context.Context, signal syscall.Signal, config, out string) error {
 	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1 << 20}) // it tries again and again, with pauses
 	defer e.Upstream.Heal()
-	cmd := exec.CommandContext(ctx, e.Program, "bundle", "-f", config, "-o", out)
-	go func() {
-		for range 200 {
-			time.Sleep(50 * time.Millisecond)
-			if parts, _ := filepath.Glob(filepath.Join(out, "bank", "bundle.tar.*")); len(parts) > 0 {
-				break
-			}
-		}
-		time.Sleep(400 * time.Millisecond)
-		if cmd.Process != nil {
-			_ = cmd.Process.Signal(signal)
-		}
-	}()
-	r, err := e.command(cmd)
-	if err != nil || signal == syscall.SIGKILL {
+	r, err := e.endAt(ctx, `"task":"images"`, signal, 300*time.Millisecond, "bundle", "-f", config, "-o", out, "--progress", "json")
+	if err != nil {
 		return err
 	}
+	if signal == syscall.SIGKILL {
+		if r.Code != -1 {
+			return fmt.Errorf("kill -9 came too late: exit code %d\n%s", r.Code, r.Stderr)
+		}
+		return nil
+	}
 	return r.want("bundle ended by a signal", 130, "interrupted", "goes on where it stopped")
+}
+
+// endAt runs the program on the connected host and sends it a signal some
+// time after its stderr has mark.
+func (e *Env) endAt(ctx context.Context, mark string, signal syscall.Signal, later time.Duration, args ...string) (Result, error) {
+	cmd := exec.CommandContext(ctx, e.Program, args...)
+	return e.watched(cmd, &watcher{mark: mark, react: func() {
+		time.Sleep(later)
+		_ = cmd.Process.Signal(signal) // an exit code tells if it came too late
+	}})
+}
+
+// endWhilePlanning presses Ctrl-C before anything is written.
+func (e *Env) endWhilePlanning(ctx context.Context) error {
+	config, err := e.Config("airgap.yaml")
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(e.Work, "planning")
+	r, err := e.endAt(ctx, `"task":"resolve packages"`, syscall.SIGINT, 0, "bundle", "-f", config, "-o", out, "--progress", "json")
+	if err != nil {
+		return err
+	}
+	if err := r.want("bundle interrupted while it plans", 130, "interrupted"); err != nil {
+		return err
+	}
+	return absent(out)
 }

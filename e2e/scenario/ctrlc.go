@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// ctrlC presses Ctrl-C in one step of install after the other, in join, in
+// verify and at a prompt. Each time the command says that it was interrupted
+// and ends with 130, and the same command, given again, goes on. In the end
+// the cluster is what an undisturbed installation gives.
+func ctrlC(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	install := "airgap install " + labSkips + " " + lab.StickPath + "/bank"
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		for _, job := range []struct {
+			title string
+			run   func() error
+		}{
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"in the checks", func() error { return e.interruptEarly(ctx, first, install) }},
+			{"in the steps of install", func() error {
+				return e.interruptSteps(ctx, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
+			}},
+			{"while install verifies", func() error {
+				return e.interrupt(ctx, first, install, journalled("join-material", "ended"), time.Second)
+			}},
+			{"install goes on", func() error { return e.finishInterrupted(ctx, first, install) }},
+			{"in the steps of join", func() error { return e.interruptJoin(ctx, first, worker, stick) }},
+			{"in verify", func() error {
+				return e.interrupt(ctx, first, "airgap verify --soak 1m", "", 2*time.Second)
+			}},
+			{"at the prompt of reset", func() error { return e.interrupt(ctx, worker, promptOf("airgap reset"), "", 2*time.Second) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+		} {
+			began := time.Now()
+			if err := job.run(); err != nil {
+				return fmt.Errorf("%s: %w", job.title, err)
+			}
+			fmt.Fprintf(e.Log, "ctrl-c: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
+		}
+		return nil
+	})
+}
+
+// promptOf gives a command a terminal, so that it asks.
+func promptOf(command string) string { return "script -qec '" + command + "' /dev/null" }
+
+// journalled is how a journal entry begins after its time.
+func journalled(step, event string) string {
+	return fmt.Sprintf(`"step":"%s","event":"%s"`, step, event)
+}
+
+// interrupt starts a command as a terminal does, in a process group of its
+// own, presses Ctrl-C some time after a new entry came into the journal (or
+// after the start, when entry is empty), and wants 130.
+func (e *Env) interrupt(ctx context.Context, m lab.Machine, command, entry string, later time.Duration) error {
+	const script = `set -m
+entries() { grep -cs "$1" /var/lib/airgap/journal.jsonl; }
+had=$(entries "$2")
+eval "$1" >/tmp/said 2>&1 &
+while [ -n "$2" ] && [ "$(entries "$2")" = "$had" ] && kill -0 $!; do sleep 0.05; done
+sleep "$3"
+kill -INT -- -$!
+wait $!; code=$?
+cat /tmp/said; exit $code`
+	r, err := e.On(ctx, m, "", "bash", "-c", script, "interrupt", command, entry, fmt.Sprintf("%.1f", later.Seconds()))
+	if err != nil {
+		return err
+	}
+	return r.want(m.Name()+": Ctrl-C in "+command, 130, "interrupted")
+}
+
+// interruptEarly presses it while nothing has been changed yet.
+func (e *Env) interruptEarly(ctx context.Context, m lab.Machine, command string) error {
+	if err := e.interrupt(ctx, m, command, "", 300*time.Millisecond); err != nil {
+		return err
+	}
+	return e.untouched(ctx, m)
+}
+
+func (e *Env) interruptSteps(ctx context.Context, m lab.Machine, command string, steps ...string) error {
+	for _, step := range steps {
+		began := time.Now()
+		if err := e.interrupt(ctx, m, command, journalled(step, "began"), 300*time.Millisecond); err != nil {
+			return fmt.Errorf("in step %s: %w", step, err)
+		}
+		fmt.Fprintf(e.Log, "ctrl-c:   in step %-24s %6.1f s\n", step, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// finishInterrupted runs the command to its end, and once more for nothing.
+func (e *Env) finishInterrupted(ctx context.Context, m lab.Machine, command string) error {
+	if _, err := e.must(ctx, m, []string{"installed and verified"}, "sh", "-c", command); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{"nothing to do"}, "sh", "-c", command)
+	return err
+}
+
+func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stick string) error {
+	line, code, err := e.joinLine(ctx, first)
+	if err != nil {
+		return err
+	}
+	if err := e.begin(ctx, worker, stick); err != nil {
+		return err
+	}
+	if err := e.script(ctx, worker, "umask 077; echo "+code+" >/root/code"); err != nil {
+		return err
+	}
+	command := line + " " + labSkips + " --code-file /root/code"
+	if err := e.interruptSteps(ctx, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
+		return err
+	}
+	_, err = e.must(ctx, worker, []string{"joined"}, "sh", "-c", command)
+	return err
+}
