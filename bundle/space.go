@@ -1,7 +1,9 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,9 +25,14 @@ const fat32Max = 1<<32 - 1
 // slack is what the index and the file system's own bookkeeping take, bytes.
 const slack = 16 << 20
 
+// freeSpace is what is free where dir is, or is to be made.
 func freeSpace(dir string) (space, error) {
 	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
+	err := unix.Statfs(dir, &s)
+	if up := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && up != dir {
+		return freeSpace(up)
+	}
+	if err != nil {
 		return space{}, fmt.Errorf("ask for free space in %s: %w", dir, err)
 	}
 	found := space{free: int64(s.Bavail) * s.Bsize}

@@ -26,11 +26,8 @@ type work struct {
 
 // enter finds out what dir holds, marks it as unfinished, and opens its
 // parts. It returns nil where the bundle is complete already. Where it
-// refuses, dir is left as it was.
+// refuses, dir is left as it was, or not made.
 func enter(dir string, draft *Index, stick []StickFile, o Options) (*work, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	w := &work{dir: dir, draft: draft}
 	begin := w.fresh
 	if _, err := os.Stat(filepath.Join(dir, partialName)); err == nil {
@@ -80,6 +77,9 @@ func (w *work) resume(stick []StickFile, o Options) (complete bool, err error) {
 // takeMark locks the mark against a second airgap, and writes into it, or
 // finds there, what the directory is going to hold.
 func (w *work) takeMark() error {
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return err
+	}
 	mark, err := os.OpenFile(filepath.Join(w.dir, partialName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
@@ -136,6 +136,9 @@ func (w *work) leave() error {
 // systems and desktops leave behind is not counted.
 func checkForeign(dir string, draft *Index, stick []StickFile) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

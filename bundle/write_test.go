@@ -256,6 +256,22 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+func TestRefusedStickIsNotBegun(t *testing.T) {
+	images := bundletest.StandardImages(t)[:1]
+	u, sub := newUpstream(t, images...), filepath.Join(t.TempDir(), "sub")
+	dir := filepath.Join(sub, "bank")
+	_, err := bundle.Write(background, u.plan(t, images...), dir, options(t).WithSpace(1000, 0), ui.Discard())
+	if err == nil || !strings.Contains(err.Error(), "no space: needs") {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := os.Lstat(sub); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory was left behind: %v", err)
+	}
+	if _, err := bundle.Write(background, u.plan(t, images...), dir, options(t), ui.Discard()); err != nil {
+		t.Errorf("into a directory that is to be made: %v", err)
+	}
+}
+
 func TestBrokenConnectionGoesOn(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
