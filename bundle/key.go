@@ -26,11 +26,18 @@ const privateKeyName = "airgap.key"
 // there: airgap.key (PKCS#8 PEM, mode 0600) and airgap.pub (PEM). A private
 // key that others on the machine can read is refused.
 func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
-	path := filepath.Join(dir, privateKeyName)
-	key, err := loadKey(path)
+	key, err := LoadKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKey(dir)
 	}
+	return key, err
+}
+
+// LoadKey is LoadOrCreateKey for a key that is there; else the error is
+// fs.ErrNotExist for errors.Is.
+func LoadKey(dir string) (*ecdsa.PrivateKey, error) {
+	path := filepath.Join(dir, privateKeyName)
+	key, err := loadKey(path)
 	if err != nil {
 		return nil, fmt.Errorf("load signing key %s: %w", path, err)
 	}
@@ -38,14 +45,7 @@ func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
 }
 
 func loadKey(path string) (*ecdsa.PrivateKey, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("mode is %#o, so others can read it: want 0600", info.Mode().Perm())
-	}
-	text, err := os.ReadFile(path)
+	text, err := host.ReadPrivate(path)
 	if err != nil {
 		return nil, err
 	}

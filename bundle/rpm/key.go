@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -49,16 +48,28 @@ func signing(at time.Time) *packet.Config {
 }
 
 // LoadOrCreateKey reads the key in dir or makes one there: the private half
-// mode 0600, the public half beside it.
+// mode 0600, the public half beside it. A private key that others on the
+// machine can read is refused.
 func LoadOrCreateKey(dir string) (*Key, error) {
+	key, err := LoadKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createKey(dir)
+	}
+	return key, err
+}
+
+// LoadKey is LoadOrCreateKey for a key that is there; else the error is
+// fs.ErrNotExist for errors.Is.
+func LoadKey(dir string) (*Key, error) {
 	path := filepath.Join(dir, PrivateKeyFile)
-	data, err := os.ReadFile(path)
-	if err == nil {
-		return ReadKey(data)
+	data, err := host.ReadPrivate(path)
+	if err != nil {
+		return nil, fmt.Errorf("load RPM signing key %s: %w", path, err)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read signing key: %w", err)
-	}
+	return ReadKey(data)
+}
+
+func createKey(dir string) (*Key, error) {
 	key, err := NewKey(time.Now().Truncate(time.Second))
 	if err != nil {
 		return nil, err

@@ -30,6 +30,15 @@ func TestLoadOrCreateKey(t *testing.T) {
 	if err != nil || bytes.Contains(public, []byte("PRIVATE")) {
 		t.Errorf("public key: %v\n%s", err, public)
 	}
+	if err := os.Chmod(filepath.Join(dir, PrivateKeyFile), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadOrCreateKey(dir); err == nil || !strings.Contains(err.Error(), "mode is 0640") {
+		t.Errorf("a key that its group can read: %v", err)
+	}
+	if err := os.Chmod(filepath.Join(dir, PrivateKeyFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(dir, PrivateKeyFile), public)
 	if _, err := LoadOrCreateKey(dir); err == nil {
 		t.Error("a public key passed for a private one")
