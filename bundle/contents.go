@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,9 @@ const (
 // contents lists every file of the bundle, sorted by path and without
 // offsets, and the bytes of those that are made here.
 func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
+	if p.rpms != nil && p.rpmKey == nil {
+		return nil, nil, errors.New("the repository of packages is not signed")
+	}
 	small := maps.Clone(p.small)
 	index, err := layoutIndex(p.Lock.Images)
 	if err != nil {

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -16,14 +15,10 @@ type packages struct {
 	byPath  map[string]rpm.Package
 }
 
-// planPackages finds the closure and makes the repository's metadata, signed
-// with the request's key.
+// planPackages finds the closure.
 func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress ui.Progress) error {
 	if r.Packages == nil {
 		return nil
-	}
-	if r.RPMKey == nil {
-		return errors.New("sign repository of packages: no key")
 	}
 	task := progress.Task("resolve packages", 0, false)
 	closure, err := rpm.Plan(ctx, c, *r.Packages)
@@ -34,14 +29,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	if err != nil {
 		return err
 	}
-	repodata, err := closure.Repodata(r.RPMKey)
-	if err != nil {
-		return err
-	}
 	dir := RPMDir(closure.OS)
-	for name, content := range repodata {
-		p.small[dir+"/"+name] = content
-	}
 	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
 	p.Lock.OS, p.Lock.Proof = closure.OS, closure.Proof
 	for _, one := range closure.Packages {
@@ -52,6 +40,27 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 		})
 		p.rpms.byPath[path] = one
 		p.origins[path] = p.urlOrigin(c, one.URL)
+	}
+	return nil
+}
+
+// SignPackages makes the metadata of the dnf repository, signed with the key,
+// which then travels on the stick. A plan with packages wants it before Write.
+func (p *Plan) SignPackages(key *rpm.Key) error {
+	if p.rpms == nil {
+		return nil
+	}
+	public, err := key.Public()
+	if err != nil {
+		return fmt.Errorf("sign repository of packages: %w", err)
+	}
+	repodata, err := p.rpms.closure.Repodata(key)
+	if err != nil {
+		return fmt.Errorf("sign repository of packages: %w", err)
+	}
+	p.rpmKey = public
+	for name, content := range repodata {
+		p.small[RPMDir(p.Lock.OS)+"/"+name] = content
 	}
 	return nil
 }

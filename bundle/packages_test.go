@@ -41,7 +41,6 @@ func rpmUpstream(t *testing.T, key *rpm.Key) (*upstream, bundle.Request) {
 	must(t, err)
 	u.files["pkgs.k8s.io/key.asc"] = public
 	r := u.request()
-	r.RPMKey = key
 	r.Packages = &rpm.Request{OS: "el9", Arch: "x86_64", Install: []string{"kubelet"},
 		Repositories: []rpm.Repository{{Name: "kubernetes", BaseURL: "https://pkgs.k8s.io/rpm", GPGKeys: []string{"https://pkgs.k8s.io/key.asc"}}}}
 	return u, r
@@ -57,6 +56,10 @@ func TestPackages(t *testing.T) {
 	p, err := bundle.NewPlan(background, u.client(t), r, ui.Discard())
 	must(t, err)
 	o, dir := options(t), filepath.Join(t.TempDir(), "stick")
+	if _, err = bundle.Write(background, p, dir, o, ui.Discard()); err == nil || !strings.Contains(err.Error(), "not signed") {
+		t.Errorf("packages nobody signed for: %v", err)
+	}
+	must(t, p.SignPackages(key))
 	_, err = bundle.Write(background, p, dir, o, ui.Discard())
 	must(t, err)
 	b, err := bundle.Open(dir, &o.Signer.PublicKey)

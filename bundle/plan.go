@@ -26,7 +26,7 @@ type Plan struct {
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
 	rpms    *packages
-	rpmKey  []byte // armored public key; nil without one
+	rpmKey  []byte // armored public key; nil until the packages are signed
 }
 
 // origin opens what a file of the bundle is filled from.
@@ -51,11 +51,6 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 		Lock: Lock{Platform: r.Platform}, small: map[string][]byte{}, origins: map[string]origin{}}
 	if r.Created.IsZero() {
 		p.Created = time.Now().UTC().Truncate(time.Second)
-	}
-	if r.RPMKey != nil {
-		if p.rpmKey, err = r.RPMKey.Public(); err != nil {
-			return nil, fmt.Errorf("plan bundle: %w", err)
-		}
 	}
 	err = errors.Join(
 		p.planImages(ctx, c, r.Images, *platform, progress),

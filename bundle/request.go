@@ -17,7 +17,6 @@ type Request struct {
 	Images   []Need
 	Files    []FileNeed
 	Packages *rpm.Request // nil: no RPMs
-	RPMKey   *rpm.Key     // signs the dnf repository
 }
 
 // Need is one image and who asked for it. Several needs of the same image

@@ -64,7 +64,7 @@ that is complete already is left alone.
 	f.StringVarP(&o.config, "file", "f", "airgap.yaml", "configuration")
 	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
 	f.StringVar(&o.facts, "facts", "", "directory of *.facts.yaml that airgap survey wrote on the servers; without it a minimal installation is assumed")
-	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; made there when missing")
+	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
 	return cmd
@@ -79,18 +79,28 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return configError(err)
 	}
-	p := a.newProgress()
-	defer p.Close()
-	keys, err := openKeys(o.keys)
-	if err != nil {
+	if err := checkKeys(o.keys); err != nil {
 		return err
 	}
-	plan, err := a.makePlan(ctx, o, c, text, keys, p)
+	p := a.newProgress()
+	defer p.Close()
+	plan, err := a.makePlan(ctx, o, c, text, p)
 	if err != nil {
 		return err
 	}
 	if o.plan {
 		return a.print(plan.Lock, func(w io.Writer) error { return writePlan(w, plan.Lock) })
+	}
+	return a.writeBundle(ctx, c, plan, o, partSize, p)
+}
+
+func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.Plan, o bundleOptions, partSize int64, p ui.Progress) error {
+	keys, err := openKeys(o.keys)
+	if err != nil {
+		return err
+	}
+	if err := plan.SignPackages(keys.rpm); err != nil {
+		return err
 	}
 	stick, err := stickFiles(c, plan, keys)
 	if err != nil {
@@ -128,7 +138,7 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 	return err
 }
 
-func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, text []byte, keys *signingKeys, p ui.Progress) (*bundle.Plan, error) {
+func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, text []byte, p ui.Progress) (*bundle.Plan, error) {
 	client, err := bundle.NewClient(c.Sources)
 	if err != nil {
 		return nil, err
@@ -143,7 +153,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	}
 	return bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
-		Images: images, Files: fileNeeds(c), Packages: packages, RPMKey: keys.rpm,
+		Images: images, Files: fileNeeds(c), Packages: packages,
 	}, p)
 }
 

@@ -14,6 +14,17 @@ type signingKeys struct {
 	rpm    *rpm.Key
 }
 
+// checkKeys reports keys in dir that cannot be used, before time is spent on a
+// plan. Those that are not there yet will be made.
+func checkKeys(dir string) error {
+	_, err := bundle.LoadKey(dir)
+	if err := ignoreNotExist(err); err != nil {
+		return err
+	}
+	_, err = rpm.LoadKey(dir)
+	return ignoreNotExist(err)
+}
+
 // openKeys reads the keys in dir; the first bundle makes them.
 func openKeys(dir string) (*signingKeys, error) {
 	b, err := bundle.LoadOrCreateKey(dir)
