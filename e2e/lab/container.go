@@ -106,7 +106,7 @@ func (c *Container) powerOn(ctx context.Context) error {
 		return err
 	}
 	const detach = `exec setsid --fork "$@" </dev/null >>"$0" 2>&1`
-	_, err = outer(ctx, "", append([]string{"sh", "-c", detach, c.path("console.log")}, argv...)...)
+	_, err = outer(ctx, "", append([]string{"sh", "-c", detach, c.path(consoleLog)}, argv...)...)
 	return err
 }
 
@@ -150,10 +150,13 @@ func (c *Container) openCgroups(ctx context.Context) error {
 	return err
 }
 
-func (c *Container) waitBooted(ctx context.Context) error {
+func (c *Container) waitBooted(ctx context.Context) error { return waitBooted(ctx, c) }
+
+// waitBooted waits for systemd on a machine that takes commands.
+func waitBooted(ctx context.Context, m Machine) error {
 	var last string
 	_, err := poll(ctx, "systemd to finish booting", func() (bool, error) {
-		last, _ = Output(ctx, c, "systemctl", "is-system-running") // not 0 while it boots
+		last, _ = Output(ctx, m, "systemctl", "is-system-running") // not 0 while it boots
 		return last == "running" || last == "degraded", nil
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // A lab whose dnf lets anything pass would prove nothing about signatures.
 func TestDnfInsistsOnSignatures(t *testing.T) {
-	l := boot(t, "t-dnf", 1)
+	l := boot(t, "t-dnf", KindContainer)
 	ctx, m := t.Context(), l.Machines[0]
 	upstream := filepath.Join(l.cache, "site/files/dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os")
 	if _, err := os.Stat(filepath.Join(upstream, "repodata/repomd.xml.asc")); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -68,10 +69,14 @@ func (c *Container) argv(cmd Cmd) ([]string, error) {
 	if leader == 0 {
 		return nil, fmt.Errorf("exec on %s: it is off", c.name)
 	}
-	argv := []string{"nsenter", fmt.Sprintf("--target=%d", leader), "--all", "--", "env", "-i", "-C", cmp.Or(cmd.Dir, "/root")}
-	argv = append(argv, environment...)
-	argv = append(argv, cmd.Env...)
-	return c.cgroup.run(append(argv, cmd.Args...)...)
+	argv := []string{"nsenter", fmt.Sprintf("--target=%d", leader), "--all", "--"}
+	return c.cgroup.run(append(argv, cmd.argv()...)...)
+}
+
+// argv runs the command in its own environment and directory, wherever it is
+// executed.
+func (cmd Cmd) argv() []string {
+	return slices.Concat([]string{"env", "-i", "-C", cmp.Or(cmd.Dir, "/root")}, environment, cmd.Env, cmd.Args)
 }
 
 func (c *Container) execError(ctx context.Context, cmd Cmd, err error, tail *tailWriter) error {

@@ -1,8 +1,9 @@
 // Package lab is a bank's server room on one Linux machine: real systemd
 // hosts with dnf and rpm, dressed as Rocky Linux, on a network that leads
-// nowhere and loses IP-in-IP.
+// nowhere and loses IP-in-IP. A host is a container, or an emulated machine
+// with its own kernel; Config says which.
 //
-// Up boots it from a node root (package root), Open finds it again from
+// Up boots it from what package root makes, Open finds it again from
 // another process, Down leaves nothing behind. Scenarios work on the Machine
 // interface alone and change the network through Network. All state of a lab
 // lies below CACHE/runs/RUN and everything it puts into the kernel carries
@@ -22,17 +23,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/e2e/lab/root"
 )
 
 // Config says which lab to boot.
 type Config struct {
-	Cache  string   `json:"-"` // see CacheDir
-	Run    string   `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
-	Nodes  int      // number of servers, 1 to 200
-	Layers []string // from root.Build
+	Cache  string     `json:"-"` // see CacheDir
+	Run    string     `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
+	Nodes  []Kind     // node1, node2 and so on; 1 to 200 servers
+	Layers []string   // from root.Build, for containers
+	Image  root.Image // from root.BuildImage, for emulated machines
 }
 
 // A Lab is a set of servers on one network.
@@ -58,8 +63,8 @@ var runName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 // and on. When it cannot, it saves the logs, takes down what it made, and the
 // error says where the logs are.
 func Up(ctx context.Context, cfg Config) (*Lab, error) {
-	if !runName.MatchString(cfg.Run) || cfg.Nodes < 1 || cfg.Nodes > 200 {
-		return nil, fmt.Errorf("boot lab %q with %d servers: want a short lower-case name and 1 to 200 servers", cfg.Run, cfg.Nodes)
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("boot lab %q with %d servers: %w", cfg.Run, len(cfg.Nodes), err)
 	}
 	l, err := create(cfg)
 	if err != nil {
@@ -71,6 +76,25 @@ func Up(ctx context.Context, cfg Config) (*Lab, error) {
 		return nil, errors.Join(fmt.Errorf("boot lab %s (logs in %s): %w", cfg.Run, logs, err), logErr, downErr)
 	}
 	return l, nil
+}
+
+func (cfg Config) check() error {
+	switch {
+	case !runName.MatchString(cfg.Run):
+		return errors.New("want a short lower-case name")
+	case len(cfg.Nodes) < 1 || len(cfg.Nodes) > 200:
+		return errors.New("want 1 to 200 servers")
+	case slices.Contains(cfg.Nodes, KindContainer) && len(cfg.Layers) == 0:
+		return errors.New("containers need the layers of root.Build")
+	case slices.Contains(cfg.Nodes, KindEmulated) && cfg.Image == "":
+		return errors.New("emulated machines need the image of root.BuildImage")
+	}
+	for _, kind := range cfg.Nodes {
+		if kind != KindContainer && kind != KindEmulated {
+			return fmt.Errorf("no kind of server %q: want %s or %s", kind, KindContainer, KindEmulated)
+		}
+	}
+	return nil
 }
 
 // Open finds a lab that was booted before.
@@ -126,10 +150,7 @@ func (l *Lab) SaveLogs(ctx context.Context) (string, error) {
 	errs := []error{os.RemoveAll(dir)}
 	for _, m := range l.Machines {
 		of := filepath.Join(dir, m.Name())
-		if c, ok := m.(*Container); ok {
-			errs = append(errs, c.saveConsole(of))
-		}
-		errs = append(errs, saveLogs(ctx, m, of))
+		errs = append(errs, saveConsole(filepath.Join(runDir(l.cache, l.run), m.Name()), of), saveLogs(ctx, m, of))
 	}
 	return dir, errors.Join(errs...)
 }
@@ -148,19 +169,8 @@ func (l *Lab) boot(ctx context.Context) error {
 // assemble is pure: it makes nothing outside the process.
 func assemble(cfg Config) *Lab {
 	l := &Lab{Network: Network{run: cfg.Run}, cache: cfg.Cache, run: cfg.Run}
-	hosts := hostsFile(cfg.Nodes)
 	for i := range cfg.Nodes {
-		name := nodeName(i)
-		l.Machines = append(l.Machines, &Container{
-			name:    name,
-			addr:    nodeAddr(i),
-			machine: cfg.Run + "-" + name,
-			dir:     filepath.Join(runDir(cfg.Cache, cfg.Run), name),
-			layers:  cfg.Layers,
-			hosts:   hosts,
-			network: l.Network,
-			cgroup:  cgroup{path: filepath.Join("airgap-lab", cfg.Run, name)},
-		})
+		l.Machines = append(l.Machines, cfg.machine(i, l.Network))
 	}
 	return l
 }

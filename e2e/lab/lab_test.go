@@ -1,23 +1,18 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"airgap.dev/airgap/e2e/lab/root"
 )
 
 // boot gives a test servers of its own. It needs root, a Debian mirror the
 // first time, and the lab's upstream in the cache.
-func boot(t *testing.T, run string, nodes int) *Lab {
+func boot(t *testing.T, run string, nodes ...Kind) *Lab {
 	t.Helper()
 	if os.Getenv("AIRGAP_LAB") != "1" {
 		t.Skip("boots servers: set AIRGAP_LAB=1, as root")
@@ -26,30 +21,45 @@ func boot(t *testing.T, run string, nodes int) *Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := root.ForUpstream(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layers, err := root.Build(t.Context(), cfg, os.Stderr)
-	if err != nil {
+	cfg := Config{Cache: cache, Run: run, Nodes: nodes}
+	if err := cfg.Build(t.Context(), os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	l, err := Up(t.Context(), Config{Cache: cache, Run: run, Nodes: nodes, Layers: layers})
+	l, err := Up(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d servers up in %.1f s", nodes, time.Since(start).Seconds())
+	t.Logf("%d servers up in %.1f s", len(nodes), time.Since(start).Seconds())
 	t.Cleanup(func() {
 		if err := l.Down(context.Background()); err != nil {
 			t.Error(err)
 		}
+		nothingLeft(t, l)
 	})
 	return l
 }
 
+// nothingLeft wants that a lab which is down has left nothing behind.
+func nothingLeft(t *testing.T, l *Lab) {
+	t.Helper()
+	for _, pattern := range []string{
+		cgroupRoot + "/*/airgap-lab/" + l.run,
+		"/run/netns/airgap-" + l.run + "*",
+		runDir(l.cache, l.run),
+	} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil || strings.Contains(string(mounts), runDir(l.cache, l.run)) {
+		t.Errorf("mounts left behind, %v", err)
+	}
+}
+
 func TestServersLookLikeABanks(t *testing.T) {
-	l := boot(t, "t-looks", 2)
+	l := boot(t, "t-looks", KindContainer, KindContainer)
 	for _, tc := range []struct{ name, script, want string }{
 		{"init", "cat /proc/1/comm", "systemd"},
 		{"units", "systemctl is-system-running", "running"},
@@ -76,25 +86,8 @@ func TestServersLookLikeABanks(t *testing.T) {
 	}
 }
 
-func TestNoWayOut(t *testing.T) {
-	l := boot(t, "t-gap", 1)
-	// Straight from the kernel, so that it is the network's answer and not a
-	// program's.
-	const connect = `
-import errno, socket, sys
-s = socket.socket(); s.settimeout(5)
-try: s.connect((sys.argv[1], 443)); print("connected")
-except OSError as e: print(errno.errorcode.get(e.errno, e))`
-	for _, addr := range []string{"192.0.2.1", "1.1.1.1", "10.0.2.2", "169.254.169.254"} {
-		got, err := Output(t.Context(), l.Machines[0], "python3", "-c", connect, addr)
-		if err != nil || got != "ENETUNREACH" {
-			t.Errorf("connect to %s: got %q, %v; want ENETUNREACH", addr, got, err)
-		}
-	}
-}
-
 func TestDrops(t *testing.T) {
-	l := boot(t, "t-drops", 2)
+	l := boot(t, "t-drops", KindContainer, KindContainer)
 	ctx := t.Context()
 	a, b := l.Machines[0], l.Machines[1]
 	heard := func() bool {
@@ -129,7 +122,7 @@ func TestDrops(t *testing.T) {
 }
 
 func TestIPInIPIsLost(t *testing.T) {
-	l := boot(t, "t-ipip", 2)
+	l := boot(t, "t-ipip", KindContainer, KindContainer)
 	ctx := t.Context()
 	const receive = `
 import socket, sys
@@ -160,109 +153,8 @@ socket.socket(socket.AF_INET, socket.SOCK_RAW, int(sys.argv[1])).sendto(b"x" * 4
 	}
 }
 
-func TestExec(t *testing.T) {
-	l := boot(t, "t-exec", 1)
-	ctx, m := t.Context(), l.Machines[0]
-
-	var out, stderr bytes.Buffer
-	err := m.Exec(ctx, Cmd{
-		Args: []string{"sh", "-c", "cat; echo $WORD $PWD; echo oops >&2; exit 3"}, Env: []string{"WORD=hi"}, Dir: "/etc",
-		Stdin: strings.NewReader("in\n"), Stdout: &out, Stderr: &stderr,
-	})
-	var exit *ExitError
-	if !errors.As(err, &exit) || exit.Code != 3 || exit.Stderr != "oops" || exit.Machine != "node1" {
-		t.Errorf("got %#v; want exit status 3 and oops", err)
-	}
-	if out.String() != "in\nhi /etc\n" || stderr.String() != "oops\n" {
-		t.Errorf("got stdout %q, stderr %q", out.String(), stderr.String())
-	}
-	if err := m.Exec(ctx, Cmd{Args: []string{"sh", "-c", "kill -9 $$"}}); !errors.As(err, &exit) || exit.Code != 128+9 {
-		t.Errorf("got %v; want 137", err)
-	}
-}
-
-func TestCancelReachesTheCommand(t *testing.T) {
-	l := boot(t, "t-cancel", 1)
-	m := l.Machines[0]
-	for _, tc := range []struct {
-		signal syscall.Signal
-		want   string // what the command leaves behind
-	}{{syscall.SIGINT, "interrupted"}, {0, ""}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		r, w := io.Pipe()
-		go func() {
-			_, _ = r.Read(make([]byte, 16))
-			cancel()
-			_, _ = io.Copy(io.Discard, r)
-		}()
-		const script = `trap 'echo -n interrupted >/root/note; exit' INT; : >/root/note; echo ready; while :; do sleep 0.1; done`
-		err := m.Exec(ctx, Cmd{Args: []string{"sh", "-c", script, "marker"}, Stdout: w, Cancel: tc.signal})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%v: got %v; want context canceled", tc.signal, err)
-		}
-		if note, err := Output(t.Context(), m, "cat", "/root/note"); err != nil || note != tc.want {
-			t.Errorf("%v: got note %q, %v; want %q", tc.signal, note, err, tc.want)
-		}
-		if left, _ := Output(t.Context(), m, "pgrep", "-f", "marker"); left != "" {
-			t.Errorf("%v: process %s still runs", tc.signal, left)
-		}
-	}
-}
-
-func TestStick(t *testing.T) {
-	l := boot(t, "t-stick", 1)
-	ctx, m := t.Context(), l.Machines[0]
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "bundle.json"), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.AttachStick(ctx, dir); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Output(ctx, m, "cat", StickPath+"/bundle.json"); err != nil || got != "{}" {
-		t.Errorf("read the stick: %q, %v", got, err)
-	}
-	if _, err := Output(ctx, m, "touch", StickPath+"/x"); err == nil {
-		t.Error("wrote to the stick")
-	}
-	if err := m.PullStick(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Output(ctx, m, "ls", StickPath); err != nil || got != "" {
-		t.Errorf("after pulling the stick: %q, %v", got, err)
-	}
-}
-
-func TestPowerCut(t *testing.T) {
-	l := boot(t, "t-power", 1)
-	ctx, m := t.Context(), l.Machines[0]
-	if err := PutFile(ctx, m, "/opt/some/where/file", 0o600, strings.NewReader("kept")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Output(ctx, m, "sh", "-c", "ip link add flannel.1 type dummy; sleep 1000 >/dev/null 2>&1 & : >/run/volatile"); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Kill(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Exec(ctx, Cmd{Args: []string{"true"}}); err == nil {
-		t.Error("ran a command without power")
-	}
-	if err := m.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	var got bytes.Buffer
-	if err := GetFile(ctx, m, "/opt/some/where/file", &got); err != nil || got.String() != "kept" {
-		t.Errorf("the disk after a power cut: %q, %v", got.String(), err)
-	}
-	out, err := Output(ctx, m, "sh", "-c", "ip -o link | grep -c flannel; ls /run/volatile 2>&1 | grep -c 'No such'; pgrep -c sleep")
-	if got := strings.Fields(out); strings.Join(got, " ") != "0 1 0" {
-		t.Errorf("left over from before the power cut: %q, %v", out, err)
-	}
-}
-
 func TestDownLeavesNothing(t *testing.T) {
-	l := boot(t, "t-down", 2)
+	l := boot(t, "t-down", KindContainer, KindContainer)
 	ctx := t.Context()
 	before, err := os.ReadFile(sysctlPath("kernel/panic"))
 	if err != nil || strings.TrimSpace(string(before)) != "10" {
@@ -278,7 +170,7 @@ func TestDownLeavesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Up(ctx, Config{Cache: l.cache, Run: l.run, Nodes: 1}); err == nil {
+	if _, err := Up(ctx, Config{Cache: l.cache, Run: l.run, Nodes: KindContainer.Times(1), Layers: []string{"/"}}); err == nil {
 		t.Error("booted a second lab of the same name")
 	}
 	other, err := Open(l.cache, l.run)
@@ -288,17 +180,5 @@ func TestDownLeavesNothing(t *testing.T) {
 	if err := other.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{
-		cgroupRoot + "/*/airgap-lab/" + l.run,
-		"/run/netns/airgap-" + l.run + "*",
-		runDir(l.cache, l.run),
-	} {
-		if left, _ := filepath.Glob(pattern); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
-	}
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil || strings.Contains(string(mounts), runDir(l.cache, l.run)) {
-		t.Errorf("mounts left behind, %v", err)
-	}
+	nothingLeft(t, l)
 }

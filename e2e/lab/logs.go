@@ -48,12 +48,14 @@ func saveLogs(ctx context.Context, m Machine, dir string) error {
 	return os.Remove(archive)
 }
 
-// saveConsole copies what a container printed while it booted, which is there
-// even if it never came up.
-func (c *Container) saveConsole(dir string) error {
-	data, err := os.ReadFile(c.path("console.log"))
+// consoleLog, in a machine's directory, is what it printed while it booted,
+// which is there even if it never came up.
+const consoleLog = "console.log"
+
+func saveConsole(machine, dir string) error {
+	data, err := os.ReadFile(filepath.Join(machine, consoleLog))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "console.log"), data, 0o644))
+	return errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, consoleLog), data, 0o644))
 }

@@ -7,11 +7,13 @@ import (
 )
 
 func TestUpRefuses(t *testing.T) {
+	one := KindContainer.Times(1)
 	for _, cfg := range []Config{
-		{Run: "", Nodes: 1}, {Run: "UPPER", Nodes: 1}, {Run: "../x", Nodes: 1},
-		{Run: strings.Repeat("x", 21), Nodes: 1}, {Run: "ok", Nodes: 0}, {Run: "ok", Nodes: 201},
+		{Run: "", Nodes: one}, {Run: "UPPER", Nodes: one}, {Run: "../x", Nodes: one},
+		{Run: strings.Repeat("x", 21), Nodes: one}, {Run: "ok"}, {Run: "ok", Nodes: KindContainer.Times(201)},
+		{Run: "ok", Nodes: []Kind{"mainframe"}}, {Run: "ok", Nodes: []Kind{KindEmulated}},
 	} {
-		cfg.Cache = t.TempDir()
+		cfg.Cache, cfg.Layers = t.TempDir(), []string{"/"}
 		if _, err := Up(t.Context(), cfg); err == nil {
 			t.Errorf("booted %+v", cfg)
 		}

@@ -78,16 +78,42 @@ func (n Network) connect(ctx context.Context, node string, addr netip.Addr) erro
 	); err != nil {
 		return err
 	}
-	return batch(ctx, ns,
-		"link set lo up",
-		fmt.Sprintf("addr add %s/%d dev eth0", addr, subnet.Bits()),
-		"link set eth0 up",
-		fmt.Sprintf("route add default via %s", router),
-	)
+	return batch(ctx, ns, append(eth0(addr), "link set lo up")...)
 }
 
 func (n Network) disconnect(ctx context.Context, node string) error {
 	return deleteNS(ctx, n.nodeNS(node))
+}
+
+// eth0 is what `ip -batch` makes a server's link of.
+func eth0(addr netip.Addr) []string {
+	return []string{
+		fmt.Sprintf("addr add %s/%d dev eth0", addr, subnet.Bits()),
+		"link set eth0 up",
+		fmt.Sprintf("route add default via %s", router),
+	}
+}
+
+// plug gives the bridge a port for an emulated machine's network card, which
+// configures itself.
+func (n Network) plug(ctx context.Context, node string) error {
+	if err := n.unplug(ctx, node); err != nil {
+		return err
+	}
+	return batch(ctx, n.name(),
+		fmt.Sprintf("tuntap add dev %s mode tap", node),
+		fmt.Sprintf("link set %s master %s up", node, bridge),
+	)
+}
+
+func (n Network) unplug(ctx context.Context, node string) error {
+	if _, err := os.Stat(n.Path()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if _, err := n.enter(ctx, "", "ip", "link", "show", "dev", node); err != nil {
+		return nil // there is no such port
+	}
+	return batch(ctx, n.name(), "link delete "+node)
 }
 
 func (n Network) delete(ctx context.Context) error {

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,30 +50,10 @@ func detachedMount(dir string) (int, error) {
 
 // moveMount attaches a detached mount in the mount namespace of a process.
 func moveMount(mount, pid int, path string) error {
-	ns, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(ns)
-	done := make(chan error)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine, in the
-		// namespace it went to.
-		runtime.LockOSThread()
-		done <- enterAndMove(mount, ns, path)
-	}()
-	return <-done
-}
-
-func enterAndMove(mount, ns int, path string) error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return fmt.Errorf("unshare: %w", err)
-	}
-	if err := unix.Setns(ns, unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("setns: %w", err)
-	}
-	if err := unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("move_mount: %w", err)
-	}
-	return nil
+	return inNamespace(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.CLONE_NEWNS, func() error {
+		if err := unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("move_mount: %w", err)
+		}
+		return nil
+	})
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"airgap.dev/airgap/e2e/lab"
-	"airgap.dev/airgap/e2e/lab/root"
 	"airgap.dev/airgap/e2e/upstream"
 )
 
@@ -31,6 +30,8 @@ func All() []Scenario {
 	return []Scenario{
 		{"journey", "bundle, two servers without a route, cluster, verdict", journey},
 		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
+		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
+		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }
 
@@ -40,7 +41,6 @@ type Env struct {
 	Cache    string
 	Work     string // a directory of this run, removed after success
 	Upstream *upstream.Server
-	Layers   []string // of the servers' disks
 	Log      io.Writer
 	Terminal bool // commands draw on the terminal: the demo
 
@@ -72,11 +72,11 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("find the program (make build): %w", err)
 	}
-	cache, layers, err := Prepare(ctx, log)
+	cache, err := Prepare(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{Program: program, Cache: cache, Layers: layers, Log: log, run: name, Work: filepath.Join(cache, "work", name)}
+	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name)}
 	if err := os.RemoveAll(e.Work); err != nil {
 		return nil, err
 	}
@@ -87,36 +87,42 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	return e, err
 }
 
-// Prepare builds what every scenario needs, once: upstream and the servers' disk.
-func Prepare(ctx context.Context, log io.Writer) (cache string, layers []string, err error) {
+// Prepare builds what every scenario needs, once: upstream and the disk of
+// containers. That of emulated machines is built for the first who asks.
+func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 	if cache, err = lab.CacheDir(); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if err := upstream.Build(ctx, cache, log); err != nil {
-		return "", nil, err
+		return "", err
 	}
-	disk, err := root.ForUpstream(cache)
-	if err != nil {
-		return "", nil, err
-	}
-	layers, err = root.Build(ctx, disk, log)
-	return cache, layers, err
+	servers := lab.Config{Cache: cache, Nodes: lab.KindContainer.Times(1)}
+	return cache, servers.Build(ctx, log)
 }
 
-// Bank boots n servers for job and takes them down afterwards. When job
-// fails, their logs are kept and the error says where.
+// Bank boots n containers for job: see BankOf.
 func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
+	return e.BankOf(ctx, lab.KindContainer.Times(n), job)
+}
+
+// BankOf boots servers for job and takes them down afterwards. When job fails,
+// their logs are kept and the error says where.
+func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
 	if old, err := lab.Open(e.Cache, e.run); err == nil {
 		if err := old.Down(ctx); err != nil {
 			return err
 		}
 	}
+	cfg := lab.Config{Cache: e.Cache, Run: e.run, Nodes: nodes}
+	if err := cfg.Build(ctx, e.Log); err != nil {
+		return err
+	}
 	began := time.Now()
-	l, err := lab.Up(ctx, lab.Config{Cache: e.Cache, Run: e.run, Nodes: n, Layers: e.Layers})
+	l, err := lab.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "%d servers up in %.1f s\n", n, time.Since(began).Seconds())
+	fmt.Fprintf(e.Log, "%d servers up in %.1f s\n", len(nodes), time.Since(began).Seconds())
 	if err := job(l); err != nil {
 		logs, logErr := l.SaveLogs(context.WithoutCancel(ctx))
 		if logErr != nil {

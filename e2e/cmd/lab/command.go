@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/e2e/lab"
-	"airgap.dev/airgap/e2e/lab/root"
 )
 
 func command() *cobra.Command {
@@ -25,24 +25,22 @@ func command() *cobra.Command {
 }
 
 func upCommand(run *string) *cobra.Command {
-	return &cobra.Command{
+	var emulated int
+	cmd := &cobra.Command{
 		Use:   "up [N]",
-		Short: "Boot N servers (2 when left out)",
+		Short: "Boot N containers (2 when nothing is asked for), then emulated machines",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes := 2
-			if len(args) == 1 {
-				var err error
-				if nodes, err = strconv.Atoi(args[0]); err != nil {
-					return fmt.Errorf("read the number of servers: %w", err)
-				}
+			nodes, err := kinds(args, emulated)
+			if err != nil {
+				return err
 			}
-			cache, layers, err := buildRoot(cmd)
+			cfg, err := build(cmd, *run, nodes)
 			if err != nil {
 				return err
 			}
 			start := time.Now()
-			l, err := lab.Up(cmd.Context(), lab.Config{Cache: cache, Run: *run, Nodes: nodes, Layers: layers})
+			l, err := lab.Up(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -53,6 +51,37 @@ func upCommand(run *string) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().IntVar(&emulated, "emulated", 0, "number of servers with a kernel of their own, after the containers")
+	return cmd
+}
+
+// kinds says which servers are meant by N and --emulated.
+func kinds(args []string, emulated int) ([]lab.Kind, error) {
+	containers := 0
+	switch {
+	case len(args) == 1:
+		var err error
+		if containers, err = strconv.Atoi(args[0]); err != nil || containers < 0 {
+			return nil, fmt.Errorf("read the number of servers %q: want 0 or more", args[0])
+		}
+	case emulated == 0:
+		containers = 2
+	}
+	if emulated < 0 {
+		return nil, fmt.Errorf("read --emulated %d: want 0 or more", emulated)
+	}
+	return append(lab.KindContainer.Times(containers), lab.KindEmulated.Times(emulated)...), nil
+}
+
+// build makes what these servers start from, where it is missing.
+func build(cmd *cobra.Command, run string, nodes []lab.Kind) (lab.Config, error) {
+	cache, err := lab.CacheDir()
+	if err != nil {
+		return lab.Config{}, err
+	}
+	cfg := lab.Config{Cache: cache, Run: run, Nodes: nodes}
+	err = cfg.Build(cmd.Context(), cmd.ErrOrStderr())
+	return cfg, err
 }
 
 func execCommand(run *string) *cobra.Command {
@@ -80,9 +109,9 @@ func shellCommand(run *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, ok := m.(*lab.Container)
+			c, ok := m.(interface{ Shell() error })
 			if !ok {
-				return fmt.Errorf("open a shell on %s: it is not a container", args[0])
+				return fmt.Errorf("open a shell on %s: %w", args[0], errors.ErrUnsupported)
 			}
 			return c.Shell()
 		},
@@ -161,33 +190,20 @@ func downCommand(run *string) *cobra.Command {
 }
 
 func rootCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "root", Short: "The disk every server starts from"}
+	cmd := &cobra.Command{Use: "root", Short: "The disks that servers start from"}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "build",
-		Short: "Build it where it is missing or out of date",
+		Short: "Build them where they are missing or out of date",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, layers, err := buildRoot(cmd)
-			for _, l := range layers {
-				fmt.Fprintln(cmd.OutOrStdout(), l)
+			cfg, err := build(cmd, "", []lab.Kind{lab.KindContainer, lab.KindEmulated})
+			for _, path := range append(cfg.Layers, string(cfg.Image)) {
+				fmt.Fprintln(cmd.OutOrStdout(), path)
 			}
 			return err
 		},
 	})
 	return cmd
-}
-
-func buildRoot(cmd *cobra.Command) (cache string, layers []string, err error) {
-	cache, err = lab.CacheDir()
-	if err != nil {
-		return "", nil, err
-	}
-	cfg, err := root.ForUpstream(cache)
-	if err != nil {
-		return "", nil, err
-	}
-	layers, err = root.Build(cmd.Context(), cfg, cmd.ErrOrStderr())
-	return cache, layers, err
 }
 
 func open(run string) (*lab.Lab, error) {

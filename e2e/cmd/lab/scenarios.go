@@ -22,7 +22,7 @@ func prepareCommand() *cobra.Command {
 		Short: "Build what the scenarios need, once: upstream and the servers' disk",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, _, err := scenario.Prepare(cmd.Context(), cmd.ErrOrStderr())
+			_, err := scenario.Prepare(cmd.Context(), cmd.ErrOrStderr())
 			return err
 		},
 	}

@@ -15,12 +15,7 @@ var packages string
 
 // debian makes the lower layer.
 func (b builder) debian(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "apt-get", "indextargets",
-		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages").Output()
-	if err != nil {
-		return "", fmt.Errorf("ask apt for its mirror: %w", err)
-	}
-	mirror, suite, err := release(string(out))
+	mirror, suite, err := aptMirror(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -28,6 +23,16 @@ func (b builder) debian(ctx context.Context) (string, error) {
 	return b.layer("debian", []byte(recipe), func(dir string) error {
 		return b.debootstrap(ctx, mirror, suite, dir)
 	})
+}
+
+// aptMirror is where this machine's own apt gets its packages.
+func aptMirror(ctx context.Context) (mirror, suite string, err error) {
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets",
+		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages").Output()
+	if err != nil {
+		return "", "", fmt.Errorf("ask apt for its mirror: %w", err)
+	}
+	return release(string(out))
 }
 
 // release picks the distribution itself from apt's list of indices, leaving
@@ -47,6 +52,10 @@ func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) err
 	if err := b.run(ctx, "debootstrap", "--variant=minbase", "--include="+include, suite, dir, mirror); err != nil {
 		return err
 	}
+	return removeLeftovers(dir)
+}
+
+func removeLeftovers(dir string) error {
 	for _, pattern := range leftovers() {
 		matches, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,31 +19,27 @@ var elFiles embed.FS
 
 // dressing turns a Debian into an EL9 for those who ask.
 type dressing struct {
-	Over     string            // name of the layer below
+	Over     []string          // names of the layers below, the top one first
 	Files    map[string][]byte // by path in the root; they replace what is there
 	Commands [][]string        // to run inside the root once the files are there
 }
 
-// el makes the upper layer by working in a root that has both.
-func (b builder) el(ctx context.Context, debian string, cfg Config) (string, error) {
-	d, err := newDressing(debian, cfg)
-	if err != nil {
-		return "", err
-	}
+// el makes the upper layer by working in a root that has all of them.
+func (b builder) el(ctx context.Context, d dressing) (string, error) {
 	recipe, err := json.Marshal(d)
 	if err != nil {
 		return "", err
 	}
+	var lower []string
+	for _, name := range d.Over {
+		lower = append(lower, filepath.Join(b.dir, name))
+	}
 	return b.layer("el9", recipe, func(dir string) error {
-		return b.stacked(debian, dir, func(root string) error { return b.dress(ctx, root, d) })
+		return b.stacked(dir, func(root string) error { return b.dress(ctx, root, d) }, lower...)
 	})
 }
 
-func newDressing(debian string, cfg Config) (dressing, error) {
-	kernel, modules, err := builtinModules()
-	if err != nil {
-		return dressing{}, err
-	}
+func newDressing(cfg Config, lower ...string) (dressing, error) {
 	base, err := os.ReadFile(cfg.BaseRPM)
 	if err != nil {
 		return dressing{}, err
@@ -51,23 +48,48 @@ func newDressing(debian string, cfg Config) (dressing, error) {
 	if err != nil {
 		return dressing{}, err
 	}
-	moduleDir := filepath.Join("lib/modules", kernel)
 	d := dressing{
-		Over: filepath.Base(debian),
 		Files: map[string][]byte{
-			filepath.Join(moduleDir, "modules.builtin"): modules,
-			filepath.Join(moduleDir, "modules.order"):   nil,
-			"etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9":       key,
-			"etc/machine-id":                            nil, // systemd fills it at first boot
-			"base.rpm":                                  base,
+			"etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9": key,
+			"etc/machine-id":                      nil, // systemd fills it at first boot
+			"base.rpm":                            base,
 		},
 		Commands: [][]string{
-			{"depmod", "--all", kernel},
 			{"rpm", "--install", "--force-debian", "/base.rpm"},
 			{"rm", "/base.rpm"},
 		},
 	}
+	for _, layer := range lower {
+		d.Over = append(d.Over, filepath.Base(layer))
+	}
 	return d, d.addFixed()
+}
+
+// addBuiltinModules is for containers, whose kernel is the outer machine's.
+func (d *dressing) addBuiltinModules() error {
+	kernel, modules, err := builtinModules()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join("lib/modules", kernel)
+	d.Files[filepath.Join(dir, "modules.builtin")] = modules
+	d.Files[filepath.Join(dir, "modules.order")] = nil
+	d.Commands = append(d.Commands, []string{"depmod", "--all", kernel})
+	return nil
+}
+
+//go:embed lab-network.service
+var networkUnit []byte
+
+// addOwnNetwork is for machines, whose address and names nobody sets from
+// outside.
+func (d *dressing) addOwnNetwork() {
+	d.Files["etc/systemd/system/lab-network.service"] = networkUnit
+	d.Commands = append(d.Commands,
+		[]string{"systemctl", "enable", "lab-network.service"},
+		[]string{"systemctl", "disable", "e2scrub_reap.service"}, // half a minute, and not EL's
+		[]string{"rm", "-f", "/etc/hosts"},                       // systemd-tmpfiles makes it where it is missing
+	)
 }
 
 // addFixed adds the files that are the same on every kernel.
@@ -86,18 +108,8 @@ func (d dressing) addFixed() error {
 }
 
 func (b builder) dress(ctx context.Context, root string, d dressing) error {
-	for path, data := range d.Files {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		// Not through a link: it may lead out of the root.
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			return err
-		}
+	if err := writeFiles(root, d.Files, 0o644); err != nil {
+		return err
 	}
 	for _, argv := range d.Commands {
 		if err := b.run(ctx, append([]string{"chroot", root}, argv...)...); err != nil {
@@ -107,8 +119,26 @@ func (b builder) dress(ctx context.Context, root string, d dressing) error {
 	return nil
 }
 
-// stacked runs work on an overlay whose changes end up in upper.
-func (b builder) stacked(lower, upper string, work func(root string) error) error {
+func writeFiles(root string, files map[string][]byte, mode fs.FileMode) error {
+	for path, data := range files {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		// Not through a link: it may lead out of the root.
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stacked runs work on an overlay whose changes end up in upper; with no upper
+// there are none to be made.
+func (b builder) stacked(upper string, work func(root string) error, lower ...string) error {
 	tmp, err := os.MkdirTemp(b.dir, "stack-")
 	if err != nil {
 		return err
@@ -118,7 +148,10 @@ func (b builder) stacked(lower, upper string, work func(root string) error) erro
 	if err := errors.Join(os.Mkdir(root, 0o755), os.Mkdir(scratch, 0o755)); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", lower, upper, scratch)
+	options := "lowerdir=" + strings.Join(lower, ":")
+	if upper != "" {
+		options += fmt.Sprintf(",upperdir=%s,workdir=%s", upper, scratch)
+	}
 	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mount %s: %w", root, err)
 	}

@@ -1,6 +1,6 @@
 // Package root makes the disk that every server of the lab starts from.
 //
-// It is two directories to be stacked by overlayfs. The lower one is a plain
+// For containers it is two directories to be stacked by overlayfs. The lower one is a plain
 // Debian with systemd, dnf and rpm, made by debootstrap from the mirror this
 // machine's own apt uses; it takes a minute and a half, and is made again only
 // when the list of packages changes. The upper one makes it look like a
@@ -50,27 +50,44 @@ func ForUpstream(cache string) (Config, error) {
 // Build makes what is missing and returns the layers, the top one first. It
 // needs root. Progress gets the output of the programs it runs.
 func Build(ctx context.Context, cfg Config, progress io.Writer) ([]string, error) {
-	dir := filepath.Join(cfg.Cache, "root")
-	unlock, err := lock(dir)
+	b, unlock, err := newBuilder(cfg, progress)
 	if err != nil {
 		return nil, fmt.Errorf("build node root: %w", err)
 	}
 	defer unlock()
-	b := builder{dir: dir, progress: progress}
+	layers, err := b.layers(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("build node root: %w", err)
+	}
+	return layers, nil
+}
+
+func (b builder) layers(ctx context.Context, cfg Config) ([]string, error) {
 	debian, err := b.debian(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("build node root: %w", err)
+		return nil, err
 	}
-	el, err := b.el(ctx, debian, cfg)
+	d, err := newDressing(cfg, debian)
 	if err != nil {
-		return nil, fmt.Errorf("build node root: %w", err)
+		return nil, err
 	}
-	return []string{el, debian}, nil
+	if err := d.addBuiltinModules(); err != nil {
+		return nil, err
+	}
+	el, err := b.el(ctx, d)
+	return []string{el, debian}, err
 }
 
 type builder struct {
 	dir      string
 	progress io.Writer
+}
+
+// newBuilder waits until nobody else builds.
+func newBuilder(cfg Config, progress io.Writer) (b builder, unlock func(), err error) {
+	b = builder{dir: filepath.Join(cfg.Cache, "root"), progress: progress}
+	unlock, err = lock(b.dir)
+	return b, unlock, err
 }
 
 // layer makes CACHE/root/NAME-HASH unless it is there. A layer that fails

@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// stickDevice is the stick's name in QEMU and its serial number in the
+// machine.
+const stickDevice = "stick"
+
+// AttachStick implements Machine: dir is copied to a FAT32 stick, which is
+// plugged into the USB port and mounted as an administrator would.
+func (e *Emulated) AttachStick(ctx context.Context, dir string) error {
+	if err := makeFAT(ctx, dir, e.path(stickFile)); err != nil {
+		return fmt.Errorf("attach stick %s: %w", dir, err)
+	}
+	if err := e.plugStick(ctx); err != nil {
+		return fmt.Errorf("attach stick %s to %s: %w", dir, e.name, err)
+	}
+	const mount = `udevadm wait --timeout=60 "$1" && mkdir -p "$2" && mount -t vfat -o ro,nosuid,nodev "$1" "$2"`
+	return e.Exec(ctx, Cmd{Args: []string{"sh", "-c", mount, "sh", "/dev/disk/by-id/usb-QEMU_QEMU_HARDDISK_" + stickDevice + "-0:0", StickPath}})
+}
+
+func (e *Emulated) plugStick(ctx context.Context) error {
+	m, err := openMonitor(ctx, e.path(monitorFile))
+	if err != nil {
+		return err
+	}
+	defer m.conn.Close()
+	if err := m.do("blockdev-add", map[string]any{
+		"node-name": stickDevice, "driver": "raw", "read-only": true,
+		"file": map[string]any{"driver": "file", "filename": e.path(stickFile)},
+	}); err != nil {
+		return err
+	}
+	return m.do("device_add", map[string]any{
+		"id": stickDevice, "driver": "usb-storage", "bus": "usb.0", "drive": stickDevice, "serial": stickDevice,
+	})
+}
+
+// PullStick implements Machine. Who is reading gets an I/O error. The dead
+// mount is taken away too, as desktops and systemd do.
+func (e *Emulated) PullStick(ctx context.Context) error {
+	if err := e.unplugStick(ctx); err != nil {
+		return fmt.Errorf("pull the stick of %s: %w", e.name, err)
+	}
+	if err := e.Exec(ctx, Cmd{Args: []string{"umount", "--lazy", StickPath}}); err != nil {
+		return err
+	}
+	return remove(e.path(stickFile))
+}
+
+func (e *Emulated) unplugStick(ctx context.Context) error {
+	m, err := openMonitor(ctx, e.path(monitorFile))
+	if err != nil {
+		return err
+	}
+	defer m.conn.Close()
+	if err := m.do("device_del", map[string]any{"id": stickDevice}); err != nil {
+		return err
+	}
+	if err := m.await("DEVICE_DELETED", stickDevice); err != nil {
+		return err
+	}
+	return m.do("blockdev-del", map[string]any{"node-name": stickDevice})
+}
+
+// makeFAT makes an image of a stick, formatted with FAT32 and no partition
+// table, that holds what is in dir.
+func makeFAT(ctx context.Context, dir, image string) error {
+	entries, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	size, err := fatSize(dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(image)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+		return err
+	}
+	if _, err := outer(ctx, "", "mkfs.vfat", "-F", "32", "-n", "STICK", image); err != nil || len(entries) == 0 {
+		return err
+	}
+	_, err = outer(ctx, "", append(append([]string{"mcopy", "-s", "-m", "-Q", "-i", image}, entries...), "::")...)
+	return err
+}
+
+// fatSize is the size of a stick on which dir fits: every file takes whole
+// clusters, and each cluster four bytes in both copies of the table. FAT32
+// has no fewer than 65,525 clusters.
+func fatSize(dir string) (int64, error) {
+	const cluster, least = 32 << 10, 64 << 20
+	var clusters int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		clusters += info.Size()/cluster + 1
+		return nil
+	})
+	return least + clusters*(cluster+2*4), err
+}

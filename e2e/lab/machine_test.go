@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A Machine means the same whatever it is made of.
+func TestMachines(t *testing.T) {
+	l := boot(t, "t-machines", KindContainer, KindEmulated)
+	for i, m := range l.Machines {
+		for _, tc := range []struct {
+			name string
+			run  func(*testing.T, Machine)
+		}{
+			{"no way out", testNoWayOut},
+			{"the other server", testPeer},
+			{"exec", testExec},
+			{"much output", testMuchOutput},
+			{"cancel", testCancelReachesTheCommand},
+			{"stick", testStick},
+			{"power cut", testPowerCut},
+		} {
+			t.Run(fmt.Sprintf("%T/%s", l.Machines[i], tc.name), func(t *testing.T) { tc.run(t, m) })
+		}
+	}
+	t.Run("stick pulled in mid-read", func(t *testing.T) { testPulledInMidRead(t, l.Machines[1]) })
+	t.Run("logs", func(t *testing.T) { testLogs(t, l) })
+}
+
+func testPeer(t *testing.T, m Machine) {
+	for _, peer := range []string{"node1", "node2"} {
+		if _, err := Output(t.Context(), m, "ping", "-q", "-c1", "-W5", peer); err != nil {
+			t.Errorf("reach %s: %v", peer, err)
+		}
+	}
+}
+
+func testMuchOutput(t *testing.T, m Machine) {
+	input := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	var stdout, stderr bytes.Buffer
+	cmd := Cmd{Args: []string{"tee", "/proc/self/fd/2"}, Stdin: bytes.NewReader(input), Stdout: &stdout, Stderr: &stderr}
+	if err := m.Exec(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(stdout.Bytes(), input) || !bytes.Equal(stderr.Bytes(), input) {
+		t.Errorf("of %d bytes came back %d on stdout and %d on stderr, or others", len(input), stdout.Len(), stderr.Len())
+	}
+}
+
+func testNoWayOut(t *testing.T, m Machine) {
+	// Straight from the kernel, so that it is the network's answer and not a
+	// program's.
+	const connect = `
+import errno, socket, sys
+s = socket.socket(); s.settimeout(5)
+try: s.connect((sys.argv[1], 443)); print("connected")
+except OSError as e: print(errno.errorcode.get(e.errno, e))`
+	for _, addr := range []string{"192.0.2.1", "1.1.1.1", "10.0.2.2", "169.254.169.254"} {
+		got, err := Output(t.Context(), m, "python3", "-c", connect, addr)
+		if err != nil || got != "ENETUNREACH" {
+			t.Errorf("connect to %s: got %q, %v; want ENETUNREACH", addr, got, err)
+		}
+	}
+}
+
+func testExec(t *testing.T, m Machine) {
+	ctx := t.Context()
+
+	var out, stderr bytes.Buffer
+	err := m.Exec(ctx, Cmd{
+		Args: []string{"sh", "-c", "cat; echo $WORD $PWD; echo oops >&2; exit 3"}, Env: []string{"WORD=hi"}, Dir: "/etc",
+		Stdin: strings.NewReader("in\n"), Stdout: &out, Stderr: &stderr,
+	})
+	var exit *ExitError
+	if !errors.As(err, &exit) || exit.Code != 3 || exit.Stderr != "oops" || exit.Machine != m.Name() {
+		t.Errorf("got %#v; want exit status 3 and oops", err)
+	}
+	if out.String() != "in\nhi /etc\n" || stderr.String() != "oops\n" {
+		t.Errorf("got stdout %q, stderr %q", out.String(), stderr.String())
+	}
+	if err := m.Exec(ctx, Cmd{Args: []string{"sh", "-c", "kill -9 $$"}}); !errors.As(err, &exit) || exit.Code != 128+9 {
+		t.Errorf("got %v; want 137", err)
+	}
+}
+
+func testCancelReachesTheCommand(t *testing.T, m Machine) {
+	for _, tc := range []struct {
+		signal syscall.Signal
+		want   string // what the command leaves behind
+	}{{syscall.SIGINT, "interrupted"}, {0, ""}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		go func() {
+			_, _ = r.Read(make([]byte, 16))
+			cancel()
+			_, _ = io.Copy(io.Discard, r)
+		}()
+		const script = `trap 'echo -n interrupted >/root/note; exit' INT; : >/root/note; echo ready; while :; do sleep 0.1; done`
+		err := m.Exec(ctx, Cmd{Args: []string{"sh", "-c", script, "marker"}, Stdout: w, Cancel: tc.signal})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: got %v; want context canceled", tc.signal, err)
+		}
+		if note, err := Output(t.Context(), m, "cat", "/root/note"); err != nil || note != tc.want {
+			t.Errorf("%v: got note %q, %v; want %q", tc.signal, note, err, tc.want)
+		}
+		if left, _ := Output(t.Context(), m, "pgrep", "-f", "marker"); left != "" {
+			t.Errorf("%v: process %s still runs", tc.signal, left)
+		}
+	}
+}
+
+func testStick(t *testing.T, m Machine) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bundle.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AttachStick(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Output(ctx, m, "cat", StickPath+"/bundle.json"); err != nil || got != "{}" {
+		t.Errorf("read the stick: %q, %v", got, err)
+	}
+	if _, err := Output(ctx, m, "touch", StickPath+"/x"); err == nil {
+		t.Error("wrote to the stick")
+	}
+	if err := m.PullStick(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Output(ctx, m, "ls", StickPath); err != nil || got != "" {
+		t.Errorf("after pulling the stick: %q, %v", got, err)
+	}
+}
+
+func testPowerCut(t *testing.T, m Machine) {
+	ctx := t.Context()
+	if err := PutFile(ctx, m, "/opt/some/where/file", 0o600, strings.NewReader("kept")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Output(ctx, m, "sh", "-c", "ip link add flannel.1 type dummy; sleep 1000 >/dev/null 2>&1 & : >/run/volatile"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Output(ctx, m, "sync"); err != nil { // or it would be lost
+		t.Fatal(err)
+	}
+	if err := m.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Exec(ctx, Cmd{Args: []string{"true"}}); err == nil {
+		t.Error("ran a command without power")
+	}
+	if err := m.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := GetFile(ctx, m, "/opt/some/where/file", &got); err != nil || got.String() != "kept" {
+		t.Errorf("the disk after a power cut: %q, %v", got.String(), err)
+	}
+	out, err := Output(ctx, m, "sh", "-c", "ip -o link | grep -c flannel; ls /run/volatile 2>&1 | grep -c 'No such'; pgrep -c sleep")
+	if got := strings.Fields(out); strings.Join(got, " ") != "0 1 0" {
+		t.Errorf("left over from before the power cut: %q, %v", out, err)
+	}
+}
+
+// testPulledInMidRead is what a container cannot show.
+func testPulledInMidRead(t *testing.T, m Machine) {
+	ctx, dir := t.Context(), t.TempDir()
+	big := filepath.Join(dir, "big")
+	if err := os.WriteFile(big, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 200<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AttachStick(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		const read = `exec 3<"$1"; head -c 1000000 <&3 >/dev/null; echo reading; sleep 3; cat <&3 >/dev/null`
+		w.CloseWithError(m.Exec(ctx, Cmd{Args: []string{"sh", "-c", read, "sh", StickPath + "/big"}, Stdout: w}))
+	}()
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.PullStick(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, err := io.ReadAll(r)
+	var exit *ExitError
+	if !errors.As(err, &exit) || !strings.Contains(exit.Stderr, "Input/output error") {
+		t.Errorf("the reader ended with %v; want an I/O error", err)
+	}
+}
+
+func testLogs(t *testing.T, l *Lab) {
+	dir, err := l.SaveLogs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for _, m := range l.Machines {
+		for _, file := range []string{"journal.log", "network.txt", consoleLog} {
+			if info, err := os.Stat(filepath.Join(dir, m.Name(), file)); err != nil || info.Size() == 0 {
+				t.Errorf("%s of %s: %v, or nothing in it", file, m.Name(), err)
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// An sshHost runs commands on a host through SSH, as root. All commands share
+// one connection, which is made when it is needed and made again once it is
+// lost.
+type sshHost struct {
+	name   string // for errors
+	addr   string // HOST:PORT
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	config func() (*ssh.ClientConfig, error) // pins the host's key
+
+	mu     sync.Mutex
+	client *ssh.Client
+}
+
+const (
+	connectTimeout = 20 * time.Second
+	cancelGrace    = 10 * time.Second // for a command to heed Cmd.Cancel
+)
+
+// Exec is Machine's.
+func (h *sshHost) Exec(ctx context.Context, cmd Cmd) error {
+	what := strings.Join(cmd.Args, " ") + " on " + h.name
+	session, err := h.session(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer session.Close()
+	tail := &tailWriter{max: 2 << 10}
+	leader := &firstLine{rest: tail, whole: make(chan struct{})}
+	if cmd.Stderr != nil {
+		leader.rest = io.MultiWriter(cmd.Stderr, tail)
+	}
+	session.Stdout, session.Stderr = cmd.Stdout, leader
+	if err := feed(session, cmd.Stdin); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := session.Start(remoteLine(cmd)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		h.stop(leader, cmp.Or(cmd.Cancel, syscall.SIGKILL), ended)
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+	var exit *ssh.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return &ExitError{Machine: h.name, Args: cmd.Args, Code: exit.ExitStatus(), Stderr: tail.String()}
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// feed lets a session read from r, without waiting for the end of r when the
+// session is over.
+func feed(session *ssh.Session, r io.Reader) error {
+	if r == nil {
+		return nil
+	}
+	stdin, err := session.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(stdin, r) // a command need not read all of it
+		stdin.Close()
+	}()
+	return nil
+}
+
+// remoteLine is the shell line that runs cmd. It first tells its process group
+// on stderr: OpenSSH passes no signals on to root's sessions, so kill has to.
+func remoteLine(cmd Cmd) string {
+	quoted := make([]string, 0, len(cmd.Args)+len(cmd.Env))
+	for _, arg := range cmd.argv() {
+		quoted = append(quoted, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
+	}
+	return "echo $$ >&2; exec " + strings.Join(quoted, " ")
+}
+
+// stop sends a command's process group a signal, and SIGKILL if that is not
+// heeded in time.
+func (h *sshHost) stop(leader *firstLine, signal syscall.Signal, ended <-chan error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*cancelGrace)
+	defer cancel()
+	select {
+	case <-leader.whole:
+	case <-ended:
+		return
+	case <-ctx.Done():
+		return // the host is gone
+	}
+	for _, s := range []syscall.Signal{signal, syscall.SIGKILL} {
+		if err := h.kill(ctx, string(leader.line), s); err != nil {
+			return // it ended by itself, or the host is gone
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(cancelGrace):
+		}
+	}
+}
+
+func (h *sshHost) kill(ctx context.Context, group string, s syscall.Signal) error {
+	session, err := h.session(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return session.Run(fmt.Sprintf("kill -%d -- -%s", s, group))
+}
+
+// session opens a session on the connection there is, or on a new one.
+func (h *sshHost) session(ctx context.Context) (*ssh.Session, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client != nil {
+		if session, err := h.client.NewSession(); err == nil {
+			return session, nil
+		}
+		h.client.Close()
+		h.client = nil
+	}
+	client, err := h.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.client = client
+	return client.NewSession()
+}
+
+func (h *sshHost) connect(ctx context.Context) (*ssh.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	config, err := h.config()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := h.dial(ctx, "tcp", h.addr)
+	if err != nil {
+		return nil, err
+	}
+	// The handshake knows no context.
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	c, channels, requests, err := ssh.NewClientConn(conn, h.addr, config)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("log in at %s: %w", h.addr, cmp.Or(ctx.Err(), err))
+	}
+	return ssh.NewClient(c, channels, requests), nil
+}
+
+// hangUp forgets the connection, for instance because the host's power is cut.
+func (h *sshHost) hangUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.client != nil {
+		h.client.Close()
+		h.client = nil
+	}
+}
+
+// firstLine keeps the first line that is written to it and passes on the rest.
+type firstLine struct {
+	rest  io.Writer
+	line  []byte        // without its end, to be read once it is whole
+	whole chan struct{} // closed then
+}
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	select {
+	case <-f.whole:
+		return f.rest.Write(p)
+	default:
+	}
+	line, rest, found := bytes.Cut(p, []byte("\n"))
+	f.line = append(f.line, line...)
+	if found {
+		close(f.whole)
+	}
+	if _, err := f.rest.Write(rest); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

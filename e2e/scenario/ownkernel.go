@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// ownKernel is the main job on a server with a kernel of its own, cgroup v2
+// and nothing that the lab's containers need: the product's defaults. There a
+// stick can be pulled in mid-read, and a power cut loses what was not flushed.
+func ownKernel(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+		m := l.Machines[0]
+		for _, job := range []struct {
+			title string
+			run   func() error
+		}{
+			{"a kernel of its own, cgroup v2", func() error {
+				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "modprobe br_netfilter && lsmod | grep -q br_netfilter && rmmod br_netfilter")
+			}},
+			{"there is no way out", func() error { return e.noRoute(ctx, m) }},
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.plainBundle(ctx, stick) }},
+			{"the program, from a FAT32 stick", func() error { return e.begin(ctx, m, stick) }},
+			{"preflight", func() error { return e.preflight(ctx, m) }},
+			{"the stick is pulled", func() error { return e.pulledStick(ctx, m) }},
+			{"install goes on", func() error { return e.installPlain(ctx, m, stick) }},
+			{"verify", func() error { return e.verified(ctx, m) }},
+			{"a power cut", func() error { return e.powerCut(ctx, m) }},
+		} {
+			began := time.Now()
+			if err := job.run(); err != nil {
+				return fmt.Errorf("%s: %w", job.title, err)
+			}
+			fmt.Fprintf(e.Log, "ownkernel: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
+		}
+		return nil
+	})
+}
+
+// noExceptions takes from airgap.yaml what containers need, and the second
+// server. All it adds is time for a slow processor.
+var noExceptions = []string{
+	"  ignorePreflightErrors: [SystemVerification]\n", "",
+	"    kubelet:\n      failCgroupV1: false\n      featureGates: {KubeletInUserNamespace: true}\n", "",
+	"    kubeProxy:\n      conntrack: {maxPerCore: 0}\n",
+	"    timeouts: {controlPlaneComponentHealthCheck: 15m, kubernetesAPICall: 5m, kubeletHealthCheck: 10m}\n",
+	"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "",
+	"runtime:\n  overrides:\n    plugins:\n      io.containerd.cri.v1.runtime:\n        restrict_oom_score_adj: true\n", "",
+}
+
+func (e *Env) plainBundle(ctx context.Context, stick string) error {
+	config, err := e.Config("airgap.yaml", noExceptions...)
+	if err != nil {
+		return err
+	}
+	return e.do(ctx, 0, []string{"proven against"}, "bundle", "-f", config, "--facts", e.facts(), "-o", stick)
+}
+
+// pulledStick pulls the stick while install copies from it: the error names
+// the part that cannot be read.
+func (e *Env) pulledStick(ctx context.Context, m lab.Machine) error {
+	type outcome struct {
+		Result
+		error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/bank")
+		ended <- outcome{r, err}
+	}()
+	const copied = `until [ "$(du -sm /var/lib/airgap/store | cut -f1)" -ge 40 ]; do sleep 0.2; done`
+	if err := errors.Join(e.script(ctx, m, "timeout 300 sh -c '"+copied+"'"), m.PullStick(ctx)); err != nil {
+		return err
+	}
+	end := <-ended
+	if end.error != nil {
+		return end.error
+	}
+	return end.want("install from a stick that is pulled", 1, lastPart, "input/output error", "same command again")
+}
+
+// installPlain plugs the stick in again and installs.
+func (e *Env) installPlain(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	_, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
+	return err
+}
+
+// powerCut cuts the power of a server that is at work: it comes back with its
+// cluster, without the stick.
+func (e *Env) powerCut(ctx context.Context, m lab.Machine) error {
+	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, nil, "airgap", "verify", "--timeout", "10m")
+	return err
+}
