@@ -48,7 +48,7 @@ func Material(m Machine, c Config) (JoinMaterial, error) {
 }
 
 // Join makes this host a worker. code is asked only when the host has to
-// join, for it may prompt. It holds when kubeadm came back fine, the kubelet
+// join. It holds when kubeadm came back fine, the kubelet
 // runs, and the API server shows the kubelet its Node.
 func Join(m Machine, c Config, n Node, material JoinMaterial, code func(context.Context) (string, error)) step.Step {
 	ready := func(ctx context.Context) error { return m.nodeKnown(ctx, n.Name) }
@@ -58,6 +58,13 @@ func Join(m Machine, c Config, n Node, material JoinMaterial, code func(context.
 		Run:  func(ctx context.Context) error { return m.join(ctx, c, n, material, code, ready) },
 		Undo: func(ctx context.Context) error { return m.leave(ctx) },
 	}
+}
+
+// Joined reports whether kubeadm came back fine on this host: then Join asks for
+// no code.
+func (m Machine) Joined() (bool, error) {
+	s, err := m.state()
+	return s == ended, err
 }
 
 func (m Machine) join(ctx context.Context, c Config, n Node, material JoinMaterial, code func(context.Context) (string, error), ready func(context.Context) error) error {

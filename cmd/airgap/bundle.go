@@ -83,7 +83,6 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 		return err
 	}
 	p := a.newProgress()
-	defer p.Close()
 	plan, err := a.makePlan(ctx, o, c, text, p)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func hint(err error, format string, args ...any) error {
 	return &coded{code: exitError, err: err, hint: fmt.Sprintf(format, args...)}
 }
 
-// interrupted says that Ctrl-C or SIGTERM ended the work, and nothing else.
+// interrupted says that a signal ended the work, and nothing else.
 func interrupted(err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -52,6 +52,7 @@ func interrupted(err error) error {
 
 // report prints err once and returns the exit code.
 func (a *app) report(err error) int {
+	a.endProgress()
 	if err == nil {
 		return exitOK
 	}

@@ -27,10 +27,7 @@ inside. With --full every byte is read and compared.`,
 			}
 			defer b.Close()
 			if full {
-				p := a.newProgress()
-				err := b.Verify(cmd.Context(), p)
-				p.Close()
-				if err != nil {
+				if err := b.Verify(cmd.Context(), a.newProgress()); err != nil {
 					return err
 				}
 			}

@@ -77,11 +77,10 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer release()
 	p := a.newProgress()
-	defer p.Close()
 	if err := a.gate(ctx, s, o.skip, b, trusted, p); err != nil {
 		return err
 	}
-	result, err := a.runSteps(ctx, s.installSteps(b, trusted, p), p)
+	result, err := runSteps(ctx, s.installSteps(b, trusted, p), p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
@@ -94,15 +93,7 @@ func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle
 	if err != nil {
 		return err
 	}
-	report, err := s.judge(ctx, skip, stored, s.dryRunFrom(b))
-	if err != nil {
-		return err
-	}
-	p.Say("preflight: %s", report.Summary())
-	if !report.Passed() {
-		return a.showPreflight(report)
-	}
-	return nil
+	return a.pass(ctx, s, skip, stored, s.dryRunFrom(b), p)
 }
 
 // installSteps is the whole installation of the first host, in order.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -96,18 +94,15 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 		return err
 	}
 	defer release()
-	p := a.newProgress()
-	defer p.Close()
-	report, err := s.judge(ctx, o.skip, true, s.dryRunAt(hub))
+	code, err := a.joinCode(ctx, s, o.codeFile)
 	if err != nil {
 		return err
 	}
-	p.Say("preflight: %s", report.Summary())
-	if !report.Passed() {
-		return a.showPreflight(report)
+	p := a.newProgress()
+	if err := a.pass(ctx, s, o.skip, true, s.dryRunAt(hub), p); err != nil {
+		return err
 	}
-	code := func(context.Context) (string, error) { return a.readCode(o.codeFile) }
-	result, err := a.runSteps(ctx, s.joinSteps(hub, code), p)
+	result, err := runSteps(ctx, s.joinSteps(hub, code), p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
@@ -136,9 +131,23 @@ func (s *site) joinSteps(h *hub, code func(context.Context) (string, error)) []s
 		kubeadm.AgreementStep(s.machine))
 }
 
+// joinCode is asked for the code by the step that joins. It is read and checked
+// here, before anything on the host is changed, unless kubeadm has joined already.
+func (a *app) joinCode(ctx context.Context, s *site, file string) (func(context.Context) (string, error), error) {
+	joined, err := s.machine.Joined()
+	if joined || err != nil {
+		return func(ctx context.Context) (string, error) { return a.readCode(ctx, file) }, err
+	}
+	code, err := a.readCode(ctx, file)
+	return func(context.Context) (string, error) { return code, nil }, err
+}
+
 // readCode takes the code from the file, the terminal or stdin.
-func (a *app) readCode(file string) (string, error) {
-	text, err := a.readSecret(file)
+func (a *app) readCode(ctx context.Context, file string) (string, error) {
+	text, err := a.readSecret(ctx, file)
+	if errors.Is(err, io.EOF) {
+		return "", hint(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the one-time code: %w", err)
 	}
@@ -149,22 +158,12 @@ func (a *app) readCode(file string) (string, error) {
 	return code, nil
 }
 
-func (a *app) readSecret(file string) (string, error) {
-	if file != "" {
-		data, err := os.ReadFile(file)
-		return string(data), err
+func (a *app) readSecret(ctx context.Context, file string) (string, error) {
+	if file == "" {
+		return a.ask(ctx, "One-time code (not shown): ", true)
 	}
-	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(a.stderr, "One-time code (not shown): ")
-		data, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(a.stderr)
-		return string(data), err
-	}
-	line, err := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
-	if errors.Is(err, io.EOF) && line != "" {
-		err = nil
-	}
-	return line, err
+	data, err := os.ReadFile(file)
+	return string(data), err
 }
 
 // storedSite is the site of the newest bundle in this host's store.

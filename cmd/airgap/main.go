@@ -17,16 +17,26 @@ import (
 
 func main() {
 	syscall.Umask(0o022) // hardened hosts run 077, and then pods cannot read what we lay out
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// untilSignal ends with Ctrl-C, with SIGTERM, and with the terminal, unless
+// nohup keeps that from us. A second signal kills, whatever is going on.
+func untilSignal() context.Context {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	context.AfterFunc(ctx, stop)
+	return ctx
 }
 
 // run is the whole program as a function: tests call it too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	out := &results{w: stdout}
-	app := &app{stdin: stdin, stdout: out, stderr: stderr}
+	app := &app{stdin: stdin, stderr: stderr}
+	out := &results{w: stdout, begin: app.endProgress}
+	app.stdout = out
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)

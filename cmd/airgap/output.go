@@ -16,14 +16,17 @@ const (
 	asYAML = "yaml"
 )
 
-// results is stdout. It keeps its first error, which is reported at the end:
-// a result that is cut short must not look like a whole one.
+// results is stdout. Progress ends before the first byte of a result, for bars
+// that are drawn again would erase it. The first error is kept and reported at
+// the end: a result that is cut short must not look like a whole one.
 type results struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	begin func()
+	err   error
 }
 
 func (r *results) Write(p []byte) (int, error) {
+	r.begin()
 	if r.err != nil {
 		return 0, r.err
 	}

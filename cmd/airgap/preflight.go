@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
@@ -81,6 +82,19 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	}
 	want.DryTransaction = func() error { return dry(ctx) }
 	return preflight.Run(ctx, facts, want, skip)
+}
+
+// pass lets nothing happen to the host unless all checks pass.
+func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
+	report, err := s.judge(ctx, skip, stored, dry)
+	if err != nil {
+		return err
+	}
+	if !report.Passed() {
+		return a.showPreflight(report)
+	}
+	p.Say("preflight: %s", report.Summary())
+	return nil
 }
 
 // want is what the host is to become.

@@ -167,10 +167,7 @@ func (a *app) registryImport() *cobra.Command {
 				a.printf("%s is in the store already; nothing changed\n", b.Index().Name)
 				return nil
 			}
-			p := a.newProgress()
-			err = store.Import(cmd.Context(), b, p)
-			p.Close()
-			if err != nil {
+			if err := store.Import(cmd.Context(), b, a.newProgress()); err != nil {
 				return err
 			}
 			a.printf("%s is in the store\n", b.Index().Name)

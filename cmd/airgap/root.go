@@ -14,6 +14,7 @@ type app struct {
 	stdout, stderr io.Writer
 	output         string // --output
 	progress       string // --progress
+	underWay       ui.Progress
 }
 
 const about = `airgap puts a Kubernetes cluster onto servers that have never seen the internet.
@@ -53,8 +54,19 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// newProgress shows what is under way on stderr.
-func (a *app) newProgress() ui.Progress { return ui.New(a.stderr, ui.Format(a.progress)) }
+// newProgress shows what is under way on stderr, until a result or an error is
+// written.
+func (a *app) newProgress() ui.Progress {
+	a.underWay = ui.New(a.stderr, ui.Format(a.progress))
+	return a.underWay
+}
+
+func (a *app) endProgress() {
+	if a.underWay != nil {
+		a.underWay.Close()
+		a.underWay = nil
+	}
+}
 
 // noArgs, oneArg: like cobra's own, but a usage error with its exit code.
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"airgap": main})
+	testscript.Main(m, map[string]func(){"airgap": main, "asks": asks, "stuck": stuck})
 }
 
 // TestScripts runs the program as a black box: testdata/script/*.txtar.

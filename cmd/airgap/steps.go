@@ -9,17 +9,20 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// runSteps runs the steps under the host's lock and shows each with its time.
-func (a *app) runSteps(ctx context.Context, steps []step.Step, progress ui.Progress) (step.Result, error) {
-	result, err := step.Run(ctx, step.OpenJournal(journalFile), steps, func(e step.Event) { showStep(progress, e) })
-	return result, err
+// runSteps runs the steps and shows each with its time. The caller holds the
+// host's lock.
+func runSteps(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
+	return step.Run(ctx, step.OpenJournal(journalFile), steps, func(e step.Event) { showStep(p, e) })
 }
 
-// showStep says what a step is doing when it may take long, and how it ended.
+// showStep says which step is running, and how it ended.
 func showStep(p ui.Progress, e step.Event) {
-	switch e.Outcome {
-	case "":
+	if e.Outcome == "" {
+		p.Now(e.Step.Title)
 		return
+	}
+	p.Now("")
+	switch e.Outcome {
 	case step.Unchanged:
 		p.Say("  %-9s %-14s %s", "holds", e.Step.Name, e.Step.Title)
 	default:

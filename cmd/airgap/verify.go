@@ -58,7 +58,6 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		o.kubeconfig = kubeadm.AdminConf
 	}
 	p := a.newProgress()
-	defer p.Close()
 	if o.registry != "" {
 		report, err := runRules(ctx, o, nil, p)
 		if err != nil {

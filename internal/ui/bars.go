@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -10,16 +11,36 @@ import (
 )
 
 // bars draws a bar for each task that is under way.
-type bars struct{ p *mpb.Progress }
+type bars struct {
+	p   *mpb.Progress
+	mu  sync.Mutex
+	now *mpb.Bar // the line of Now, or nil
+}
 
 func newBars(w io.Writer) *bars {
-	return &bars{mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(100*time.Millisecond))}
+	return &bars{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(100*time.Millisecond))}
 }
 
 // Say writes above the bars, so that they stay at the bottom.
 func (b *bars) Say(format string, args ...any) { fmt.Fprintf(b.p, format+"\n", args...) }
 
-func (b *bars) Close() { b.p.Wait() }
+func (b *bars) Now(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.now != nil {
+		b.now.Abort(true)
+		b.now = nil
+	}
+	if what != "" {
+		b.now = b.p.AddSpinner(0, mpb.BarWidth(1),
+			mpb.AppendDecorators(decor.Name(what, decor.WCSyncSpaceR), decor.Elapsed(decor.ET_STYLE_GO)))
+	}
+}
+
+func (b *bars) Close() {
+	b.Now("")
+	b.p.Wait()
+}
 
 func (b *bars) Task(name string, total int64, bytes bool) Task {
 	counters := decor.CountersNoUnit("%d/%d", decor.WCSyncSpace)

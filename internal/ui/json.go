@@ -37,6 +37,8 @@ func (p *jsonLines) Say(format string, args ...any) {
 	p.write(event{Event: "say", Text: fmt.Sprintf(format, args...)})
 }
 
+func (p *jsonLines) Now(string) {}
+
 func (p *jsonLines) Close() {}
 
 func (p *jsonLines) Task(name string, total int64, bytes bool) Task {

@@ -22,6 +22,8 @@ func (p *plain) Say(format string, args ...any) {
 	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
+func (p *plain) Now(string) {}
+
 func (p *plain) Close() {}
 
 func (p *plain) Task(name string, total int64, bytes bool) Task {

@@ -20,7 +20,10 @@ type Progress interface {
 	Task(name string, total int64, bytes bool) Task
 	// Say reports one thing that happened, without a line end.
 	Say(format string, args ...any)
-	// Close draws the last state. Nothing may be told afterwards.
+	// Now tells what is going on, until it is told again: on a terminal a line
+	// with the time that it has taken so far, elsewhere nothing. "" is nothing.
+	Now(what string)
+	// Close draws the last state, once. Nothing may be told afterwards.
 	Close()
 }
 

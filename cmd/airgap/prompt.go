@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ask reads one line from stdin. At a terminal it puts the question first, and
+// does not show what is typed when the answer is a secret. It ends with ctx.
+func (a *app) ask(ctx context.Context, question string, secret bool) (string, error) {
+	defer a.atTerminal(question, secret)()
+	type answer struct {
+		line string
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() { // a read cannot be called off: it may stay until the program ends
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
+		read <- answer{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case got := <-read:
+		if errors.Is(got.err, io.EOF) && got.line != "" {
+			got.err = nil
+		}
+		return got.line, got.err
+	}
+}
+
+// atTerminal prepares a terminal for an answer, and returns what puts it back
+// and ends the question's line. A stdin that is none is left alone.
+func (a *app) atTerminal(question string, secret bool) (restore func()) {
+	f, ok := a.stdin.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	fd := int(f.Fd())
+	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return func() {}
+	}
+	if secret {
+		silent := *before
+		silent.Lflag &^= unix.ECHO
+		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &silent) // better shown than not asked
+	}
+	fmt.Fprint(a.stderr, question)
+	return func() {
+		_ = unix.IoctlSetTermios(fd, unix.TCSETS, before)
+		if secret {
+			fmt.Fprintln(a.stderr) // what ended the answer was not shown either
+		}
+	}
+}

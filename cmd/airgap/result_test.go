@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// TestResultStaysOnTheTerminal reads a bundle with bars on a real terminal: what
+// the command found must be there to see when it has ended.
+func TestResultStaysOnTheTerminal(t *testing.T) {
+	f := bundletest.New(t)
+	public, err := bundle.MarshalPublicKey(&f.Key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "key.pub")
+	if err := host.WriteFile(key, public, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want []string // in this order, at the screen's end
+	}{
+		"result": {[]string{"inspect", f.Dir, "--full"}, exitOK, []string{"done", "every byte verified", "files "}},
+		"import": {[]string{"registry", "import", f.Dir, "--store", t.TempDir()}, exitOK, []string{"done", "test is in the store"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tty := newTerminal(t)
+			if code := run(t.Context(), append(tc.args, "--key", key), tty.File, tty.File, tty.File); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			screen := tty.screen()
+			if !strings.Contains(tty.text, "\x1b[") {
+				t.Errorf("no bar was drawn:\n%q", tty.text)
+			}
+			rest := screen
+			for _, want := range tc.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Fatalf("%q is not to be seen in its place:\n%s", want, screen)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+// TestErrorStaysOnTheTerminal ends with a bar that failed, then the error.
+func TestErrorStaysOnTheTerminal(t *testing.T) {
+	tty := newTerminal(t)
+	a := &app{stdout: tty.File, stderr: tty.File, progress: "auto"}
+	a.newProgress().Task("read", 5, true).End(errors.New("gone"))
+	if code := a.report(errors.New("the stick is gone")); code != exitError {
+		t.Errorf("exit code %d", code)
+	}
+	if screen := tty.screen(); !strings.HasSuffix(screen, "airgap: error: the stick is gone\n") {
+		t.Errorf("the error is not last:\n%s", screen)
+	}
+}
+
+// TestRunningStepIsShown looks at the terminal while a step runs and afterwards.
+func TestRunningStepIsShown(t *testing.T) {
+	tty := newTerminal(t)
+	a := &app{stderr: tty.File, progress: "auto"}
+	p := a.newProgress()
+	s := step.Step{Name: "runtime", Title: "Start containerd"}
+	showStep(p, step.Event{Step: s})
+	tty.await(t, "Start containerd")
+	showStep(p, step.Event{Step: s, Outcome: step.Changed, Took: 2 * time.Second})
+	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}})
+	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}, Outcome: step.Failed})
+	a.endProgress()
+	want := "  changed   runtime        Start containerd                                    2.0 s\n" +
+		"  failed    kubeadm        Join the cluster                                    0.0 s\n"
+	if screen := tty.screen(); screen != want {
+		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
+	}
+}
