@@ -30,6 +30,9 @@ func TestChecks(t *testing.T) {
 	oneDisk := func(size, used int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
 	}
+	quota := func(size, used, free int64) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
+	}
 	tests := []struct {
 		name  string
 		check Check
@@ -86,6 +89,7 @@ func TestChecks(t *testing.T) {
 		{"enough for each, not for all", diskSpace, oneDisk(40*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Fail, "38.0 GB needed"},
 		{"tight", diskSpace, oneDisk(50*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Warn, "70.0 GB recommended"},
 		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
+		{"room that is not ours to use", diskSpace, quota(1000*gigabyte, 300*gigabyte, 100*gigabyte), Want{}, Fail, "90 % used"},
 		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
 		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
 		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "containerdFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},

@@ -121,11 +121,12 @@ func (f *Facts) demands(w *Want) []*demand {
 	return demands
 }
 
-// usedPercent is of what users may use, as df shows it: the reserve of root
-// counts for neither side.
+// usedPercent is what the kubelet counts: the share of the whole file system
+// that is not available, root's reserve and a quota included. It evicts pods
+// and deletes images when less than 15 % is (imagefs.available).
 func usedPercent(fsys Filesystem) int {
-	if fsys.Used <= 0 {
+	if fsys.Size <= 0 {
 		return 0
 	}
-	return int(float64(fsys.Used) / float64(fsys.Used+fsys.Free) * 100)
+	return int(100 - float64(fsys.Free)/float64(fsys.Size)*100)
 }
