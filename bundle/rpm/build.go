@@ -1,18 +1,15 @@
 package rpm
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
 
-	"github.com/goreleaser/nfpm/v2"
-	"github.com/goreleaser/nfpm/v2/files"
-	nfpmrpm "github.com/goreleaser/nfpm/v2/rpm"
+	"github.com/google/rpmpack"
 )
 
 // Spec is a package to build.
@@ -40,95 +37,109 @@ type File struct {
 }
 
 // BuildPackage writes a signed RPM. The same Spec and key give the same bytes.
+//
+// rpmpack makes the headers. Left to itself it keeps all files, the payload
+// and what is signed in memory; so it gets the files without their content,
+// and the payload is made beside it, on the disk.
 func BuildPackage(w io.Writer, spec Spec, key *Key) error {
-	dir, err := os.MkdirTemp("", "airgap-rpm-")
-	if err != nil {
-		return fmt.Errorf("build package %s: %w", spec.Name, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	info, err := spec.info(dir, key)
-	if err != nil {
-		return fmt.Errorf("build package %s: %w", spec.Name, err)
-	}
-	if err := nfpmrpm.DefaultRPM.Package(info, w); err != nil {
+	if err := build(w, spec, key); err != nil {
 		return fmt.Errorf("build package %s: %w", spec.Name, err)
 	}
 	return nil
 }
 
-// info puts what nfpm only reads from files into dir.
-func (s Spec) info(dir string, key *Key) (*nfpm.Info, error) {
-	scripts, err := s.scripts(dir)
+func build(w io.Writer, spec Spec, key *Key) error {
+	spec.Files = slices.SortedFunc(slices.Values(spec.Files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) }) // as rpmpack does
+	payload, err := packPayload(spec.Files)
+	if err != nil {
+		return err
+	}
+	defer payload.close()
+	headers, err := spec.headers(payload, key)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(headers); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, payload.reader())
+	return err
+}
+
+// headers are all that comes before the payload.
+func (s Spec) headers(p *payload, key *Key) ([]byte, error) {
+	pack, err := s.pack()
 	if err != nil {
 		return nil, err
 	}
-	contents, err := s.contents(dir)
+	// What rpmpack cannot know of files without content.
+	pack.AddCustomTag(tagSize, rpmpack.EntryInt32([]int32{int32(p.content)}))
+	if len(s.Files) > 0 {
+		pack.AddCustomTag(tagFileSizes, rpmpack.EntryUint32(p.sizes))
+		pack.AddCustomTag(tagFileDigests, rpmpack.EntryStringSlice(p.digests))
+	}
+	pack.AddCustomTag(tagPayloadDigest, rpmpack.EntryStringSlice([]string{p.sha256}))
+	pack.AddCustomSig(tagSigPayloadSize, rpmpack.EntryInt32([]int32{int32(p.content)}))
+	// It asks for a signature of the header, then for one of the header and
+	// its own, empty payload: ours takes the place of that.
+	var header []byte
+	var foreign int
+	pack.SetPGPSigner(func(signed []byte) ([]byte, error) {
+		if header == nil {
+			header = bytes.Clone(signed)
+			pack.AddCustomSig(tagSigSize, rpmpack.EntryInt32([]int32{int32(int64(len(header)) + p.size)}))
+			return key.DetachSign(bytes.NewReader(header), s.Time)
+		}
+		foreign = len(signed) - len(header)
+		return key.DetachSign(io.MultiReader(bytes.NewReader(header), p.reader()), s.Time)
+	})
+	var all bytes.Buffer
+	if err := pack.Write(&all); err != nil {
+		return nil, err
+	}
+	return all.Bytes()[:all.Len()-foreign], nil
+}
+
+// pack describes the package, its files without their content.
+func (s Spec) pack() (*rpmpack.RPM, error) {
+	var requires rpmpack.Relations
+	for _, r := range s.Requires {
+		if err := requires.Set(r); err != nil {
+			return nil, err
+		}
+	}
+	pack, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
+		Name: s.Name, Version: s.Version, Release: s.Release, Epoch: rpmpack.NoEpoch, Arch: s.Arch, OS: "linux",
+		Summary: s.Summary, Description: s.Summary, Licence: s.License, URL: s.URL, Requires: requires,
+		Compressor: "gzip", BuildTime: s.Time,
+		// The host that built it is nobody's business, and would make the bytes differ.
+		BuildHost: "localhost",
+	})
 	if err != nil {
 		return nil, err
 	}
-	info := &nfpm.Info{
-		Name: s.Name, Version: s.Version, VersionSchema: "none", Release: s.Release, Arch: s.Arch, Platform: "linux",
-		Description: s.Summary, License: s.License, Homepage: s.URL, MTime: s.Time,
-		Overridables: nfpm.Overridables{Contents: contents, Depends: s.Requires, Scripts: scripts},
-	}
-	// The host that built it is nobody's business, and would make the bytes differ.
-	info.RPM.BuildHost = "localhost"
-	info.RPM.Signature.SignFn = func(r io.Reader) ([]byte, error) { return key.DetachSign(r, s.Time) }
-	return info, nil
-}
-
-func (s Spec) scripts(dir string) (nfpm.Scripts, error) {
-	var scripts nfpm.Scripts
-	for _, script := range []struct {
-		text string
-		path *string
-	}{
-		{s.PreInstall, &scripts.PreInstall}, {s.PostInstall, &scripts.PostInstall},
-		{s.PreRemove, &scripts.PreRemove}, {s.PostRemove, &scripts.PostRemove},
-	} {
-		if script.text == "" {
-			continue
-		}
-		path, err := put(dir, []byte(script.text))
-		if err != nil {
-			return scripts, err
-		}
-		*script.path = path
-	}
-	return scripts, nil
-}
-
-func (s Spec) contents(dir string) (files.Contents, error) {
-	var all files.Contents
 	for _, f := range s.Files {
-		content := &files.Content{
-			Destination: f.Path, Source: f.Source,
-			FileInfo: &files.ContentFileInfo{Owner: cmp.Or(f.Owner, "root"), Group: cmp.Or(f.Group, "root"), Mode: f.Mode.Perm(), MTime: s.Time},
+		file := rpmpack.RPMFile{
+			Name: f.Path, Mode: f.unixMode(), MTime: uint32(s.Time.Unix()),
+			Owner: cmp.Or(f.Owner, "root"), Group: cmp.Or(f.Group, "root"),
 		}
-		switch {
-		case f.Mode.IsDir():
-			content.Type = files.TypeDir
-		case f.Config:
-			content.Type = files.TypeConfigNoReplace
+		if f.Config {
+			file.Type = rpmpack.ConfigFile | rpmpack.NoReplaceFile
 		}
-		if f.Source == "" && !f.Mode.IsDir() {
-			path, err := put(dir, f.Data)
-			if err != nil {
-				return nil, err
-			}
-			content.Source = path
-		}
-		all = append(all, content)
+		pack.AddFile(file)
 	}
-	return all, nil
+	pack.AddPrein(s.PreInstall)
+	pack.AddPostin(s.PostInstall)
+	pack.AddPreun(s.PreRemove)
+	pack.AddPostun(s.PostRemove)
+	return pack, nil
 }
 
-// put writes data to a new file of dir.
-func put(dir string, data []byte) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
+// unixMode is the mode as cpio and rpm have it: permissions and file type.
+func (f File) unixMode() uint {
+	kind := uint(0o100000)
+	if f.Mode.IsDir() {
+		kind = 0o040000
 	}
-	path := filepath.Join(dir, strconv.Itoa(len(entries)))
-	return path, os.WriteFile(path, data, 0o600)
+	return kind | uint(f.Mode.Perm())
 }
