@@ -143,8 +143,7 @@ func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) erro
 	if err := c.from.chunks.load(k, buf); err != nil {
 		return err
 	}
-	_, err := to.file.WriteAt(buf, from)
-	return err
+	return writeEarly(to.file, buf, from)
 }
 
 // keepParts makes the parts durable and gives them their names.

@@ -19,8 +19,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// fillBuffer is what one worker holds in memory, in bytes.
-const fillBuffer = 512 << 10
+// fillBuffer is what one worker holds in memory, in bytes: so little that it is
+// hashed and written out of the processor's cache.
+const fillBuffer = 128 << 10
 
 // filler writes every byte of the layout to its place.
 type filler struct {

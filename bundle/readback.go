@@ -16,8 +16,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// readBlock is how much of a part is hashed at a time; chunks fit into it.
-const readBlock = 4 * ChunkSize
+// readBlock is how much of a part is hashed at a time, bytes: one chunk, so
+// that two of them stay in a processor's cache.
+const readBlock = ChunkSize
 
 // castagnoli is the polynomial that processors compute by themselves. The
 // table is made once, by the library.
@@ -45,12 +46,8 @@ func (f *filler) readPart(ctx context.Context, i int, part *Part, task ui.Task) 
 		var other sync.WaitGroup
 		other.Go(func() { whole.Write(block) })
 		defer other.Wait()
-		for rest := block; len(rest) > 0; {
-			chunk := rest[:min(ChunkSize, len(rest))]
-			rest = rest[len(chunk):]
-			sum := sha256.Sum256(chunk)
-			part.Chunks = append(part.Chunks, sum[:]...)
-		}
+		sum := sha256.Sum256(block)
+		part.Chunks = append(part.Chunks, sum[:]...)
 		task.Add(int64(len(block)))
 		return check.add(block)
 	})

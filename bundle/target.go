@@ -54,8 +54,24 @@ func reserve(f *os.File, size int64) error {
 
 // writeAt writes at an offset of the stream; p must not cross parts.
 func (t *target) writeAt(p []byte, off int64) error {
-	_, err := t.files[off/t.partSize].WriteAt(p, off%t.partSize)
-	return err
+	return writeEarly(t.files[off/t.partSize], p, off%t.partSize)
+}
+
+// early is how much of a file, in bytes, goes to the disk at a time.
+const early = 8 << 20
+
+// writeEarly writes, and whenever a stretch of early bytes is complete it
+// tells the kernel to begin putting that on the disk. Otherwise the disk stands
+// idle while gigabytes gather in the page cache, and fsync waits for all of them.
+func writeEarly(f *os.File, p []byte, off int64) error {
+	if _, err := f.WriteAt(p, off); err != nil {
+		return err
+	}
+	if end := (off + int64(len(p))) / early * early; end > off {
+		// A hint: errors of the disk come with fsync.
+		_ = unix.SyncFileRange(int(f.Fd()), end-early, early, unix.SYNC_FILE_RANGE_WRITE)
+	}
+	return nil
 }
 
 // ReadAt is io.ReaderAt over the stream.
