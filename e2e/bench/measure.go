@@ -26,8 +26,11 @@ func (m measured) fill() time.Duration {
 	return result.Report.Fill
 }
 
-// measure runs a command to its end.
+// measure runs a command to its end. It begins when the disk has done all that
+// the run before left it to do: a tool that does not wait for the disk would
+// slow down the one that comes next.
 func measure(ctx context.Context, env []string, name string, args ...string) (measured, error) {
+	syscall.Sync()
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
