@@ -33,6 +33,9 @@ func TestChecks(t *testing.T) {
 	quota := func(size, used, free int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
 	}
+	sysctl := func(now, boot, file string) *Facts {
+		return &Facts{Sysctls: []Sysctl{{Name: "net.bridge.bridge-nf-call-iptables", Value: now, Boot: boot, File: file}}}
+	}
 	tests := []struct {
 		name  string
 		check Check
@@ -45,10 +48,19 @@ func TestChecks(t *testing.T) {
 		{"EL 7", osSupported, &Facts{OS: OS{ID: "rhel", Version: "7.9"}}, Want{}, Fail, "rhel 7.9"},
 		{"CentOS Stream, no bundle", osSupported, &Facts{OS: OS{ID: "centos", Version: "10"}}, Want{}, Pass, "centos 10"},
 
+		{"a plain container", systemdInit, &Facts{Init: "sh"}, Want{}, Fail, "sh"},
+		{"a server", systemdInit, &Facts{Init: "systemd"}, Want{}, Pass, "systemd"},
+
 		{"3.10", kernelVersion, &Facts{Kernel: Kernel{Release: "3.10.0-1160.el7"}}, Want{}, Fail, "3.10"},
 		{"unreadable release", kernelVersion, &Facts{Kernel: Kernel{Release: "custom"}}, Want{}, Error, "custom"},
 		{"nftables mode on EL 8", kernelVersion, &Facts{Kernel: Kernel{Release: "4.18.0"}}, Want{ProxyMode: "nftables"}, Fail, "4.18"},
 		{"Linux 7", kernelVersion, &Facts{Kernel: Kernel{Release: "7.0"}}, Want{ProxyMode: "nftables"}, Pass, "7.0"},
+
+		{"br_netfilter is not loaded yet", bridgeNF, sysctl("", "", ""), Want{}, Pass, "install sets it to 1"},
+		{"bridged packets pass the filter by", bridgeNF, sysctl("0", "", ""), Want{}, Pass, "0 now; install sets it to 1"},
+		{"so at every boot, before ours", bridgeNF, sysctl("0", "0", "/etc/sysctl.d/50-hardening.conf"), Want{}, Pass, "install sets it to 1"},
+		{"so at every boot, after ours", bridgeNF, sysctl("1", "0", "/etc/sysctl.d/99-hardening.conf"), Want{}, Fail, "/etc/sysctl.d/99-hardening.conf sets net.bridge.bridge-nf-call-iptables = 0"},
+		{"so in sysctl.conf, the last of all", bridgeNF, sysctl("1", "0", "/etc/sysctl.conf"), Want{}, Fail, "/etc/sysctl.conf"},
 
 		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{VXLANPort: 8472}, Pass, "8 needed"},
 		{"EL 8's MASQUERADE", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_MASQUERADE": Missing})}, Want{}, Pass, ""},
