@@ -47,12 +47,8 @@ func (b *Bundle) copy(ctx context.Context, to string, progress ui.Progress) erro
 	return c.copyBeside()
 }
 
-// admit makes the directory, and refuses one that holds another bundle or has
-// no room.
+// admit makes the directory, unless it holds another bundle or has no room.
 func (b *Bundle) admit(to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
 	there, err := hashFile(filepath.Join(to, IndexName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -66,8 +62,14 @@ func (b *Bundle) admit(to string) error {
 			stick = append(stick, f)
 		}
 	}
-	return checkSpace(to, b.index, stick, freeSpace)
+	if err := checkSpace(to, b.index, stick, freeSpace); err != nil {
+		return err
+	}
+	return os.MkdirAll(to, 0o755)
 }
+
+// copySuffix is on the name of a part that is not copied whole yet.
+const copySuffix = ".tmp"
 
 // copier is one copy under way.
 type copier struct {
@@ -88,7 +90,7 @@ func (c *copier) openParts() error {
 		path := filepath.Join(c.to, p.Name)
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			f, err = os.OpenFile(path+".tmp", os.O_RDWR|os.O_CREATE, 0o644)
+			f, err = os.OpenFile(path+copySuffix, os.O_RDWR|os.O_CREATE, 0o644)
 		}
 		if err != nil {
 			return err

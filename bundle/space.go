@@ -51,7 +51,8 @@ func checkSpace(dir string, draft *Index, stick []StickFile, free func(string) (
 	largest := int64(0)
 	for _, p := range draft.Parts {
 		largest = max(largest, p.Size)
-		need += max(0, p.Size-allocated(filepath.Join(dir, p.Name)))
+		path := filepath.Join(dir, p.Name)
+		need += max(0, p.Size-allocated(path)-allocated(path+copySuffix))
 	}
 	has, err := free(dir)
 	if err != nil {
