@@ -27,8 +27,14 @@ func untilSignal() context.Context {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop)
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, signals...)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-first
+		signal.Stop(first)
+		cancel()
+	}()
 	return ctx
 }
 
