@@ -1,7 +1,7 @@
 package step
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,18 +65,17 @@ func (j *Journal) append(e Entry) error {
 // Entries are the journal's lines, oldest first; none when there is no
 // journal. A last line cut by a power loss is left out.
 func (j *Journal) Entries() ([]Entry, error) {
-	f, err := os.Open(j.path)
+	data, err := os.ReadFile(j.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	defer f.Close()
 	var entries []Entry
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for line := range bytes.Lines(data) {
 		var e Entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil {
+		if json.Unmarshal(line, &e) == nil {
 			entries = append(entries, e)
 		}
 	}

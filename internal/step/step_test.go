@@ -94,3 +94,17 @@ func TestJournalSurvivesACutLine(t *testing.T) {
 		t.Errorf("%d entries, %v; want the whole line and the two of the new run", len(entries), err)
 	}
 }
+
+func TestJournalKeepsLongErrors(t *testing.T) {
+	journal := step.OpenJournal(filepath.Join(t.TempDir(), "j"))
+	long := errors.New(strings.Repeat("dnf said a lot\n", 10_000))
+	bad := step.Step{Name: "a", Done: func(context.Context) (bool, error) { return false, nil }, Run: func(context.Context) error { return long }}
+	var b bool
+	for _, s := range []step.Step{bad, flag("b", &b)} {
+		_, _ = step.Run(t.Context(), journal, []step.Step{s}, quiet) // the entries tell
+	}
+	entries, err := journal.Entries()
+	if err != nil || len(entries) != 4 || entries[1].Error != long.Error() {
+		t.Errorf("%d entries, %v; want began and how it ended of two steps", len(entries), err)
+	}
+}
