@@ -89,6 +89,9 @@ func readSums(dir string, trusted []*ecdsa.PublicKey) (sums, error) {
 		return nil, errors.New("no key to check the signature with")
 	}
 	text, err := readLimited(filepath.Join(dir, SumsName), maxSums)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &DamageError{Part: SumsName, Chunk: -1, Cause: "it is missing"}
+	}
 	if err != nil {
 		return nil, err
 	}

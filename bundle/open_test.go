@@ -107,6 +107,7 @@ func TestOpenRefuses(t *testing.T) {
 		says  string
 	}{
 		{"no bundle", remove(bundle.IndexName), bundle.ErrNoBundle, ""},
+		{"no sums", remove(bundle.SumsName), bundle.ErrDamaged, "SHA256SUMS: it is missing"},
 		{"unfinished", write(".airgap-partial", "{}"), bundle.ErrPartial, "again"},
 		{"stripped signature", remove(bundle.SignatureName), bundle.ErrUnsigned, ""},
 		{"empty signature", write(bundle.SignatureName, ""), bundle.ErrUnsigned, ""},
