@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -30,6 +31,13 @@ const (
 func CAHash(ca *x509.Certificate) string {
 	sum := sha256.Sum256(ca.Raw)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// IsCAHash reports whether text has the form of a CAHash.
+func IsCAHash(text string) bool {
+	digits, prefixed := strings.CutPrefix(strings.ToLower(text), "sha256:")
+	sum, err := hex.DecodeString(digits)
+	return prefixed && err == nil && len(sum) == sha256.Size
 }
 
 // CAHashOf is CAHash of a PEM file's first certificate.

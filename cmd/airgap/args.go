@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/registry"
 )
 
 func unknownArgument(cmd *cobra.Command, arg string) error {
@@ -16,6 +20,23 @@ func unknownArgument(cmd *cobra.Command, arg string) error {
 
 func wantArgument(cmd *cobra.Command, what string, got int) error {
 	return fmt.Errorf("%s: want %s as the only argument, got %d arguments", cmd.CommandPath(), what, got)
+}
+
+// checkAddress wants HOST:PORT for what is named.
+func checkAddress(what, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || n == 0 {
+		return usage("%s %q: want ADDRESS:PORT such as 10.0.0.11:%d", what, addr, registry.DefaultPort)
+	}
+	return nil
+}
+
+// plural counts things: 1 problem, 2 problems.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }
 
 // release is stamped at build time; a plain `go build` says where it stands.

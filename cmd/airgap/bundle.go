@@ -127,7 +127,8 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", dir)
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s in %d parts, %d images, %d packages, %d files\n", dir, ui.Size(r.Size), r.Parts, len(l.Images), len(l.Packages), len(l.Files))
+	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", dir, ui.Size(r.Size), plural(r.Parts, "part"),
+		plural(len(l.Images), "image"), plural(len(l.Packages), "package"), plural(len(l.Files), "file"))
 	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
 	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
 	if r.Kept > 0 {
@@ -172,7 +173,7 @@ func writePlan(w io.Writer, l bundle.Lock) error {
 // configError makes usage errors of what is wrong with the file itself.
 func configError(err error) error {
 	if problems, is := errors.AsType[config.Problems](err); is {
-		return &coded{code: exitUsage, err: fmt.Errorf("%d problems in the configuration\n%w", len(problems), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
+		return &coded{code: exitUsage, err: fmt.Errorf("%s in the configuration\n%w", plural(len(problems), "problem"), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
 	}
 	return hint(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

@@ -72,7 +72,10 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 		}
 	}
 	h.index, err = bundle.ReadIndex(dir, keys...)
-	return err
+	if errors.Is(err, bundle.ErrDamaged) {
+		return hint(err, "on the first host, airgap install puts the signed index right; then join again")
+	}
+	return untrusted(err, keys)
 }
 
 func (h *hub) get(ctx context.Context, path string) ([]byte, error) {

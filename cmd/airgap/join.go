@@ -49,7 +49,13 @@ never from the command line, where every user of this host could read it.`,
 			if o.caHash == "" {
 				return usage("airgap join: --ca-hash is missing; airgap install prints the whole line")
 			}
+			if !registry.IsCAHash(o.caHash) {
+				return usage("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.caHash)
+			}
 			o.addr = args[0]
+			if err := checkAddress("airgap join:", o.addr); err != nil {
+				return err
+			}
 			return a.runJoin(cmd.Context(), o)
 		},
 	}

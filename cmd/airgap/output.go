@@ -5,16 +5,34 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 )
 
 // Formats of results on stdout.
 const (
-	asText = "text"
-	asJSON = "json"
-	asYAML = "yaml"
+	asText  = "text"
+	asJSON  = "json"
+	asYAML  = "yaml"
+	asJUnit = "junit"
 )
+
+const formatsKey = "formats" // in a command's annotations
+
+// gives notes the formats that a command has, where they are not the usual.
+func gives(cmd *cobra.Command, formats ...string) *cobra.Command {
+	cmd.Annotations = map[string]string{formatsKey: strings.Join(formats, " ")}
+	return cmd
+}
+
+func formatsOf(cmd *cobra.Command) []string {
+	if formats, unusual := cmd.Annotations[formatsKey]; unusual {
+		return strings.Fields(formats)
+	}
+	return []string{asText, asJSON, asYAML}
+}
 
 // results is stdout. Progress ends before the first byte of a result, for bars
 // that are drawn again would erase it. The first error is kept and reported at
@@ -38,12 +56,14 @@ func (r *results) Write(p []byte) (int, error) {
 // print writes a result in the format asked for; text writes the human form.
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
+	case asJUnit:
+		return usage("--output junit: only what preflight and verify report has this form")
 	case asJSON:
 		enc := json.NewEncoder(a.stdout)
 		enc.SetIndent("", "  ")
-		return enc.Encode(v)
+		return enc.Encode(fullLists(v))
 	case asYAML:
-		data, err := yaml.Marshal(v)
+		data, err := yaml.Marshal(fullLists(v))
 		if err != nil {
 			return err
 		}
@@ -52,6 +72,14 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	default:
 		return text(a.stdout)
 	}
+}
+
+// printReport is print for results that have a JUnit form too.
+func (a *app) printReport(v any, text, junit func(io.Writer) error) error {
+	if a.output == asJUnit {
+		return junit(a.stdout)
+	}
+	return a.print(v, text)
 }
 
 // oneOf checks the value of a flag that takes one of a few words.

@@ -16,8 +16,6 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-const asJUnit = "junit"
-
 func (a *app) preflight() *cobra.Command {
 	var keys, skip []string
 	var nodeName string
@@ -67,7 +65,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().StringSliceVar(&skip, "skip", nil, "checks to leave out, by id")
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
-	return cmd
+	return gives(cmd, asText, asJSON, asYAML, asJUnit)
 }
 
 // judge gathers this host's facts and runs the checks.
@@ -149,14 +147,6 @@ func (a *app) showPreflight(r preflight.Report) error {
 		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed and run the command again"}
 	}
 	return nil
-}
-
-// printReport is print for results that have a JUnit form too.
-func (a *app) printReport(v any, text, junit func(io.Writer) error) error {
-	if a.output == asJUnit {
-		return junit(a.stdout)
-	}
-	return a.print(v, text)
 }
 
 func (a *app) listChecks() error {

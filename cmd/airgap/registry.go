@@ -25,7 +25,7 @@ when it is first read.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport())
-	return cmd
+	return gives(cmd, asText)
 }
 
 // storeFlags are shared by the registry's commands.
@@ -69,7 +69,7 @@ func (a *app) registryServe() *cobra.Command {
 	cmd.Flags().IntVar(&port, "port", registry.DefaultPort, "TCP port")
 	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of registry.crt and registry.key")
 	cmd.Flags().StringVar(&join, "join", joinDir, "directory that joining hosts may read")
-	return cmd
+	return gives(cmd, asText)
 }
 
 // openStore opens what can be opened: one bad bundle must not take the others
@@ -147,6 +147,12 @@ func writeBundles(w io.Writer, list []storedBundle) error {
 	return nil
 }
 
+// imported is the result of an import.
+type imported struct {
+	Name    string `json:"name"`
+	Changed bool   `json:"changed"` // false: it was there already
+}
+
 func (a *app) registryImport() *cobra.Command {
 	var f storeFlags
 	cmd := &cobra.Command{
@@ -164,14 +170,18 @@ func (a *app) registryImport() *cobra.Command {
 			if holds, err := store.Holds(b, keys...); err != nil {
 				return err
 			} else if holds {
-				a.printf("%s is in the store already; nothing changed\n", b.Index().Name)
-				return nil
+				return a.print(imported{Name: b.Index().Name}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s is in the store already; nothing changed\n", b.Index().Name)
+					return err
+				})
 			}
 			if err := store.Import(cmd.Context(), b, a.newProgress()); err != nil {
 				return err
 			}
-			a.printf("%s is in the store\n", b.Index().Name)
-			return nil
+			return a.print(imported{b.Index().Name, true}, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s is in the store\n", b.Index().Name)
+				return err
+			})
 		},
 	}
 	f.add(cmd)

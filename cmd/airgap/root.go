@@ -37,8 +37,8 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if err := oneOf("output", a.output, asText, asJSON, asYAML, asJUnit); err != nil {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("output", a.output, formatsOf(cmd)...); err != nil {
 				return err
 			}
 			return oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON))
@@ -51,7 +51,7 @@ func (a *app) root() *cobra.Command {
 	})
 	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.install(), a.join(),
 		a.verify(), a.reset(), a.status(), a.registry(), a.schema())
-	return root
+	return gives(root, asText)
 }
 
 // newProgress shows what is under way on stderr, until a result or an error is

@@ -7,7 +7,7 @@ import (
 )
 
 func (a *app) schema() *cobra.Command {
-	return &cobra.Command{
+	return gives(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of airgap.yaml",
 		Long: `Prints the JSON schema of airgap.yaml, for editors that complete and check
@@ -25,5 +25,5 @@ while one types:
 			_, err = a.stdout.Write(append(data, '\n'))
 			return err
 		},
-	}
+	}, asText, asJSON)
 }

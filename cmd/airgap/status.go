@@ -55,6 +55,9 @@ func readStatus(ctx context.Context, keyFiles []string) (*status, error) {
 		return nil, err
 	}
 	s := &status{Steps: lastOfEach(entries), Registry: "none"}
+	if stored, err := (registry.Store{Dir: storeDir}).List(); err != nil || len(stored) == 0 {
+		return s, err
+	}
 	keys, err := trustedKeys(keyFiles)
 	if err != nil {
 		return nil, err

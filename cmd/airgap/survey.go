@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,9 @@ exactly what this server lacks.`,
 		Example: "  airgap survey --file /media/stick/facts/$(hostname).facts.yaml",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out != "" && a.output != asText {
+				return usage("airgap survey: --file is always written as YAML; leave --output away")
+			}
 			facts, err := preflight.Gather(cmd.Context(), host.Local{})
 			if err != nil {
 				return err
@@ -42,15 +47,14 @@ exactly what this server lacks.`,
 
 func (a *app) saveFacts(facts *preflight.Facts, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return hint(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")
+	}
 	if err != nil {
 		return fmt.Errorf("write facts: %w", err)
 	}
-	defer f.Close()
-	if err := facts.Write(f); err != nil {
-		return fmt.Errorf("write facts: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write facts: %w", err)
+	if err := errors.Join(facts.Write(f), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write facts: %w", errors.Join(err, os.Remove(path)))
 	}
 	fmt.Fprintf(a.stderr, "wrote %s: %s %s, kernel %s, %d packages%s\n",
 		path, facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages), withGPUs(facts))

@@ -52,17 +52,22 @@ func openBundle(dir string, keyFiles []string) (*bundle.Bundle, []*ecdsa.PublicK
 	}
 	b, err := bundle.Open(dir, keys...)
 	switch {
-	case err == nil:
-		return b, keys, nil
-	case errors.Is(err, bundle.ErrSignature), errors.Is(err, bundle.ErrUnsigned):
-		return nil, nil, hint(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", fingerprints(keys))
 	case errors.Is(err, bundle.ErrDamaged):
-		return nil, nil, hint(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
+		err = hint(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
 	case errors.Is(err, bundle.ErrNoBundle):
-		return nil, nil, hint(err, "name the directory that holds bundle.json")
+		err = hint(err, "name the directory that holds bundle.json")
 	default:
-		return nil, nil, err
+		err = untrusted(err, keys)
 	}
+	return b, keys, err
+}
+
+// untrusted says what to do about a signature that is not by one of the keys.
+func untrusted(err error, keys []*ecdsa.PublicKey) error {
+	if errors.Is(err, bundle.ErrSignature) || errors.Is(err, bundle.ErrUnsigned) {
+		return hint(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", fingerprints(keys))
+	}
+	return err
 }
 
 func fingerprints(keys []*ecdsa.PublicKey) string {

@@ -40,7 +40,12 @@ and --registry with --ca so that images can be looked up.
 Exit code 4 when something is broken.`,
 		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return a.runVerify(cmd.Context(), o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
@@ -50,7 +55,18 @@ Exit code 4 when something is broken.`,
 	f.DurationVar(&o.soak, "soak", 5*time.Second, "everything has to hold this long")
 	f.BoolVar(&o.joinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
 	keyFlags(cmd, &o.keys)
-	return cmd
+	return gives(cmd, asText, asJSON, asYAML, asJUnit)
+}
+
+// check reports options that no cluster could satisfy.
+func (o verifyOptions) check() error {
+	if o.timeout <= 0 || o.soak <= 0 || o.soak >= o.timeout {
+		return usage("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.timeout, o.soak)
+	}
+	if o.registry != "" {
+		return checkAddress("airgap verify: --registry", o.registry)
+	}
+	return nil
 }
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
@@ -135,7 +151,7 @@ func (s *site) registryClient() (*registry.Client, error) {
 func registryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the registry's authority: %w", err)
+		return nil, hint(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: pkiDir}.CAFile())
 	}
 	return registry.NewClient(addr, ca)
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
+)
+
+// TestNoListIsNull prints results that hold nothing.
+func TestNoListIsNull(t *testing.T) {
+	for name, result := range map[string]any{
+		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},
+		"verdict": verify.Report{}, "status": &status{}, "bundles": []storedBundle(nil), "join line": &joinLine{}, "none": (*joinLine)(nil),
+	} {
+		for _, format := range []string{asJSON, asYAML} {
+			t.Run(name+" "+format, func(t *testing.T) {
+				var out bytes.Buffer
+				a := &app{stdout: &out, output: format}
+				if err := a.print(result, nil); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(out.String(), "null") != (name == "none") {
+					t.Errorf("printed\n%s", out.String())
+				}
+			})
+		}
+	}
+}
