@@ -33,6 +33,16 @@ func Objects(config Config, podSubnet string) ([]*unstructured.Unstructured, err
 	return flannelObjects(config, subnet)
 }
 
+// Traces are what pod networks leave on a host, whichever plugin it was. A
+// kind of their own, since no package but the caller knows both sides.
+type Traces struct {
+	Links, Tables, Chains, Paths, Dirs, Data []string // as kubeadm.Traces
+}
+
+// Leaves are the traces of every plugin there is: a host is also cleaned when
+// nobody can tell any more which one it had.
+func Leaves() Traces { return flannelLeaves() }
+
 // Step applies the objects. connect is called when the step's turn has come,
 // since there is no API server before; the step has nothing of its own to
 // undo, because resetting the hosts takes the cluster with it.

@@ -72,3 +72,18 @@ func flannelPlugins() any {
 		},
 	}
 }
+
+// flannelLeaves: its own interface and chains; those of the CNI plugins it
+// calls, bridge, host-local and portmap; what its pods wrote.
+func flannelLeaves() Traces {
+	return Traces{
+		Links:  []string{"flannel.1", "cni0"},
+		Tables: []string{"flannel-ipv4", "flannel-ipv6", "cni_hostport"},
+		Chains: []string{"FLANNEL-", "CNI-HOSTPORT-", "CNI-DN-"},
+		Paths: []string{
+			"/run/flannel", "/etc/cni/net.d/10-flannel.conflist", "/opt/cni/bin/flannel",
+			"/var/lib/cni/flannel", "/var/lib/cni/cache", "/var/lib/cni/networks/cbr0", "/var/lib/cni/results",
+		},
+		Dirs: []string{"/var/lib/cni/networks", "/var/lib/cni", "/etc/cni/net.d", "/etc/cni", "/opt/cni/bin", "/opt/cni"},
+	}
+}

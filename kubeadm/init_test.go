@@ -18,6 +18,7 @@ func TestInit(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	withKubeadm(t, f, m, a)
+	withHost(t, f)
 	s := initStep(t, m)
 	mustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {

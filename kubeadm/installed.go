@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // filesHold reports whether these releases are installed, byte for byte.
@@ -39,22 +41,18 @@ func (m Machine) removeRuntime() error {
 		return err
 	}
 	for name := range record.Files {
-		if err := os.Remove(m.path(path.Join(BinDir, name))); ignoreMissing(err) != nil {
+		if err := host.Remove(m.path(path.Join(BinDir, name))); err != nil {
 			return err
 		}
 	}
-	return ignoreMissing(os.Remove(m.path(installedFile)))
+	return host.Remove(m.path(installedFile))
 }
 
 // refuseForeignRuntime stops before a containerd that somebody else set up is
 // given our configuration: what runs under it would be lost.
 func (m Machine) refuseForeignRuntime() error {
 	for _, file := range []string{containerdConfig, containerdUnit} {
-		text, err := os.ReadFile(m.path(file))
-		if ignoreMissing(err) != nil {
-			return err
-		}
-		if err == nil && !bytes.HasPrefix(text, []byte(ours)) {
+		if _, err := os.Stat(m.path(file)); err == nil && !m.ours(file) {
 			return foreign(file)
 		}
 	}
@@ -64,6 +62,12 @@ func (m Machine) refuseForeignRuntime() error {
 		}
 	}
 	return nil
+}
+
+// ours reports whether airgap wrote a file of the runtime.
+func (m Machine) ours(file string) bool {
+	text, err := os.ReadFile(m.path(file))
+	return err == nil && bytes.HasPrefix(text, []byte(ours))
 }
 
 func foreign(file string) error {

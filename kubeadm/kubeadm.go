@@ -29,7 +29,9 @@ const (
 	KubeletConf    = "/etc/kubernetes/kubelet.conf"
 	ConfigFile     = "/etc/airgap/kubeadm.yaml"
 	clusterCA      = "/etc/kubernetes/pki/ca.crt"
-	kubeletConfig  = "/var/lib/kubelet/config.yaml"
+	kubeletDir     = "/var/lib/kubelet"
+	kubeletConfig  = kubeletDir + "/config.yaml"
+	etcdDir        = "/var/lib/etcd"
 	joinConfigFile = "/run/airgap/kubeadm-join.yaml"
 	lockFile       = "/run/airgap/kubeadm.lock"
 	stateDir       = "/var/lib/airgap"
@@ -40,8 +42,10 @@ const (
 // Machine is the host that the steps change. Root comes before every path
 // that is read or written; "" or "/" is the machine itself.
 type Machine struct {
-	Host host.Host
-	Root string
+	Host    host.Host
+	Root    string
+	Network Traces // what the network plugin leaves on a host
+	Wipe    bool   // an undo need not keep etcd's data
 }
 
 func (m Machine) path(p string) string { return filepath.Join("/", m.Root, p) }

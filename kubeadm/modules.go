@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -50,7 +49,7 @@ func Modules(m Machine) step.Step {
 		},
 		// Loaded modules stay: others may use them by now, and the next boot
 		// comes without them.
-		Undo: func(context.Context) error { return ignoreMissing(os.Remove(m.path(modulesFile))) },
+		Undo: func(context.Context) error { return host.Remove(m.path(modulesFile)) },
 	}
 }
 

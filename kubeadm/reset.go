@@ -1,82 +1,172 @@
 package kubeadm
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
 
-// Residue is what the network plugin leaves on a host, as its package knows:
-// kubeadm reset does not touch it.
-type Residue struct {
-	Links []string // network interfaces
-	Paths []string // files and directories
-}
-
-// Reset takes this host out of its cluster: containers, certificates, etcd's
-// data, the network plugin's residue. It returns what stays, in words.
-func Reset(ctx context.Context, m Machine, r Residue) ([]string, error) {
-	if err := m.leave(ctx); err != nil {
-		return nil, err
-	}
-	for _, link := range r.Links {
-		if _, err := os.Stat(m.path("/sys/class/net/" + link)); err != nil {
-			continue
-		}
-		if err := m.run(ctx, "ip", "link", "delete", link); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range r.Paths {
-		if err := os.RemoveAll(m.path(p)); err != nil {
-			return nil, err
-		}
-	}
-	return m.remains(ctx), nil
-}
-
-// leave undoes init or join. On a host where kubeadm never began it does
-// nothing, so that a cluster of somebody else stays as it is.
+// leave undoes init or join: pods, certificates, then what is left of the
+// cluster in the kernel. On a host where kubeadm never began it does nothing,
+// so that a cluster of somebody else stays as it is.
 func (m Machine) leave(ctx context.Context) error {
 	s, err := m.state()
 	if err != nil || s == untouched {
 		return err
 	}
-	if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
+	before, err := m.record()
+	if err != nil {
+		return err
+	}
+	if err := m.resetNode(ctx, s); err != nil {
 		return err
 	}
 	if err := m.run(ctx, "systemctl", "disable", "--now", "kubelet"); err != nil {
+		return fmt.Errorf("stop the kubelet: %w", err)
+	}
+	if err := m.removeCgroups(ctx); err != nil {
 		return err
 	}
-	return errors.Join(
-		ignoreMissing(os.Remove(m.path(ConfigFile))),
-		ignoreMissing(os.Remove(m.path(joinConfigFile))),
-		ignoreMissing(os.Remove(m.path(stateFile))),
-	)
+	if err := m.deleteLinks(ctx, before); err != nil {
+		return err
+	}
+	if err := m.cleanFilter(ctx, before); err != nil {
+		return err
+	}
+	return errors.Join(host.Remove(m.path(ConfigFile)), host.Remove(m.path(joinConfigFile)), host.Remove(m.path(stateFile)))
 }
 
-// remains tells what a reset leaves behind that a person may care about.
-func (m Machine) remains(ctx context.Context) []string {
-	var stays []string
-	tables, err := m.Host.Run(ctx, host.Cmd{Name: "nft", Args: []string{"list", "ruleset"}})
-	if err == nil && hasKubeRules(tables) {
-		stays = append(stays, "packet filter rules of kube-proxy: gone with the next reboot")
+// resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
+// kubeadm only warns, and the pods would go on.
+func (m Machine) resetNode(ctx context.Context, s state) error {
+	if err := m.run(ctx, "systemctl", "start", "containerd"); err != nil {
+		return m.explain(ctx, Failure{What: "start containerd, which has to remove the pods", Err: err, unit: "containerd"})
 	}
-	for _, p := range []struct{ path, words string }{
-		{"/var/lib/containerd", "images of the runtime"},
-		{logDir, "logs"},
-		{"/root/.kube", "kubeconfigs, perhaps of the cluster that is gone"},
+	args := []string{"--force", "--cri-socket", "unix://" + CRISocket}
+	if s != ended || m.Wipe {
+		return m.kubeadm(ctx, "reset", args...)
+	}
+	// The phase deletes etcd's data. It also tells the other members, but
+	// there are none: this is the only control-plane host.
+	if err := m.kubeadm(ctx, "reset", append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
+		return err
+	}
+	return m.keepEtcd(ctx)
+}
+
+// keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
+// kubeadm init wants its directory empty. The file systems may be two.
+func (m Machine) keepEtcd(ctx context.Context) error {
+	data, copied := etcdDir+"/member", etcdDir+"/copied"
+	if err := os.RemoveAll(m.path(copied)); err != nil {
+		return err
+	}
+	if _, err := os.Stat(m.path(data)); err != nil {
+		return ignoreMissing(err)
+	}
+	part := path.Join(KeptDir, "etcd.part")
+	if err := errors.Join(os.RemoveAll(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
+		return err
+	}
+	for _, argv := range [][]string{
+		{"cp", "--archive", "--reflink=auto", m.path(data), m.path(part)},
+		{"sync", "--file-system", m.path(part)},
 	} {
-		if _, err := os.Stat(m.path(p.path)); err == nil {
-			stays = append(stays, p.path+": "+p.words)
+		if err := m.run(ctx, argv[0], argv[1:]...); err != nil {
+			return &Failure{What: "keep etcd's data", Err: err, Next: "make room in " + KeptDir + ", or airgap reset --wipe-data"}
 		}
 	}
-	return stays
+	to := path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z"))
+	if err := os.Rename(m.path(part), m.path(to)); err != nil {
+		return err
+	}
+	if err := host.SyncDir(m.path(KeptDir)); err != nil {
+		return err
+	}
+	if err := os.Rename(m.path(data), m.path(copied)); err != nil {
+		return err
+	}
+	return os.RemoveAll(m.path(copied))
 }
 
-func hasKubeRules(ruleset []byte) bool {
-	return bytes.Contains(ruleset, []byte("KUBE-")) || bytes.Contains(ruleset, []byte("kube-proxy"))
+// deleteLinks removes the cluster's network interfaces, and their routes with
+// them.
+func (m Machine) deleteLinks(ctx context.Context, before record) error {
+	now, err := m.links(ctx)
+	if err != nil {
+		return err
+	}
+	for _, link := range m.traces().Links {
+		if !slices.Contains(now, link) || slices.Contains(before.Links, link) {
+			continue
+		}
+		if err := m.run(ctx, "ip", "link", "delete", link); err != nil {
+			return fmt.Errorf("delete network interface %s: %w", link, err)
+		}
+	}
+	return nil
+}
+
+// links are the names of the host's network interfaces. /sys may be another
+// network namespace's.
+func (m Machine) links(ctx context.Context) ([]string, error) {
+	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "link"}})
+	var all []struct{ IfName string }
+	if err == nil && len(out) > 0 {
+		err = json.Unmarshal(out, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list network interfaces: %w", err)
+	}
+	names := make([]string, len(all))
+	for i, link := range all {
+		names[i] = link.IfName
+	}
+	return names, nil
+}
+
+// removeCgroups removes those of the pods. The runtime leaves the outer ones,
+// as slices of systemd or, with cgroup v1, as bare directories.
+func (m Machine) removeCgroups(ctx context.Context) error {
+	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
+		return fmt.Errorf("stop what is left of the pods: %w", err)
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/kubepods*", "/sys/fs/cgroup/*/kubepods*"} {
+		found, err := filepath.Glob(m.path(pattern))
+		if err != nil {
+			return err
+		}
+		for _, dir := range found {
+			if err := removeCgroup(dir); err != nil {
+				return &Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + path.Base(dir) + " shows them; then run airgap reset again"}
+			}
+		}
+	}
+	return nil
+}
+
+// removeCgroup removes the inner ones first. Their files cannot be removed and
+// go along.
+func removeCgroup(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := removeCgroup(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return ignoreMissing(os.Remove(dir))
 }

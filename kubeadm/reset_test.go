@@ -1,41 +1,147 @@
 package kubeadm
 
 import (
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
-func TestReset(t *testing.T) {
-	f, m := newFake(t)
-	withKubeadm(t, f, m, newAPI(t))
-	f.put(t, stateFile, "ended\n")
-	f.put(t, ConfigFile, "x")
-	f.put(t, "etc/cni/net.d/10-flannel.conflist", "{}")
+// withHost gives the fake what every Linux has, and a podman with a network.
+func withHost(t *testing.T, f *fakeHost) {
+	t.Helper()
+	f.put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n")
+	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) { return []byte(`[{"ifname":"lo"},{"ifname":"eth0"}]`), nil }
 	f.put(t, "etc/cni/net.d/87-podman-bridge.conflist", "{}")
-	f.put(t, "sys/class/net/flannel.1/mtu", "1450")
-	f.put(t, "var/lib/containerd/x", "")
-	f.answers["nft list ruleset"] = func(host.Cmd) ([]byte, error) { return []byte("table ip kube-proxy {}"), nil }
-	stays, err := Reset(t.Context(), m, Residue{Links: []string{"cni0", "flannel.1"}, Paths: []string{"/etc/cni/net.d/10-flannel.conflist"}})
-	if err != nil {
-		t.Fatal(err)
+	f.put(t, "var/lib/containerd/lost+found/x", "")
+	f.answers["cp"] = func(c host.Cmd) ([]byte, error) { return nil, os.CopyFS(c.Args[3], os.DirFS(c.Args[2])) }
+}
+
+func do(t *testing.T, steps ...func() error) {
+	t.Helper()
+	for _, s := range steps {
+		if err := s(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if f.has("etc/cni/net.d/10-flannel.conflist") || !f.has("etc/cni/net.d/87-podman-bridge.conflist") {
-		t.Error("the residue is left, or podman's network is gone")
+}
+
+func back(t *testing.T, s step.Step) func() error {
+	return func() error { return s.Undo(t.Context()) }
+}
+
+// clusterOn is a control plane that ran on a host with podman.
+func clusterOn(t *testing.T) (*fakeHost, Machine) {
+	f, m := newFake(t)
+	m.Network = Traces{Links: []string{"cni0", "flannel.1"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
+	withHost(t, f)
+	withKubeadm(t, f, m, newAPI(t))
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.Remove(m.path(clusterCA)) }
+	r := Record(m)
+	mustHold(t, r.Done, false)
+	do(t, func() error { return r.Run(t.Context()) })
+	mustHold(t, r.Done, true)
+	do(t, func() error { return initStep(t, m).Run(t.Context()) })
+	for name, text := range map[string]string{
+		"etc/cni/net.d/10-flannel.conflist": "{}", "run/flannel/subnet.env": "x", "sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x/y": "",
+		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs",
+	} {
+		f.put(t, name, text)
 	}
-	if f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.has(ConfigFile) || f.has(stateFile) {
+	do(t, func() error {
+		return os.RemoveAll(m.path("/sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x"))
+	})
+	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) {
+		return []byte(`[{"ifname":"lo"},{"ifname":"eth0"},{"ifname":"flannel.1"}]`), nil
+	}
+	return f, m
+}
+
+func TestReset(t *testing.T) {
+	f, m := clusterOn(t)
+	data, err := Data(m)
+	if got := strings.Join(data, " "); err != nil || got != "/var/lib/containerd /var/lib/etcd" {
+		t.Errorf("data: %q, %v", got, err)
+	}
+	do(t, back(t, initStep(t, m)), back(t, Record(m)))
+	if f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 {
 		t.Errorf("ran %v", f.calls)
 	}
-	if told := strings.Join(stays, "\n"); !strings.Contains(told, "kube-proxy") || !strings.Contains(told, "/var/lib/containerd") {
-		t.Errorf("told %q", told)
+	for name, want := range map[string]bool{
+		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
+		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, stateFile: false, ConfigFile: false,
+	} {
+		if f.has(name) != want {
+			t.Errorf("%s is there: %v, want %v", name, !want, want)
+		}
+	}
+
+	// What was kept is told, survives another cluster, and can be wiped.
+	data, err = Kept(m)
+	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], KeptDir+"/etcd-") || f.get(data[0]+"/wal") != "data" {
+		t.Fatalf("kept: %v, %v", data, err)
+	}
+	r := Record(m)
+	do(t, func() error { return r.Run(t.Context()) }, back(t, r))
+	do(t, func() error { return WipeData(t.Context(), m) }, func() error { return WipeData(t.Context(), m) })
+	if f.has("var/lib/containerd/content") || !f.has("var/lib/containerd/lost+found/x") || f.has(KeptDir) {
+		t.Error("the data is still there, or more than the data is gone")
+	}
+}
+
+func TestResetKeepsNothingUnwanted(t *testing.T) {
+	f, m := clusterOn(t)
+	m.Wipe = true
+	do(t, back(t, initStep(t, m)))
+	if f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket) != 1 || f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket+" --skip") != 0 || f.has(KeptDir) {
+		t.Errorf("ran %v", f.calls)
+	}
+}
+
+// A volume that is still mounted has somebody's data: nothing is deleted
+// through it.
+func TestResetStopsAtABusyMount(t *testing.T) {
+	f, m := clusterOn(t)
+	do(t, back(t, initStep(t, m)))
+	f.put(t, "proc/self/mountinfo", "30 22 0:31 / /var/lib/kubelet/pods/a\\040b rw - nfs4 filer:/ rw\n")
+	f.put(t, "var/lib/kubelet/pods/a b/precious", "")
+	f.fails("umount /var/lib/kubelet/pods/a b", 32, "target is busy")
+	err := Record(m).Undo(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "unmount /var/lib/kubelet/pods/a b") || !f.has("var/lib/kubelet/pods/a b/precious") {
+		t.Errorf("got %v", err)
 	}
 }
 
 func TestResetLeavesAForeignClusterAlone(t *testing.T) {
 	f, m := newFake(t)
 	f.put(t, AdminConf, "theirs")
-	if _, err := Reset(t.Context(), m, Residue{}); err != nil || f.ran("kubeadm") != 0 || f.ran("systemctl") != 0 {
+	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.calls) != 0 {
 		t.Errorf("got %v, ran %v", err, f.calls)
 	}
+}
+
+// The rules are what nft lists after the iptables of kube-proxy and flannel, in
+// tables that others use as well, beside kube-proxy's table in nftables mode.
+func TestPacketFilter(t *testing.T) {
+	f, m := newFake(t)
+	listed, err := os.ReadFile("testdata/ruleset.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script string
+	f.answers["nft --json"] = func(host.Cmd) ([]byte, error) { return listed, nil }
+	f.answers["nft --file -"] = func(c host.Cmd) ([]byte, error) {
+		data, err := io.ReadAll(c.Stdin)
+		script = string(data)
+		return nil, err
+	}
+	m.Network.Chains = []string{"FLANNEL-"}
+	if err := m.cleanFilter(t.Context(), record{Tables: []string{"inet bank", "ip filter"}, Chains: []string{"ip filter INPUT"}}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "ruleset.golden.nft", []byte(script))
 }

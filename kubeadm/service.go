@@ -85,16 +85,26 @@ func (s service) start(ctx context.Context) error {
 }
 
 func (s service) stop(ctx context.Context) error {
-	if _, err := os.Stat(s.m.path(appliedFile)); err != nil {
-		return ignoreMissing(err) // never started by us
+	// The unit may be all that was done: it need not have run.
+	unit := s.m.ours(containerdUnit)
+	if unit {
+		if err := s.m.run(ctx, "systemctl", "disable", "--now", "containerd"); err != nil {
+			return fmt.Errorf("stop containerd: %w", err)
+		}
 	}
-	if err := s.m.run(ctx, "systemctl", "disable", "--now", "containerd"); err != nil {
-		return fmt.Errorf("stop containerd: %w", err)
-	}
-	for _, name := range []string{containerdUnit, containerdConfig, appliedFile} {
-		if err := os.Remove(s.m.path(name)); ignoreMissing(err) != nil {
+	for _, name := range []string{containerdUnit, containerdConfig} {
+		if _, err := os.Stat(s.m.path(name)); err == nil && !s.m.ours(name) {
+			continue
+		}
+		if err := host.Remove(s.m.path(name)); err != nil {
 			return err
 		}
+	}
+	if err := host.Remove(s.m.path(appliedFile)); err != nil {
+		return err
+	}
+	if !unit {
+		return nil
 	}
 	return s.m.run(ctx, "systemctl", "daemon-reload")
 }

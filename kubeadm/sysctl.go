@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +33,21 @@ func settings() []setting {
 		{key: "net.bridge.bridge-nf-call-ip6tables", value: 1},
 		{key: "fs.inotify.max_user_instances", value: 8192, floor: true},
 		{key: "fs.inotify.max_user_watches", value: 524288, floor: true},
+	}
+}
+
+// touched are the parameters that others set for the cluster, on their own or
+// along with one of ours: they are written down and put back as well.
+func touched() []string {
+	return []string{
+		// the kernel, when net.ipv4.ip_forward changes
+		"net.ipv4.conf.all.accept_redirects", "net.ipv4.conf.default.forwarding",
+		// the kubelet
+		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
+		// kube-proxy
+		"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
+		"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
 	}
 }
 
@@ -69,6 +83,11 @@ func (m Machine) sysctlsHold() (bool, error) {
 // them, and a second run must not take ours for theirs.
 func (m Machine) setSysctls() error {
 	before, want := map[string]int{}, map[string]int{}
+	for _, key := range touched() {
+		if have, err := m.readSysctl(key); err == nil { // not every kernel has all of them
+			before[key] = have
+		}
+	}
 	for _, s := range settings() {
 		have, err := m.readSysctl(s.key)
 		if err != nil {
@@ -85,22 +104,30 @@ func (m Machine) setSysctls() error {
 	if err := host.WriteFile(m.path(sysctlFile), sysctlText(want), 0o644); err != nil {
 		return err
 	}
-	return m.writeSysctls(want)
+	return m.writeSysctls(want, ourKeys()...)
+}
+
+func ourKeys() []string {
+	var keys []string
+	for _, s := range settings() {
+		keys = append(keys, s.key)
+	}
+	return keys
 }
 
 func (m Machine) restoreSysctls() error {
-	data, err := os.ReadFile(m.path(sysctlUndo))
+	before, err := readJSON[map[string]int](m.path(sysctlUndo))
 	if err != nil {
-		return ignoreMissing(err)
-	}
-	var before map[string]int
-	if err := json.Unmarshal(data, &before); err != nil {
-		return fmt.Errorf("read %s: %w", sysctlUndo, err)
-	}
-	if err := m.writeSysctls(before); err != nil {
 		return err
 	}
-	return errors.Join(ignoreMissing(os.Remove(m.path(sysctlFile))), os.Remove(m.path(sysctlUndo)))
+	// Ours first: the kernel changes others along with them.
+	if err := m.writeSysctls(before, ourKeys()...); err != nil {
+		return err
+	}
+	if err := m.writeSysctls(before, touched()...); err != nil {
+		return err
+	}
+	return errors.Join(host.Remove(m.path(sysctlFile)), host.Remove(m.path(sysctlUndo)))
 }
 
 // keepForUndo writes value as JSON unless an earlier run kept one.
@@ -108,11 +135,7 @@ func (m Machine) keepForUndo(name string, value any) error {
 	if _, err := os.Stat(m.path(name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(m.path(name), append(data, '\n'), 0o600)
+	return writeJSON(m.path(name), value)
 }
 
 func sysctlText(values map[string]int) []byte {
@@ -135,13 +158,16 @@ func (m Machine) readSysctl(key string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-func (m Machine) writeSysctls(values map[string]int) error {
-	for _, s := range settings() {
-		if have, err := m.readSysctl(s.key); err == nil && have == values[s.key] {
-			continue
+// writeSysctls sets the keys that have a value and differ from it.
+func (m Machine) writeSysctls(values map[string]int, keys ...string) error {
+	for _, key := range keys {
+		value, known := values[key]
+		have, err := m.readSysctl(key)
+		if !known || errors.Is(err, fs.ErrNotExist) || err == nil && have == value {
+			continue // a parameter goes with its module
 		}
-		if err := os.WriteFile(m.sysctlPath(s.key), []byte(strconv.Itoa(values[s.key])), 0o644); err != nil {
-			return fmt.Errorf("set kernel parameter %s: %w", s.key, err)
+		if err := os.WriteFile(m.sysctlPath(key), []byte(strconv.Itoa(value)), 0o644); err != nil {
+			return fmt.Errorf("set kernel parameter %s: %w", key, err)
 		}
 	}
 	return nil

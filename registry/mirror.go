@@ -103,7 +103,7 @@ func (m Mirror) Remove() error {
 		if !m.ours(have) {
 			return nil
 		}
-		if err := os.Remove(m.File()); err != nil {
+		if err := host.Remove(m.File()); err != nil {
 			return fmt.Errorf("remove mirror configuration: %w", err)
 		}
 	}

@@ -110,7 +110,7 @@ func (p PKI) authority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, err
 // Remove takes the four files away, and the directory when it is empty then.
 func (p PKI) Remove() error {
 	for _, f := range []string{p.CertificateFile(), p.KeyFile(), p.CAFile(), p.CAKeyFile()} {
-		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := host.Remove(f); err != nil {
 			return fmt.Errorf("remove registry certificates: %w", err)
 		}
 	}

@@ -3,9 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -16,15 +14,14 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// StoreStep copies the stick's bundle into this host's store. Undo deletes it
-// from there.
+// StoreStep copies the stick's bundle into this host's store. Taking it back is
+// not the way of a step: a bundle is data, and copying it again takes an hour.
 func StoreStep(s Store, stick *bundle.Bundle, trusted []*ecdsa.PublicKey, progress ui.Progress) step.Step {
 	return step.Step{
 		Name:  "store",
 		Title: "Copy the bundle to this host",
 		Done:  func(context.Context) (bool, error) { return s.Holds(stick, trusted...) },
 		Run:   func(ctx context.Context) error { return s.Import(ctx, stick, progress) },
-		Undo:  func(context.Context) error { return s.Remove(stick.Index().Name) },
 	}
 }
 
@@ -104,7 +101,7 @@ func (s Service) stop(ctx context.Context) error {
 	if _, err := s.systemctl(ctx, "disable", "--now", UnitName); err != nil {
 		return err
 	}
-	if err := os.Remove(s.OptionsFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := host.Remove(s.OptionsFile); err != nil {
 		return fmt.Errorf("remove registry options: %w", err)
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 }
 
 // TestSteps runs all four on a temporary root: the second run finds everything
-// done, and undoing leaves nothing.
+// done, and undoing leaves nothing but the bundle.
 func TestSteps(t *testing.T) {
 	root := t.TempDir()
 	f := bundletest.New(t)
@@ -90,12 +90,14 @@ func TestSteps(t *testing.T) {
 	cancel()
 	must(t, <-stopped)
 	for _, s := range steps {
-		must(t, s.Undo(context.Background()))
+		if s.Name != "store" {
+			must(t, s.Undo(context.Background()))
+		}
 	}
 	left, err := os.ReadDir(root)
 	must(t, err)
 	for _, e := range left {
-		if below, _ := os.ReadDir(filepath.Join(root, e.Name())); !e.IsDir() || len(below) > 0 {
+		if below, _ := os.ReadDir(filepath.Join(root, e.Name())); e.Name() != "store" && (!e.IsDir() || len(below) > 0) {
 			t.Errorf("left behind: %s %v", e.Name(), below)
 		}
 	}
@@ -137,8 +139,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("open truncated: %v, %v", bundles, err)
 	}
 	for _, bad := range []string{"", ".", "..", "../x", "a/b", ".hidden"} {
-		if err := s.Remove(bad); err == nil {
-			t.Errorf("Remove(%q) was accepted", bad)
+		if _, err := s.path(bad); err == nil {
+			t.Errorf("a bundle named %q was accepted", bad)
 		}
 	}
 }

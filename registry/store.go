@@ -66,18 +66,6 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	return true, held.Close()
 }
 
-// Remove deletes a bundle from the store.
-func (s Store) Remove(name string) error {
-	dir, err := s.path(name)
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove bundle: %w", err)
-	}
-	return nil
-}
-
 // List names the finished bundles of the store, sorted. A store that was never
 // written to has none.
 func (s Store) List() ([]string, error) {

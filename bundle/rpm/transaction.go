@@ -24,6 +24,7 @@ type Transaction struct {
 	Keys     map[string][]byte // the repository's keys/ directory: file name, armored public key
 	Packages []NEVRA           // the lock
 	Log      string            // file that dnf's output is appended to; "" for none
+	Root     string            // where Host's file system begins; "" is "/"
 }
 
 // TransactionError says how what dnf would do differs from the lock.
@@ -163,10 +164,17 @@ func (t Transaction) dnf(ctx context.Context, args ...string) error {
 	return t.dnfIn(ctx, t.StateDir, args...)
 }
 
+// lockSeconds is how long to wait for a dnf that is still at work.
+const lockSeconds = "600"
+
+func (t Transaction) lockPath() string { return filepath.Join(t.StateDir, "lock") }
+
 // dnfIn runs dnf in a directory, since its solver's record goes to the
 // working directory. No proxy of the environment reaches it.
 func (t Transaction) dnfIn(ctx context.Context, dir string, args ...string) error {
-	argv := []string{"-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo=" + repositoryID}
+	// When airgap is killed dnf goes on. The lock, which it holds to its end,
+	// makes the next run and the undo wait for that.
+	argv := []string{"--verbose", "--wait", lockSeconds, t.lockPath(), "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo=" + repositoryID}
 	if t.OS != "" {
 		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
 	}
@@ -174,6 +182,6 @@ func (t Transaction) dnfIn(ctx context.Context, dir string, args ...string) erro
 	for _, name := range []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy"} {
 		env = append(env, name+"=", strings.ToUpper(name)+"=")
 	}
-	_, err := t.Host.Run(ctx, host.Cmd{Name: "env", Args: append(argv, args...), Env: env, Log: t.Log})
+	_, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: append(argv, args...), Env: env, Log: t.Log})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func (h rooted) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	argv := append([]string{cmd.Name}, cmd.Args...)
 	if i := slices.Index(argv, "dnf"); i >= 0 {
 		argv = slices.Insert(argv, i+1, "--installroot="+h.root)
-	} else {
+	} else if argv[0] == "rpm" {
 		argv = slices.Insert(argv, 1, "--root", h.root)
 	}
 	if os.Getuid() != 0 {
@@ -51,11 +52,18 @@ func transaction(t *testing.T, h host.Host, from directory, repository Repositor
 		t.Fatal(err)
 	}
 	ours := carry(t, c, from, anotherKey())
-	tr := Transaction{Host: h, StateDir: filepath.Join(t.TempDir(), "dnf"), OS: "el9", BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
+	tr := Transaction{Host: h, StateDir: filepath.Join(t.TempDir(), "dnf"), OS: "el9", Root: rootOf(h), BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
 	for _, p := range c.Packages {
 		tr.Packages = append(tr.Packages, p.NEVRA)
 	}
 	return tr
+}
+
+func rootOf(h host.Host) string {
+	if r, ok := h.(rooted); ok {
+		return r.root
+	}
+	return ""
 }
 
 func TestPackagesStep(t *testing.T) {
@@ -82,6 +90,35 @@ func TestPackagesStep(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("after the undo there is %v, %v", left, err)
 	}
+	if _, err := os.Stat(filepath.Join(h.root, "opt")); err == nil {
+		t.Error("/opt, which rpm made for the packages' files, is still there")
+	}
+}
+
+// TestUndoWaitsForDNF has a dnf at work that nobody waits for any more.
+func TestUndoWaitsForDNF(t *testing.T) {
+	need(t, "flock")
+	tr := Transaction{Host: aHost(t), StateDir: t.TempDir()}
+	orphan := exec.Command("flock", tr.lockPath(), "sh", "-c", "sleep 0.5; touch "+filepath.Join(tr.StateDir, "done"))
+	if err := orphan.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for tr.lockFree() {
+		runtime.Gosched()
+	}
+	if err := tr.awaitDNF(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(tr.StateDir, "done")); err != nil {
+		t.Error("it did not wait")
+	}
+	if err := orphan.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (t Transaction) lockFree() bool {
+	return exec.Command("flock", "--nonblock", t.lockPath(), "true").Run() == nil
 }
 
 // TestCheckRefuses has dnf want more than the lock says.

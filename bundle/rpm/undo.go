@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -24,6 +25,9 @@ type record struct {
 // private dnf state. Where something else needs them by now, rpm says so and
 // nothing is erased.
 func (t Transaction) Undo(ctx context.Context) error {
+	if err := t.awaitDNF(ctx); err != nil {
+		return err
+	}
 	done, err := t.recorded()
 	if err != nil {
 		return err
@@ -45,11 +49,76 @@ func (t Transaction) Undo(ctx context.Context) error {
 		}
 	}
 	if len(args) > 0 {
-		if _, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: append([]string{"-e"}, args...), Log: t.Log}); err != nil {
+		if err := t.erase(ctx, args); err != nil {
 			return fmt.Errorf("erase packages: %w", err)
 		}
 	}
 	return os.RemoveAll(t.StateDir)
+}
+
+// erase removes packages, and the directories that rpm made for their files
+// though no package lists them.
+func (t Transaction) erase(ctx context.Context, packages []string) error {
+	dirs, err := t.parents(ctx, packages)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: append([]string{"-e"}, packages...), Log: t.Log}); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if !isEmpty(filepath.Join("/", t.Root, dir)) || t.owned(ctx, dir) {
+			continue
+		}
+		if err := os.Remove(filepath.Join("/", t.Root, dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parents are the directories above the packages' files, the inner ones first.
+func (t Transaction) parents(ctx context.Context, packages []string) ([]string, error) {
+	out, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: append([]string{"-q", "--qf", `[%{FILENAMES}\n]`}, packages...)})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for file := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(file, "/") {
+			continue // "(none)" of a key
+		}
+		for dir := filepath.Dir(strings.TrimSpace(file)); dir != "/"; dir = filepath.Dir(dir) {
+			found[dir] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int { return strings.Compare(b, a) }), nil
+}
+
+func (t Transaction) owned(ctx context.Context, dir string) bool {
+	_, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qf", dir}})
+	return err == nil
+}
+
+// isEmpty is false for what is no directory, a link to one for instance.
+func isEmpty(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) == 0
+}
+
+// awaitDNF returns when no dnf of ours is at work any more.
+func (t Transaction) awaitDNF(ctx context.Context) error {
+	if _, err := os.Stat(t.lockPath()); err != nil {
+		return nil //nolint:nilerr // none was ever started
+	}
+	if _, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: []string{"--wait", lockSeconds, t.lockPath(), "true"}}); err != nil {
+		return fmt.Errorf("wait for dnf, which an interrupted install left at work: %w", err)
+	}
+	return nil
 }
 
 func (t Transaction) recordPath() string { return filepath.Join(t.StateDir, "installed.json") }

@@ -105,6 +105,7 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 		Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{b},
 	}
 	steps := []step.Step{
+		kubeadm.Record(m),
 		registry.StoreStep(registry.Store{Dir: storeDir}, b, trusted, p),
 		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
 		registry.ServiceStep(service),

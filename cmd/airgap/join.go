@@ -128,6 +128,7 @@ func writeJoined(w io.Writer, r installed) error {
 // joinSteps is the whole way of a worker into the cluster, in order.
 func (s *site) joinSteps(h *hub, code func(context.Context) (string, error)) []step.Step {
 	steps := []step.Step{
+		kubeadm.Record(s.machine),
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
 		filesStep("index", "Keep the signed index", indexDir, h.signed),
 	}
@@ -199,4 +200,14 @@ func joinedSite(keyFiles []string, node string) (*site, error) {
 		return nil, err
 	}
 	return newSite(index, node)
+}
+
+func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
+	newest := bundles[0]
+	for _, b := range bundles {
+		if b.Index().Created.After(newest.Index().Created) {
+			newest = b
+		}
+	}
+	return newest
 }

@@ -20,6 +20,10 @@ func lockHost() (release func(), err error) {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil && !isAt(f, lockFile) { // a reset that has just ended took it away
+		f.Close()
+		return lockHost()
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
 		return nil, hint(errors.New("another airgap command is changing this host"), "wait for it; fuser -v %s names it", lockFile)
@@ -29,4 +33,14 @@ func lockHost() (release func(), err error) {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// isAt reports whether the open file is the one at path.
+func isAt(f *os.File, path string) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(here, there)
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -42,10 +41,9 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 // transaction is made when its turn has come, for the repository's keys are read
 // then; taking it back needs no registry, only what it wrote down.
 func (s *site) packagesStep(from source) step.Step {
-	log := filepath.Join(logDir, "dnf.log")
 	make := func(ctx context.Context) (step.Step, error) {
 		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
-		t.Log = log
+		t.Log = dnfLog
 		return rpm.PackagesStep(t), err
 	}
 	return step.Step{
@@ -64,7 +62,7 @@ func (s *site) packagesStep(from source) step.Step {
 			}
 			return made.Run(ctx)
 		},
-		Undo: rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: log}.Undo,
+		Undo: rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog}.Undo,
 	}
 }
 

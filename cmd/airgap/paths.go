@@ -10,10 +10,12 @@ const (
 	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
+	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 
 	pkiDir   = "/etc/airgap/pki" // the registry's certificates
 	trustDir = "/etc/pki/airgap" // *.pub: keys that bundles must be signed with
 	logDir   = "/var/log/airgap"
+	dnfLog   = logDir + "/dnf.log"
 
 	rpmKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 

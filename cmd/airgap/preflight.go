@@ -130,11 +130,11 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 }
 
 // begunHere reports whether the journal says that airgap works on this host
-// already: then its own files and ports are not in the way. A bundle in the
-// store alone is not in anybody's way.
+// already: then its own files and ports are not in the way. The first two steps,
+// a record and a bundle in the store, are in nobody's way.
 func begunHere() (bool, error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
-	begun := slices.ContainsFunc(entries, func(e step.Entry) bool { return e.Step != storeStep })
+	begun := slices.ContainsFunc(entries, func(e step.Entry) bool { return e.Step != "record" && e.Step != "store" })
 	return begun, err
 }
 

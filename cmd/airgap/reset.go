@@ -7,45 +7,220 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/kubeadm"
 )
 
+type resetOptions struct{ yes, dryRun, wipe bool }
+
 func (a *app) reset() *cobra.Command {
-	var yes, wipe bool
-	var keys []string
-	var node string
+	var o resetOptions
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Take back what airgap did to this server",
-		Long: `Takes back the steps of install or join, last first: the cluster's membership and
-data on this host, the runtime, the settings, the packages that airgap installed,
-the registry. The bundle's copy stays unless --wipe-store is given.
+		Long: `Takes back the steps of install or join, last first, by what they wrote down when
+they ran: neither the stick nor the registry is needed. It says first what it is
+going to do, and asks. A host whose install was interrupted is taken back as well.
+It can be interrupted at any point and run again.
 
-Pods, and etcd's data on a control-plane host, are gone afterwards.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mustBeRoot("reset"); err != nil {
-				return err
-			}
-			if !yes {
-				if err := a.confirm("Everything that runs on this host's part of the cluster is lost. Type yes to go on: "); err != nil {
-					return err
-				}
-			}
-			return a.runReset(cmd.Context(), keys, node, wipe)
-		},
+Afterwards the server is as it was before, but for data, which stays:
+  ` + storeDir + `     bundles: the next install need not copy them again
+  ` + kubeadm.KeptDir + `/etcd-*  etcd's data, moved there, on a control-plane host
+  /var/lib/containerd       images, which the registry would give again
+  /var/log/pods, ` + logDir + `
+With --wipe-data they are deleted, also after a reset that left them.
+
+Pods and what they keep on this host (emptyDir) are gone afterwards, and so are the
+cluster's keys and certificates. Kernel modules stay loaded until the next reboot.
+airgap itself goes with rpm -e airgap.`,
+		Example: "  airgap reset --dry-run\n  airgap reset --yes --wipe-data",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runReset(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&wipe, "wipe-store", false, "delete the bundles in "+storeDir+" too")
-	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	keyFlags(cmd, &keys)
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&o.wipe, "wipe-data", false, "delete bundles, etcd's data, images and logs too")
 	return cmd
+}
+
+// resetPlan is the result of --dry-run.
+type resetPlan struct {
+	Steps  []plannedStep `json:"steps"` // in the order in which they are taken back
+	Delete []string      `json:"delete,omitempty"`
+	Keep   []string      `json:"keep,omitempty"`
+}
+
+type plannedStep struct {
+	Step  string `json:"step"`
+	Title string `json:"title"`
+}
+
+// resetResult is what was done.
+type resetResult struct {
+	Undone  int      `json:"undone"`            // steps taken back
+	Deleted []string `json:"deleted,omitempty"` // directories with data
+	Kept    []string `json:"kept,omitempty"`
+	joined  bool
+}
+
+func (a *app) runReset(ctx context.Context, o resetOptions) error {
+	if err := mustBeRoot("reset"); err != nil {
+		return err
+	}
+	if !o.dryRun {
+		release, err := lockHost()
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	journal := step.OpenJournal(journalFile)
+	steps, err := journal.Standing(resetSteps(o.wipe))
+	if err != nil {
+		return err
+	}
+	plan, err := planReset(steps, o.wipe)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.print(plan, plan.write)
+	}
+	if len(plan.Steps)+len(plan.Delete) > 0 && !o.yes {
+		if err := errors.Join(plan.write(a.stderr), a.confirm("Type yes to go on: ")); err != nil {
+			return err
+		}
+	}
+	result, err := a.takeBack(ctx, journal, steps, o.wipe)
+	if err != nil {
+		return hint(err, "mend it and run airgap reset again: what was taken back already is not repeated")
+	}
+	return a.print(result, result.write)
+}
+
+func planReset(steps []step.Step, wipe bool) (resetPlan, error) {
+	var plan resetPlan
+	for _, s := range slices.Backward(steps) {
+		plan.Steps = append(plan.Steps, plannedStep{s.Name, s.Title})
+	}
+	data, err := dataHere(len(steps) > 0)
+	if wipe {
+		plan.Delete = data
+	} else {
+		plan.Keep = data
+	}
+	return plan, err
+}
+
+func (p resetPlan) write(w io.Writer) error {
+	if len(p.Steps)+len(p.Delete) == 0 {
+		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+	} else {
+		fmt.Fprintln(w, "airgap reset takes back, in this order:")
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(w, "  %-14s %s\n", s.Step, s.Title)
+	}
+	writePaths(w, "and deletes:", p.Delete)
+	writePaths(w, "It keeps (--wipe-data deletes it):", p.Keep)
+	return nil
+}
+
+func (r resetResult) write(w io.Writer) error {
+	switch {
+	case r.Undone > 0:
+		fmt.Fprintf(w, "taken back: %d steps\n", r.Undone)
+	case len(r.Deleted) == 0:
+		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+	}
+	writePaths(w, "deleted:", r.Deleted)
+	writePaths(w, "kept (airgap reset --wipe-data deletes it):", r.Kept)
+	if r.joined {
+		fmt.Fprintln(w, "the cluster still lists this node: on the control-plane host, kubectl delete node NAME")
+	}
+	return nil
+}
+
+func writePaths(w io.Writer, heading string, paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	fmt.Fprintln(w, heading)
+	for _, p := range paths {
+		fmt.Fprintln(w, "  "+p)
+	}
+}
+
+// takeBack undoes the steps, and deletes the data if that is wanted. The
+// journal goes last: as long as it is there, a reset goes on.
+func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.Step, wipe bool) (resetResult, error) {
+	result := resetResult{Undone: len(steps), joined: slices.ContainsFunc(steps, func(s step.Step) bool { return s.Name == "index" })}
+	p := a.newProgress()
+	defer p.Close()
+	err := step.Undo(ctx, journal, steps, func(e step.Event) { showStep(p, e) })
+	if err != nil {
+		return result, err
+	}
+	data, err := dataHere(false)
+	if err != nil {
+		return result, err
+	}
+	if !wipe {
+		result.Kept = data
+		return result, forget()
+	}
+	result.Deleted = data
+	if err := wipeData(ctx); err != nil {
+		return result, err
+	}
+	return result, forget()
+}
+
+// dataHere lists the directories with data of a cluster that is, or was, on
+// this host.
+func dataHere(standing bool) ([]string, error) {
+	m := thisMachine()
+	list := kubeadm.Kept
+	if standing {
+		list = kubeadm.Data
+	}
+	data, err := list(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{storeDir, logDir} {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+			data = append(data, dir)
+		}
+	}
+	slices.Sort(data)
+	return data, nil
+}
+
+func wipeData(ctx context.Context) error {
+	if err := kubeadm.WipeData(ctx, thisMachine()); err != nil {
+		return err
+	}
+	logs, err := os.ReadDir(logDir) // the directory itself is airgap.rpm's
+	for _, e := range logs {
+		err = errors.Join(err, os.RemoveAll(logDir+"/"+e.Name()))
+	}
+	return errors.Join(ignoreNotExist(err), os.RemoveAll(storeDir))
+}
+
+// forget removes what airgap keeps in mind of a host.
+func forget() error {
+	for _, path := range []string{journalFile, undoDir, lockFile} {
+		if err := ignoreNotExist(os.Remove(path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) confirm(question string) error {
@@ -58,93 +233,4 @@ func (a *app) confirm(question string) error {
 		return usage("not confirmed; nothing was changed")
 	}
 	return nil
-}
-
-func (a *app) runReset(ctx context.Context, keys []string, node string, wipe bool) error {
-	release, err := lockHost()
-	if err != nil {
-		return err
-	}
-	defer release()
-	p := a.newProgress()
-	defer p.Close()
-	steps, err := resetSteps(keys, node, wipe)
-	if err != nil {
-		return err
-	}
-	if len(steps) == 0 {
-		a.printf("nothing to take back: airgap did not begin anything on this host\n")
-		return nil
-	}
-	if failed := undoSteps(ctx, steps, p); len(failed) > 0 {
-		return hint(errors.Join(failed...), "mend it and run airgap reset again")
-	}
-	if err := ignoreNotExist(os.Remove(journalFile)); err != nil {
-		return err
-	}
-	a.printf("taken back: %d steps\n", len(steps))
-	return nil
-}
-
-// resetSteps are the steps that the journal says were begun here, in their
-// order. The list of steps is the one that install and join use.
-func resetSteps(keys []string, node string, wipe bool) ([]step.Step, error) {
-	entries, err := step.OpenJournal(journalFile).Entries()
-	if err != nil || len(entries) == 0 {
-		return nil, err
-	}
-	all, err := stepsOfThisHost(keys, node)
-	if err != nil {
-		return nil, err
-	}
-	begun := map[string]bool{}
-	for _, e := range entries {
-		begun[e.Step] = true
-	}
-	var steps []step.Step
-	for _, s := range all {
-		if begun[s.Name] && (s.Name != storeStep || wipe) {
-			steps = append(steps, s)
-		}
-	}
-	return steps, nil
-}
-
-// storeStep is the one step whose undo is asked for separately: copying a
-// bundle again may take an hour.
-const storeStep = "store"
-
-// stepsOfThisHost are install's on a host with a store, else join's.
-func stepsOfThisHost(keyFiles []string, node string) ([]step.Step, error) {
-	keys, err := trustedKeys(keyFiles)
-	if err != nil {
-		return nil, err
-	}
-	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
-	if len(bundles) == 0 && err == nil {
-		s, err := joinedSite(keyFiles, node)
-		if err != nil {
-			return nil, err
-		}
-		return s.joinSteps(&hub{}, nil), nil
-	}
-	if len(bundles) == 0 {
-		return nil, err
-	}
-	newest := newestOf(bundles)
-	s, err := newSite(newest.Index(), node)
-	if err != nil {
-		return nil, err
-	}
-	return s.installSteps(newest, keys, nil), nil
-}
-
-func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
-	newest := bundles[0]
-	for _, b := range bundles {
-		if b.Index().Created.After(newest.Index().Created) {
-			newest = b
-		}
-	}
-	return newest
 }

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -36,12 +37,17 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine := kubeadm.Machine{Host: host.Local{}}
+	machine := thisMachine()
 	facts, err := kubeadm.Observe(machine.Host)
 	if err != nil {
 		return nil, err
 	}
 	return &site{index: index, config: c, node: node, machine: machine, facts: facts}, nil
+}
+
+// thisMachine is the host as the steps change it.
+func thisMachine() kubeadm.Machine {
+	return kubeadm.Machine{Host: host.Local{}, Network: kubeadm.Traces(cni.Leaves())}
 }
 
 func thisNode(c *config.Cluster, name string) (config.Node, error) {

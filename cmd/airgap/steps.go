@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -28,24 +26,4 @@ func showStep(p ui.Progress, e step.Event) {
 	default:
 		p.Say("  %-9s %-14s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
 	}
-}
-
-// undoSteps takes the steps back, last first. It goes on after an error, so
-// that as much as possible is taken back, and reports all of them.
-func undoSteps(ctx context.Context, steps []step.Step, p ui.Progress) []error {
-	var failed []error
-	for i := len(steps) - 1; i >= 0; i-- {
-		s := steps[i]
-		if s.Undo == nil {
-			continue
-		}
-		began := time.Now()
-		if err := s.Undo(ctx); err != nil {
-			failed = append(failed, fmt.Errorf("undo %s: %w", s.Name, err))
-			p.Say("  %-9s %-14s %s", "failed", s.Name, s.Title)
-			continue
-		}
-		p.Say("  %-9s %-14s %-48s %6.1f s", "undone", s.Name, s.Title, time.Since(began).Seconds())
-	}
-	return failed
 }

@@ -2,10 +2,12 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // WriteFile puts data at path atomically and durably: a temporary file in the
@@ -16,7 +18,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	tmp, err := os.CreateTemp(dir, draft(path)+"*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -28,6 +30,30 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return SyncDir(dir)
+}
+
+// draft is how the names of a file's temporary files begin.
+func draft(path string) string { return "." + filepath.Base(path) + ".airgap-" }
+
+// Remove takes away what WriteFile put at path, and what a WriteFile that was
+// killed left beside it. A file that is not there is fine.
+func Remove(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) && !strings.HasPrefix(e.Name(), draft(path)) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func fill(f *os.File, data []byte, perm fs.FileMode) error {

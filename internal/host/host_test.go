@@ -46,6 +46,29 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 	}
 }
 
+// TestRemove takes away a file and what a killed WriteFile left of it, and
+// nothing else.
+func TestRemove(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "90-x.conf")
+	for _, name := range []string{"90-x.conf", ".90-x.conf.airgap-123", ".90-x.conf.swp", "90-x.conf.rpmsave"} {
+		if err := host.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := host.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if got := strings.ReplaceAll(strings.Join(left, " "), filepath.Dir(path)+"/", ""); err != nil || got != ".90-x.conf.swp 90-x.conf.rpmsave" {
+		t.Errorf("left: %s, %v", got, err)
+	}
+	if err := host.Remove(filepath.Join(t.TempDir(), "no", "such")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWriteFileHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	if ok, err := host.Holds(path, nil, 0o600); ok || err != nil {

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// resetSteps are the steps of install and join in the order in which they run,
+// made for going back: that takes neither a bundle nor a configuration, only
+// what each step wrote down. The titles say what is taken back.
+func resetSteps(wipe bool) []step.Step {
+	m := thisMachine()
+	m.Wipe = wipe
+	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
+	return []step.Step{
+		back("Remove what else has come since", kubeadm.Record(m)),
+		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
+		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
+		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts})),
+		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
+		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
+		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
+		back("No more load kernel modules at boot", kubeadm.Modules(m)),
+		back("Put kernel parameters back", kubeadm.Sysctls(m)),
+		back("Remove containerd and runc", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
+		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir})),
+		back("Stop containerd", kubeadm.RuntimeService(m, kubeadm.ContainerdOptions{})),
+		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
+		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
+	}
+}

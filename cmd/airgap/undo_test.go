@@ -1,0 +1,47 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// TestResetKnowsEveryStep: what install and join do, reset takes back, in
+// their order; a step without a way back need not be there.
+func TestResetKnowsEveryStep(t *testing.T) {
+	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
+kind: Cluster
+name: bank
+kubernetes: {version: 1.36.3}
+nodes: [{name: node1, address: 192.0.2.11, roles: [control-plane]}]
+packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{index: &bundle.Index{}, config: c, node: c.Nodes[0], machine: thisMachine()}
+	back := resetSteps(false)
+	for command, steps := range map[string][]step.Step{
+		"install": s.installSteps(nil, nil, ui.Discard()),
+		"join":    s.joinSteps(&hub{}, nil),
+	} {
+		last := -1
+		for _, forth := range steps {
+			at := slices.IndexFunc(back, func(b step.Step) bool { return b.Name == forth.Name })
+			switch {
+			case forth.Undo == nil && at < 0:
+			case at < 0:
+				t.Errorf("%s: reset does not know step %s", command, forth.Name)
+			case at <= last:
+				t.Errorf("%s: reset takes step %s back in another order", command, forth.Name)
+			case (forth.Undo == nil) != (back[at].Undo == nil):
+				t.Errorf("%s: step %s has an undo on one side only", command, forth.Name)
+			}
+			last = max(last, at)
+		}
+	}
+}

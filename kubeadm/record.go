@@ -1,0 +1,239 @@
+package kubeadm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	recordFile = undoDir + "/host.json"
+	// KeptDir holds what a reset keeps: etcd's data, and the list of the
+	// directories whose data stayed where it was.
+	KeptDir  = stateDir + "/kept"
+	keptFile = KeptDir + "/data.json"
+)
+
+// record is what a host had before the cluster, as far as a cluster leaves
+// traces there.
+type record struct {
+	Paths  map[string]content `json:"paths"`
+	Links  []string           `json:"links"`
+	Tables []string           `json:"tables"` // FAMILY NAME
+	Chains []string           `json:"chains"` // FAMILY TABLE NAME
+}
+
+// content says what a path held. What is in an empty directory later came
+// with the cluster; what is in a full one may be anybody's, and stays.
+type content string
+
+const (
+	absent content = "absent"
+	empty  content = "empty"
+	full   content = "full"
+)
+
+// Record writes down what the host has, before anything is changed. Its undo
+// comes last and takes away what has come since, but for data, which it lists
+// for WipeData.
+func Record(m Machine) step.Step {
+	return step.Step{
+		Name: "record", Title: "Write down what the host is like",
+		Done: func(context.Context) (bool, error) {
+			_, err := os.Stat(m.path(recordFile))
+			return err == nil, ignoreMissing(err)
+		},
+		Run:  m.writeRecord,
+		Undo: m.undoRecord,
+	}
+}
+
+func (m Machine) writeRecord(ctx context.Context) error {
+	rules, err := m.ruleset(ctx)
+	if err != nil {
+		return err
+	}
+	r := record{Paths: map[string]content{}}
+	for _, t := range rules.tables() {
+		r.Tables = append(r.Tables, t.words())
+	}
+	for _, c := range rules.chains() {
+		r.Chains = append(r.Chains, c.words())
+	}
+	if r.Links, err = m.links(ctx); err != nil {
+		return err
+	}
+	kept, err := readJSON[map[string]content](m.path(keptFile))
+	if err != nil {
+		return err
+	}
+	t := m.traces()
+	for _, p := range slices.Concat(t.Paths, t.Dirs, t.Data) {
+		if r.Paths[p], err = contentOf(m.path(p)); err != nil {
+			return fmt.Errorf("write down what the host is like: %w", err)
+		}
+		if before, ok := kept[p]; ok {
+			r.Paths[p] = before // our own, from before an earlier reset
+		}
+	}
+	return writeJSON(m.path(recordFile), r)
+}
+
+func (m Machine) undoRecord(ctx context.Context) error {
+	r, err := m.record()
+	if err != nil {
+		return err
+	}
+	t := m.traces()
+	for _, p := range t.Paths {
+		if err := m.takeAway(ctx, p, r.Paths[p]); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.Dirs {
+		if r.Paths[p] != absent {
+			continue
+		}
+		if err := os.Remove(m.path(p)); ignoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
+			return err
+		}
+	}
+	if err := m.listData(t.Data, r.Paths); err != nil {
+		return err
+	}
+	return host.Remove(m.path(recordFile))
+}
+
+// inUse reports whether a directory holds something: it then stays.
+func (m Machine) inUse(p string) bool {
+	c, err := contentOf(m.path(p))
+	return err == nil && c == full
+}
+
+// listData keeps in mind which data is the cluster's, for a WipeData in years.
+func (m Machine) listData(paths []string, before map[string]content) error {
+	kept := map[string]content{}
+	for _, p := range paths {
+		if was := before[p]; (was == absent || was == empty) && m.inUse(p) {
+			kept[p] = was
+		}
+	}
+	if len(kept) == 0 {
+		return host.Remove(m.path(keptFile))
+	}
+	return writeJSON(m.path(keptFile), kept)
+}
+
+// Data are the directories with data that a reset now would leave on this
+// host, sorted.
+func Data(m Machine) ([]string, error) {
+	before, err := m.record()
+	if err != nil {
+		return nil, err
+	}
+	paths, err := Kept(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range append(m.traces().Data, etcdDir) {
+		if was := before.Paths[p]; (was == absent || was == empty) && m.inUse(p) && !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// Kept are the directories with data that resets left on this host, sorted.
+func Kept(m Machine) ([]string, error) {
+	kept, err := readJSON[map[string]content](m.path(keptFile))
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for p := range kept {
+		paths = append(paths, p)
+	}
+	saved, err := os.ReadDir(m.path(KeptDir))
+	if ignoreMissing(err) != nil {
+		return nil, err
+	}
+	for _, e := range saved {
+		if e.IsDir() {
+			paths = append(paths, KeptDir+"/"+e.Name())
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// WipeData deletes what Kept lists. A directory that was there before the
+// cluster is emptied.
+func WipeData(ctx context.Context, m Machine) error {
+	kept, err := readJSON[map[string]content](m.path(keptFile))
+	if err != nil {
+		return err
+	}
+	for p, was := range kept {
+		if err := m.takeAway(ctx, p, was); err != nil {
+			return err
+		}
+	}
+	return m.takeAway(ctx, KeptDir, absent)
+}
+
+// record is what Record wrote down; without one everything counts as having
+// been there, and nothing is taken away.
+func (m Machine) record() (record, error) {
+	return readJSON[record](m.path(recordFile))
+}
+
+func contentOf(p string) (content, error) {
+	entries, err := os.ReadDir(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return absent, nil
+	case err != nil:
+		if info, statErr := os.Stat(p); statErr == nil && !info.IsDir() {
+			return full, nil
+		}
+		return "", err
+	}
+	for _, e := range entries {
+		if e.Name() != lostAndFound {
+			return full, nil
+		}
+	}
+	return empty, nil
+}
+
+// lostAndFound marks a file system of its own.
+const lostAndFound = "lost+found"
+
+// readJSON is the zero value when there is no such file.
+func readJSON[T any](name string) (T, error) {
+	var value T
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return value, ignoreMissing(err)
+	}
+	if err := json.Unmarshal(data, &value); err != nil {
+		return value, fmt.Errorf("read %s: %w", name, err)
+	}
+	return value, nil
+}
+
+func writeJSON(name string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(name, append(data, '\n'), 0o600)
+}

@@ -1,0 +1,38 @@
+package kubeadm
+
+import "path"
+
+// Traces are what the programs of a cluster make on a host by themselves. No
+// step of ours writes them, so only a list can know of them; that a thing was
+// not there before is what makes it theirs.
+type Traces struct {
+	Links  []string // network interfaces, by name
+	Tables []string // packet filter tables, by name, that nobody else uses
+	Chains []string // beginnings of the names of their chains in tables that others use too
+	Paths  []string // files, and directories with all that is in them
+	Dirs   []string // directories that others may use as well: gone when they are empty
+	Data   []string // directories that outlast a reset unless their data is unwanted
+}
+
+// traces are those of kubeadm, kubelet, kube-proxy and containerd, together
+// with those of the network plugin.
+func (m Machine) traces() Traces {
+	n := m.Network
+	return Traces{
+		Links:  append([]string{"kube-ipvs0"}, n.Links...),
+		Tables: append([]string{"kube-proxy"}, n.Tables...),
+		Chains: append([]string{"KUBE-"}, n.Chains...),
+		Paths: append([]string{
+			kubeletDir, "/usr/libexec/kubernetes",
+			"/run/containerd", "/run/nri", "/opt/containerd",
+			"/run/xtables.lock", path.Dir(lockFile), path.Dir(BinDir),
+		}, n.Paths...),
+		// Each before the one it lies in.
+		Dirs: append([]string{
+			"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp", "/etc/kubernetes", etcdDir,
+			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
+			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
+		}, n.Dirs...),
+		Data: append([]string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers"}, n.Data...),
+	}
+}
