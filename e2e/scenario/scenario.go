@@ -31,6 +31,7 @@ func All() []Scenario {
 		{"journey", "bundle, two servers without a route, cluster, verdict", journey},
 		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
 		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
+		{"reset", "a host after reset is the host before install, byte for byte", reset},
 		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }

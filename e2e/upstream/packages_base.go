@@ -1,19 +1,27 @@
 package upstream
 
 import (
+	"os"
 	"path/filepath"
 
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
 	"airgap.dev/airgap/e2e/upstream/internal/debian"
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
 // minimalBase stands in a node's rpmdb for all that a minimal installation has:
 // the names, the file paths that packages require, and the shared libraries
-// with the symbol versions that this machine's really offer.
+// with the symbol versions that this machine's really offer. Files that are on
+// a node's disk already and that packages bring too belong to it: erasing such
+// a package leaves them, as it would on a host that had them.
 func minimalBase() (rpms.Package, error) {
 	p := rpms.Package{
-		Name: "lab-minimal-base", Version: "9.6", Release: "1.el9", Summary: "what a minimal installation provides; no files",
+		Name: "lab-minimal-base", Version: "9.6", Release: "1.el9", Summary: "what a minimal installation provides",
 		Provides: append(minimalNames(), minimalPaths()...),
+	}
+	var err error
+	if p.Files, err = minimalFiles(); err != nil {
+		return p, err
 	}
 	var paths []string
 	for _, soname := range minimalLibraries() {
@@ -26,6 +34,37 @@ func minimalBase() (rpms.Package, error) {
 	found, err := debian.ELFDependencies(paths...)
 	p.Provides = append(p.Provides, found.Provides...)
 	return p, err
+}
+
+// minimalFiles are carried as data, so that nobody derives provides from them:
+// what they offer has to come with the packages.
+func minimalFiles() ([]archive.File, error) {
+	paths := []string{"/usr/bin/ip", "/usr/bin/ss", "/usr/sbin/bridge", "/usr/sbin/nft", "/usr/bin/tar"}
+	for _, soname := range []string{
+		"libbpf.so.1", "libbsd.so.0", "libedit.so.2", "libip4tc.so.2", "libjansson.so.4", "libmd.so.0", "libmnl.so.0",
+		"libnftables.so.1", "libnftnl.so.11", "libnsl.so.2", "libtirpc.so.3", "libwrap.so.0", "libxtables.so.12",
+	} {
+		paths = append(paths, debian.Library(soname))
+	}
+	var files []archive.File
+	for _, path := range paths {
+		taken, err := debian.Take(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, taken...)
+	}
+	for i, f := range files {
+		if f.Source == "" {
+			continue
+		}
+		data, err := os.ReadFile(f.Source)
+		if err != nil {
+			return nil, err
+		}
+		files[i].Data, files[i].Source = data, ""
+	}
+	return files, nil
 }
 
 func minimalNames() []string {

@@ -1,0 +1,167 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// reset compares whole hosts: after airgap reset a server is as it was before
+// install, however far that came, and can be installed again.
+func reset(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var bare, begun, bareWorker picture
+		for _, job := range []struct {
+			title string
+			run   func() error
+		}{
+			{"other people's things", func() error { return errors.Join(e.furnish(ctx, first), e.furnish(ctx, worker)) }},
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"pictures before", func() (err error) {
+				if bare, err = e.picture(ctx, first); err != nil {
+					return err
+				}
+				bareWorker, err = e.picture(ctx, worker)
+				return err
+			}},
+			{"the program, from the stick", func() (err error) {
+				if err := e.begin(ctx, first, stick); err != nil {
+					return err
+				}
+				begun, err = e.picture(ctx, first)
+				return err
+			}},
+			{"killed while the bundle is copied", func() error { return e.halfWay(ctx, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun) }},
+			{"killed while dnf installs", func() error { return e.halfWay(ctx, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
+			{"killed during kubeadm init", func() error {
+				return e.halfWay(ctx, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
+			}},
+			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
+			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
+			{"install over the data that was kept", func() error { return e.installOnce(ctx, first) }},
+			{"reset of the control plane", func() error {
+				if err := first.PullStick(ctx); err != nil {
+					return err
+				}
+				return e.resetAll(ctx, first, bare)
+			}},
+		} {
+			began := time.Now()
+			if err := job.run(); err != nil {
+				return fmt.Errorf("%s: %w", job.title, err)
+			}
+			fmt.Fprintf(e.Log, "reset: %-36s %6.1f s\n", job.title, time.Since(began).Seconds())
+		}
+		return nil
+	})
+}
+
+// furnish gives a server what a bank's may have: a hardened setting that
+// routing changes, packet filter rules in a table of their own and in one that
+// iptables shares, an interface, a file where the pod network writes its own.
+func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
+		"nft add table inet bank && nft 'add chain inet bank in { type filter hook input priority 10; policy accept; }' && nft add rule inet bank in tcp dport 9999 drop",
+		"nft add table ip filter && nft 'add chain ip filter INPUT { type filter hook input priority filter; policy accept; }' && nft add rule ip filter INPUT ip saddr 10.99.0.0/24 counter accept",
+		"ip link add bank0 type bridge && ip address add 10.99.0.1/24 dev bank0 && ip link set bank0 up",
+		"mkdir -p /etc/cni/net.d && echo podman >/etc/cni/net.d/README",
+	)
+}
+
+func (e *Env) installOnce(ctx context.Context, m lab.Machine) error {
+	done, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
+	if err == nil && done.Changed == 0 {
+		err = fmt.Errorf("install says %+v", done)
+	}
+	return err
+}
+
+// always are the exceptions of every reset.
+func always() []exception {
+	return []exception{
+		{`^[+-] unit\tnetwork-online\.target `, "the kubelet's unit waited for the network; that it is there is no longer news, and only a reboot unsays it"},
+		{`^\+ (file|content)\t.* /root/\.kube[/ ]`, "the cache of the kubectl that this scenario calls, not airgap"},
+	}
+}
+
+// halfWay kills an install once it has come so far, and resets the host.
+func (e *Env) halfWay(ctx context.Context, m lab.Machine, soFar string, before picture) error {
+	if err := e.killed(ctx, m, "airgap install "+labSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
+		return err
+	}
+	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		return err
+	}
+	return e.asBefore(ctx, m, before, always()...)
+}
+
+// killed starts a command and kills it with SIGKILL as soon as a condition of
+// the shell holds. Its children live on.
+func (e *Env) killed(ctx context.Context, m lab.Machine, command, soFar string) error {
+	return e.script(ctx, m, command+` >/dev/null 2>&1 &
+		until `+soFar+`; do kill -0 $! || exit 1; sleep 0.05; done
+		kill -9 $! || exit 1; wait $! 2>/dev/null; true`)
+}
+
+// resetAll takes everything back, airgap.rpm and its key at last.
+func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture) error {
+	plan, err := e.must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/containerd"}, "airgap", "reset", "--dry-run", "--wipe-data")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, plan.Stdout)
+	refused, err := e.On(ctx, m, "no\n", "airgap", "reset", "--wipe-data")
+	if err != nil {
+		return err
+	}
+	if err := refused.want("reset that is not confirmed", 2, "nothing was changed", "Leave the cluster"); err != nil {
+		return err
+	}
+	r, err := e.must(ctx, m, []string{"taken back", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
+	if _, err := e.must(ctx, m, []string{"nothing to take back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
+		return err
+	}
+	return e.asBefore(ctx, m, bare, append(always(), exception{
+		`^[+-] (user|group)\tairgap:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its user, as packages do: a number given out again could own somebody's files",
+	})...)
+}
+
+// resetKilled resets a control-plane host without wiping its data, dies on the
+// way, and goes on. The data is where reset says it is.
+func (e *Env) resetKilled(ctx context.Context, m lab.Machine, begun picture) error {
+	if err := e.killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
+		return err
+	}
+	r, err := e.must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(r.Stderr, "kubeadm") {
+		return fmt.Errorf("the reset that went on did again what was done:\n%s", r.Stderr)
+	}
+	if err := e.script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db"); err != nil {
+		return err
+	}
+	return e.asBefore(ctx, m, begun, append(always(), exception{
+		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept)|lib/containerd|log/airgap|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
+	})...)
+}
