@@ -85,8 +85,40 @@ func (e *Env) onServer(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", d.name, err)
 			}
 		}
+		if err := e.noSpaceOnServer(ctx, m); err != nil {
+			return fmt.Errorf("no space on the server: %w", err)
+		}
 		return e.otherOS(ctx, m)
 	})
+}
+
+// noSpaceOnServer gives the store 64 MiB: preflight says so, and who does not
+// listen to it learns it before a byte is copied.
+func (e *Env) noSpaceOnServer(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m, "mount -t tmpfs -o size=64m tmpfs /var/lib/airgap"); err != nil {
+		return err
+	}
+	good := lab.StickPath + "/good/bank"
+	for _, c := range []struct {
+		skip string
+		code int
+		says []string
+	}{
+		{labSkips, 3, []string{"disk-space", "free on /var/lib/airgap (bundle)"}},
+		{labSkips + ",disk-space", 1, []string{"step store", "no space: needs", "run the same command again"}},
+	} {
+		r, err := e.On(ctx, m, "", "airgap", "install", c.skip, good)
+		if err != nil {
+			return err
+		}
+		if err := r.want("install "+c.skip, c.code, c.says...); err != nil {
+			return err
+		}
+		if err := e.untouched(ctx, m); err != nil {
+			return err
+		}
+	}
+	return e.script(ctx, m, "umount /var/lib/airgap")
 }
 
 // otherOS makes the server an el8: the bundle is for el9.

@@ -232,11 +232,29 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 	if joined.Changed == 0 {
 		return fmt.Errorf("join says %+v", joined)
 	}
+	if err := errors.Join(e.nowhere(ctx, first, code), e.nowhere(ctx, worker, code)); err != nil {
+		return err
+	}
 	again, err := e.airgapOn(ctx, worker, "", args...)
 	if err == nil && again.Changed != 0 {
 		err = fmt.Errorf("a second join says %+v, want nothing changed", again)
 	}
 	return err
+}
+
+// nowhere wants that a secret was not written to a log, to our files or into
+// the arguments of a process.
+func (e *Env) nowhere(ctx context.Context, m lab.Machine, secret string) error {
+	const script = `read -r secret
+grep -rlF -e "$secret" /var/log /var/lib/airgap /etc/airgap /etc/kubernetes /run/airgap 2>/dev/null && exit 1
+journalctl --no-pager | grep -F -e "$secret" && exit 1
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -F -e "$secret" && exit 1
+exit 0`
+	r, err := e.On(ctx, m, secret+"\n", "sh", "-c", script)
+	if err != nil {
+		return err
+	}
+	return r.want("look for the one-time code on "+m.Name(), 0)
 }
 
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -44,7 +45,8 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 }
 
 // broken puts a pod into kube-system whose image nobody has, wants it named
-// with exit code 4, and a good verdict once it is gone.
+// with exit code 4, and a good verdict once it is gone. Our registry alone was
+// asked: nobody looked up the host in the image's name.
 func (e *Env) broken(ctx context.Context, m lab.Machine) error {
 	if err := e.script(ctx, m, kubectl+"-n kube-system run stranger --image=registry.example/nobody/has:it"); err != nil {
 		return err
@@ -54,8 +56,11 @@ func (e *Env) broken(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.want("verify with a broken pod", 4, "kube-system/stranger"); err != nil {
+	if err := r.want("verify with a broken pod", 4, "kube-system/stranger", "not found"); err != nil {
 		return err
+	}
+	if strings.Contains(r.Stdout, "lookup registry.example") {
+		return fmt.Errorf("the runtime fell back to the upstream host:\n%s", r.Stdout)
 	}
 	if err := e.script(ctx, m, kubectl+"-n kube-system delete pod stranger --now"); err != nil {
 		return err
