@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"io"
 	"maps"
 	"net/netip"
 	"slices"
@@ -228,18 +229,15 @@ func TestReportForms(t *testing.T) {
 		{"e", "E", "x", "", skipped("no need")},
 	}}
 	golden(t, "forms.txt", report.Text)
-	golden(t, "forms.json", report.JSON)
+	golden(t, "forms.json", func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	})
 	golden(t, "forms.xml", report.JUnit)
 
 	var buffer bytes.Buffer
-	if err := report.JSON(&buffer); err != nil {
-		t.Fatal(err)
-	}
-	var back Report
-	if err := json.Unmarshal(buffer.Bytes(), &back); err != nil || back.Results[2] != report.Results[2] {
-		t.Errorf("JSON comes back as %+v, %v", back, err)
-	}
-	buffer.Reset()
 	if err := report.JUnit(&buffer); err != nil {
 		t.Fatal(err)
 	}

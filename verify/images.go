@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func judgeImages(v view, look func(image) answer) []Finding {
 			})
 		case unknown:
 			silent = append(silent, img)
-			reason = firstError(reason, a.err)
+			reason = cmp.Or(reason, a.err)
 		}
 	}
 	if len(silent) > 0 {
@@ -72,13 +73,6 @@ func registrySilent(asked []image, reason error) Finding {
 		saw = fmt.Sprintf("no answer about %s: %v", plural(len(asked), "image"), reason)
 	}
 	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status"}
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // usedBy names the pods that run an image.

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -58,13 +57,6 @@ func (f Finding) write(b *strings.Builder) {
 	if f.Fix != "" {
 		fmt.Fprintf(b, "          fix:  %s\n", f.Fix)
 	}
-}
-
-// WriteJSON writes the report for programs.
-func (r Report) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }
 
 type junitSuite struct {

@@ -31,7 +31,7 @@ func packageRequest(c *config.Cluster, factsDir string) (*rpm.Request, error) {
 
 // surveyed is what every surveyed server has installed: a package that one of
 // them lacks has to be carried.
-func surveyed(dir, os string) (*rpm.Installed, error) {
+func surveyed(dir, target string) (*rpm.Installed, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.facts.yaml"))
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func surveyed(dir, os string) (*rpm.Installed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if el := facts.OS.Enterprise(); el != os {
-			return nil, fmt.Errorf("read facts: %s is of %s %s, and packages.os is %s", f, facts.OS.ID, facts.OS.Version, os)
+		if el := facts.OS.Enterprise(); el != target {
+			return nil, fmt.Errorf("read facts: %s is of %s %s, and packages.os is %s", f, facts.OS.ID, facts.OS.Version, target)
 		}
 		all = append(all, facts)
 	}

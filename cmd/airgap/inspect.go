@@ -43,7 +43,7 @@ inside. With --full every byte is read and compared.`,
 }
 
 func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) error {
-	t := tally(i)
+	s := i.Summary()
 	state := "signature fine, parts complete"
 	if full {
 		state = "signature fine, every byte verified"
@@ -51,40 +51,14 @@ func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) er
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, key)
 	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
-	fmt.Fprintf(w, "  size      %s in %d parts\n", ui.Size(t.total), len(i.Parts))
-	fmt.Fprintf(w, "  images    %4d  %9s\n", len(i.Lock.Images), ui.Size(t.images))
-	fmt.Fprintf(w, "  packages  %4d  %9s\n", len(i.Lock.Packages), ui.Size(t.packages))
-	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", len(i.Lock.Files), ui.Size(t.files))
+	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), plural(len(i.Parts), "part"))
+	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
+	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
+	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
 	if list {
 		return writeList(w, i)
 	}
 	return err
-}
-
-// sizes add up the lock; blobs that images share count once.
-type sizes struct{ total, images, packages, files int64 }
-
-func tally(i *bundle.Index) sizes {
-	var t sizes
-	seen := map[string]bool{}
-	for _, image := range i.Lock.Images {
-		for _, b := range image.Blobs {
-			if !seen[b.Digest] {
-				seen[b.Digest] = true
-				t.images += b.Size
-			}
-		}
-	}
-	for _, p := range i.Lock.Packages {
-		t.packages += p.Size
-	}
-	for _, f := range i.Lock.Files {
-		t.files += f.Size
-	}
-	for _, p := range i.Parts {
-		t.total += p.Size
-	}
-	return t
 }
 
 func writeList(w io.Writer, i *bundle.Index) error {

@@ -102,12 +102,12 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		return preflight.Want{}, err
 	}
 	c := s.config
-	t := tally(s.index)
+	holds := s.index.Summary()
 	w := preflight.Want{
 		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: s.facts.ProxyMode(),
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
-		VXLANPort: c.Network.Port, ImageBytes: t.images, BundleCreated: s.index.Created, Ours: began,
+		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
 	}
 	for _, r := range s.node.Roles {
@@ -124,7 +124,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		w.RegistryPort = c.Registry.Port
 	}
 	if s.servesRegistry() && !stored {
-		w.StoreBytes = t.total
+		w.StoreBytes = holds.Size
 	}
 	return w, nil
 }

@@ -38,9 +38,6 @@ type Journal struct {
 // entry, mode 0600.
 func OpenJournal(path string) *Journal { return &Journal{path: path, now: time.Now} }
 
-// Path is where the journal lies.
-func (j *Journal) Path() string { return j.path }
-
 func (j *Journal) append(e Entry) error {
 	e.Time = j.now().UTC()
 	line, err := json.Marshal(e)
