@@ -57,19 +57,29 @@ func (t *target) writeAt(p []byte, off int64) error {
 	return writeEarly(t.files[off/t.partSize], p, off%t.partSize)
 }
 
-// early is how much of a file, in bytes, goes to the disk at a time.
-const early = 8 << 20
+const (
+	// writeSize is how much is written at a time, bytes. The kernel takes memory
+	// in pieces as large as what is written; for more than 8 pages it first
+	// moves other memory about, which costs more than the copying.
+	writeSize = 32 << 10
+	// early is how much of a file goes to the disk at a time, bytes.
+	early = 8 << 20
+)
 
 // writeEarly writes, and whenever a stretch of early bytes is complete it
 // tells the kernel to begin putting that on the disk. Otherwise the disk stands
 // idle while gigabytes gather in the page cache, and fsync waits for all of them.
 func writeEarly(f *os.File, p []byte, off int64) error {
-	if _, err := f.WriteAt(p, off); err != nil {
-		return err
-	}
-	if end := (off + int64(len(p))) / early * early; end > off {
-		// A hint: errors of the disk come with fsync.
-		_ = unix.SyncFileRange(int(f.Fd()), end-early, early, unix.SYNC_FILE_RANGE_WRITE)
+	for len(p) > 0 {
+		n, err := f.WriteAt(p[:min(int64(len(p)), writeSize-off%writeSize)], off)
+		if err != nil {
+			return err
+		}
+		p, off = p[n:], off+int64(n)
+		if off%early == 0 {
+			// A hint: errors of the disk come with fsync.
+			_ = unix.SyncFileRange(int(f.Fd()), off-early, early, unix.SYNC_FILE_RANGE_WRITE)
+		}
 	}
 	return nil
 }
