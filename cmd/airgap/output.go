@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -89,5 +88,3 @@ func oneOf(flag, value string, words ...string) error {
 	}
 	return usage("--%s %q: want one of %v", flag, value, words)
 }
-
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }

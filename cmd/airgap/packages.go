@@ -19,13 +19,13 @@ import (
 // transaction is dnf's job on this host: exactly the packages of the lock,
 // from baseURL/rpm/OS.
 func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, caFile string) (rpm.Transaction, error) {
-	os := s.index.Lock.OS
-	keys, err := from.all(ctx, s.index, "rpm/"+os+"/keys")
+	target := s.index.Lock.OS
+	keys, err := from.all(ctx, s.index, "rpm/"+target+"/keys")
 	if err != nil {
 		return rpm.Transaction{}, err
 	}
 	t := rpm.Transaction{
-		Host: host.Local{}, StateDir: stateDir, OS: os, BaseURL: baseURL + "/rpm/" + os + "/", CAFile: caFile, Keys: keys,
+		Host: host.Local{}, StateDir: stateDir, OS: target, BaseURL: baseURL + "/rpm/" + target + "/", CAFile: caFile, Keys: keys,
 	}
 	for _, p := range s.index.Lock.Packages {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
@@ -41,7 +41,7 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 // transaction is made when its turn has come, for the repository's keys are read
 // then; taking it back needs no registry, only what it wrote down.
 func (s *site) packagesStep(from source) step.Step {
-	make := func(ctx context.Context) (step.Step, error) {
+	build := func(ctx context.Context) (step.Step, error) {
 		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
 		t.Log = dnfLog
 		return rpm.PackagesStep(t), err
@@ -49,14 +49,14 @@ func (s *site) packagesStep(from source) step.Step {
 	return step.Step{
 		Name: "packages", Title: "Install the packages with dnf",
 		Done: func(ctx context.Context) (bool, error) {
-			made, err := make(ctx)
+			made, err := build(ctx)
 			if err != nil {
 				return false, err
 			}
 			return made.Done(ctx)
 		},
 		Run: func(ctx context.Context) error {
-			made, err := make(ctx)
+			made, err := build(ctx)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -86,7 +87,7 @@ func one(ctx context.Context, journal *Journal, s Step) (Outcome, error) {
 		return Failed, err
 	}
 	if err := runAndCheck(ctx, s); err != nil {
-		return Failed, firstOf(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
+		return Failed, cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
 	}
 	return Changed, journal.append(Entry{Step: s.Name, Event: Ended})
 }
@@ -103,11 +104,4 @@ func runAndCheck(ctx context.Context, s Step) error {
 		return fmt.Errorf("it ran, but what it should bring about does not hold")
 	}
 	return nil
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -58,7 +59,7 @@ func undo(ctx context.Context, journal *Journal, s Step) error {
 	}
 	if s.Undo != nil {
 		if err := s.Undo(ctx); err != nil {
-			return firstOf(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
+			return cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
 		}
 	}
 	return journal.append(Entry{Step: s.Name, Event: Undone})
