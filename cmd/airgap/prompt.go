@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +15,7 @@ import (
 // ask reads one line from stdin. At a terminal it puts the question first, and
 // does not show what is typed when the answer is a secret. It ends with ctx.
 func (a *app) ask(ctx context.Context, question string, secret bool) (string, error) {
-	defer a.atTerminal(question, secret)()
+	defer a.atTerminal(ctx, question, secret)()
 	type answer struct {
 		line string
 		err  error
@@ -35,9 +36,21 @@ func (a *app) ask(ctx context.Context, question string, secret bool) (string, er
 	}
 }
 
+// confirm wants the word yes.
+func (a *app) confirm(ctx context.Context, question string) error {
+	answer, err := a.ask(ctx, question, false)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return usage("not confirmed; nothing was changed")
+	}
+	return nil
+}
+
 // atTerminal prepares a terminal for an answer, and returns what puts it back
 // and ends the question's line. A stdin that is none is left alone.
-func (a *app) atTerminal(question string, secret bool) (restore func()) {
+func (a *app) atTerminal(ctx context.Context, question string, secret bool) (restore func()) {
 	f, ok := a.stdin.(*os.File)
 	if !ok {
 		return func() {}
@@ -55,8 +68,8 @@ func (a *app) atTerminal(question string, secret bool) (restore func()) {
 	fmt.Fprint(a.stderr, question)
 	return func() {
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, before)
-		if secret {
-			fmt.Fprintln(a.stderr) // what ended the answer was not shown either
+		if secret || ctx.Err() != nil {
+			fmt.Fprintln(a.stderr) // nobody else has ended the line
 		}
 	}
 }

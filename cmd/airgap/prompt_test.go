@@ -15,10 +15,13 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// asks is a program that asks for a code, and for nothing else.
+// asks is a program that asks for a code, or with an argument for a yes.
 func asks() {
 	ctx := untilSignal()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	if len(os.Args) > 1 {
+		os.Exit(a.report(interrupted(a.confirm(ctx, "Sure? "))))
+	}
 	code, err := a.readCode(ctx, "")
 	if err == nil {
 		fmt.Println("got", code)
@@ -115,6 +118,30 @@ func TestSecondSignalKills(t *testing.T) {
 	_ = cmd.Wait() // the state tells
 	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", cmd.ProcessState)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	for keys, want := range map[string]struct {
+		code   int
+		screen string
+	}{
+		"yes\n": {exitOK, "Sure? yes\n"},
+		"y\n":   {exitUsage, "Sure? y\nairgap: error: not confirmed; nothing was changed\n"},
+		"\x04":  {exitUsage, "Sure? airgap: error: not confirmed; nothing was changed\n"}, // Ctrl-D
+		ctrlC:   {exitInterrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it goes on where it stopped\n"},
+	} {
+		y := newTerminal(t)
+		cmd := y.start(t, "asks", "yes")
+		y.await(t, "Sure? ")
+		y.press(t, keys)
+		_ = cmd.Wait() // the exit code tells
+		if code := cmd.ProcessState.ExitCode(); code != want.code {
+			t.Errorf("%q: exit code %d, want %d", keys, code, want.code)
+		}
+		if screen := y.screen(); screen != want.screen {
+			t.Errorf("%q: the screen shows\n%s\nwant\n%s", keys, screen, want.screen)
+		}
 	}
 }
 

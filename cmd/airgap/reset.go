@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,7 +90,7 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 		return a.print(plan, plan.write)
 	}
 	if len(plan.Steps)+len(plan.Delete) > 0 && !o.yes {
-		if err := errors.Join(plan.write(a.stderr), a.confirm("Type yes to go on: ")); err != nil {
+		if err := errors.Join(plan.write(a.stderr), a.confirm(ctx, "Type yes to go on: ")); err != nil {
 			return err
 		}
 	}
@@ -161,7 +159,6 @@ func writePaths(w io.Writer, heading string, paths []string) {
 func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.Step, wipe bool) (resetResult, error) {
 	result := resetResult{Undone: len(steps), joined: slices.ContainsFunc(steps, func(s step.Step) bool { return s.Name == "index" })}
 	p := a.newProgress()
-	defer p.Close()
 	err := step.Undo(ctx, journal, steps, func(e step.Event) { showStep(p, e) })
 	if err != nil {
 		return result, err
@@ -219,18 +216,6 @@ func forget() error {
 		if err := ignoreNotExist(os.Remove(path)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (a *app) confirm(question string) error {
-	fmt.Fprint(a.stderr, question)
-	answer, err := bufio.NewReader(io.LimitReader(a.stdin, 64)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if strings.TrimSpace(answer) != "yes" {
-		return usage("not confirmed; nothing was changed")
 	}
 	return nil
 }
