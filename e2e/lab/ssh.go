@@ -137,8 +137,10 @@ func (h *sshHost) session(ctx context.Context) (*ssh.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.client != nil {
-		if session, err := h.client.NewSession(); err == nil {
-			return session, nil
+		session, err := h.client.NewSession()
+		var refused *ssh.OpenChannelError // too many at once: the connection is fine
+		if err == nil || errors.As(err, &refused) {
+			return session, err
 		}
 		h.client.Close()
 		h.client = nil

@@ -67,7 +67,11 @@ func (w *watcher) Write(p []byte) (int, error) {
 
 // Config writes an airgap.yaml for the lab, changed by edits (old, new pairs).
 func (e *Env) Config(name string, edits ...string) (string, error) {
-	t, err := template.New("airgap.yaml").Parse(configTemplate)
+	return e.render(name, configTemplate, edits...)
+}
+
+func (e *Env) render(name, text string, edits ...string) (string, error) {
+	t, err := template.New(name).Parse(text)
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +80,7 @@ func (e *Env) Config(name string, edits ...string) (string, error) {
 	if err := t.Execute(&b, map[string]string{"CA": e.Upstream.CA, "Mirror": mirror}); err != nil {
 		return "", err
 	}
-	text := b.String()
+	text = b.String()
 	for i := 0; i+1 < len(edits); i += 2 {
 		if !strings.Contains(text, edits[i]) {
 			return "", fmt.Errorf("edit %s: it has no %q", name, edits[i])

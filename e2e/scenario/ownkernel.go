@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -44,19 +45,11 @@ func ownKernel(ctx context.Context, e *Env) error {
 	})
 }
 
-// noExceptions takes from airgap.yaml what containers need, and the second
-// server. All it adds is time for a slow processor.
-var noExceptions = []string{
-	"  ignorePreflightErrors: [SystemVerification]\n", "",
-	"    kubelet:\n      failCgroupV1: false\n      featureGates: {KubeletInUserNamespace: true}\n", "",
-	"    kubeProxy:\n      conntrack: {maxPerCore: 0}\n",
-	"    timeouts: {controlPlaneComponentHealthCheck: 15m, kubernetesAPICall: 5m, kubeletHealthCheck: 10m}\n",
-	"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "",
-	"runtime:\n  overrides:\n    plugins:\n      io.containerd.cri.v1.runtime:\n        restrict_oom_score_adj: true\n", "",
-}
+//go:embed ownkernel.yaml.tmpl
+var plainTemplate string
 
 func (e *Env) plainBundle(ctx context.Context, stick string) error {
-	config, err := e.Config("airgap.yaml", noExceptions...)
+	config, err := e.render("airgap.yaml", plainTemplate)
 	if err != nil {
 		return err
 	}
