@@ -189,19 +189,6 @@ func storedSite(keyFiles []string, node string) (*site, error) {
 	return newSite(newestOf(bundles).Index(), node)
 }
 
-// joinedSite is the site of a host that joined, by the index it keeps.
-func joinedSite(keyFiles []string, node string) (*site, error) {
-	keys, err := trustedKeys(keyFiles)
-	if err != nil {
-		return nil, err
-	}
-	index, err := bundle.ReadIndex(indexDir, keys...)
-	if err != nil {
-		return nil, err
-	}
-	return newSite(index, node)
-}
-
 func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
 	newest := bundles[0]
 	for _, b := range bundles {

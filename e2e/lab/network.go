@@ -110,10 +110,16 @@ func (n Network) unplug(ctx context.Context, node string) error {
 	if _, err := os.Stat(n.Path()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if _, err := n.enter(ctx, "", "ip", "link", "show", "dev", node); err != nil {
-		return nil // there is no such port
+	if !n.plugged(ctx, node) {
+		return nil
 	}
 	return batch(ctx, n.name(), "link delete "+node)
+}
+
+// plugged reports whether the switch has a port for the node.
+func (n Network) plugged(ctx context.Context, node string) bool {
+	_, err := n.enter(ctx, "", "ip", "link", "show", "dev", node)
+	return err == nil
 }
 
 func (n Network) delete(ctx context.Context) error {
