@@ -36,8 +36,13 @@ const (
 	emulatedMemory    = "4096" // MiB
 )
 
-func (e *Emulated) Name() string                            { return e.name }
-func (e *Emulated) Addr() netip.Addr                        { return e.addr }
+// Name implements Machine.
+func (e *Emulated) Name() string { return e.name }
+
+// Addr implements Machine.
+func (e *Emulated) Addr() netip.Addr { return e.addr }
+
+// Exec implements Machine.
 func (e *Emulated) Exec(ctx context.Context, cmd Cmd) error { return e.ssh.Exec(ctx, cmd) }
 
 func (e *Emulated) path(elem ...string) string {

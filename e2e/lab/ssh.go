@@ -54,10 +54,13 @@ func (h *sshHost) Exec(ctx context.Context, cmd Cmd) error {
 	if err := session.Start(remoteLine(cmd)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		err = session.Wait()
+		close(ended)
+	}()
 	select {
-	case err = <-ended:
+	case <-ended:
 	case <-ctx.Done():
 		h.stop(leader, cmp.Or(cmd.Cancel, syscall.SIGKILL), ended)
 		return fmt.Errorf("%s: %w", what, ctx.Err())
@@ -101,7 +104,7 @@ func remoteLine(cmd Cmd) string {
 
 // stop sends a command's process group a signal, and SIGKILL if that is not
 // heeded in time.
-func (h *sshHost) stop(leader *firstLine, signal syscall.Signal, ended <-chan error) {
+func (h *sshHost) stop(leader *firstLine, signal syscall.Signal, ended <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*cancelGrace)
 	defer cancel()
 	select {
