@@ -87,17 +87,39 @@ func makeCgroup(parent, name string) error {
 
 // run returns argv behind a shell that moves itself into the cgroup first.
 func (c cgroup) run(argv ...string) ([]string, error) {
-	const script = `while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"`
 	dirs, err := c.dirs()
+	return moving(dirs, argv), err
+}
+
+func moving(dirs, argv []string) []string {
+	const script = `while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"`
+	return slices.Concat([]string{"sh", "-c", script, "lab"}, dirs, []string{"--"}, argv)
+}
+
+// visitors is the cgroup of commands that come from outside. The server's
+// systemd reads the processes of its own cgroups and does not know what to
+// make of one from outside its PID namespace, which it sees as number 0.
+const visitors = "visitors"
+
+// visit is run for a command that joins a server which is on.
+func (c cgroup) visit(argv ...string) ([]string, error) {
+	dirs, err := c.dirs()
+	if err != nil {
+		return nil, err
+	}
 	for i, dir := range dirs {
 		// Where systemd keeps its units nspawn goes one level down, to keep
 		// itself apart from the server.
 		payload := filepath.Join(dir, "payload")
 		if _, err := os.Stat(payload); err == nil {
-			dirs[i] = payload
+			dir = payload
 		}
+		if err := makeCgroup(dir, visitors); err != nil {
+			return nil, err
+		}
+		dirs[i] = filepath.Join(dir, visitors)
 	}
-	return slices.Concat([]string{"sh", "-c", script, "lab"}, dirs, []string{"--"}, argv), err
+	return moving(dirs, argv), nil
 }
 
 // pids lists the processes of the server. A server whose cgroup is gone has

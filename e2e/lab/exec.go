@@ -70,7 +70,7 @@ func (c *Container) argv(cmd Cmd) ([]string, error) {
 		return nil, fmt.Errorf("exec on %s: it is off", c.name)
 	}
 	argv := []string{"nsenter", fmt.Sprintf("--target=%d", leader), "--all", "--"}
-	return c.cgroup.run(append(argv, cmd.argv()...)...)
+	return c.cgroup.visit(append(argv, cmd.argv()...)...)
 }
 
 // argv runs the command in its own environment and directory, wherever it is
