@@ -48,6 +48,10 @@ packages: ## the Debian packages the lab needs, installed where they are missing
 lab: packages ## what the lab needs, built once into its cache (root; 15 minutes cold)
 	cd e2e && $(GO) run ./cmd/lab prepare
 
+.PHONY: lab-test
+lab-test: lab ## the lab's own tests: its servers, its network, its upstream (root)
+	cd e2e && $(GO) vet ./... && AIRGAP_LAB=1 $(GO) test -timeout 20m ./...
+
 .PHONY: demo
 demo: build lab ## the main job on a terminal: bundle, air-gapped servers, cluster, verdict (root)
 	cd e2e && $(GO) run ./cmd/lab demo $(if $(KEEP),--keep)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -37,8 +38,7 @@ func (j *Journal) Standing(steps []Step) ([]Step, error) {
 // may be called again after it was interrupted at any point. The error names
 // the step.
 func Undo(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) error {
-	for i := len(steps) - 1; i >= 0; i-- {
-		s := steps[i]
+	for _, s := range slices.Backward(steps) {
 		observe(Event{Step: s})
 		began := time.Now()
 		outcome, err := TakenBack, undo(ctx, journal, s)
