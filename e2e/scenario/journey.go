@@ -245,12 +245,14 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 // nowhere wants that a secret was not written to a log, to our files or into
 // the arguments of a process.
 func (e *Env) nowhere(ctx context.Context, m lab.Machine, secret string) error {
+	// The pattern comes as a file: as an argument it would find itself.
 	const script = `read -r secret
-grep -rlF -e "$secret" /var/log /var/lib/airgap /etc/airgap /etc/kubernetes /run/airgap 2>/dev/null && exit 1
-journalctl --no-pager | grep -F -e "$secret" && exit 1
-cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -F -e "$secret" && exit 1
+has() { grep -F "$@" -f <(echo "$secret"); }
+has -rl /var/log /var/lib/airgap /etc/airgap /etc/kubernetes /run/airgap && exit 1
+journalctl --no-pager | has && exit 1
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | has && exit 1
 exit 0`
-	r, err := e.On(ctx, m, secret+"\n", "sh", "-c", script)
+	r, err := e.On(ctx, m, secret+"\n", "bash", "-c", script)
 	if err != nil {
 		return err
 	}
