@@ -13,9 +13,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/lab/root"
 	"airgap.dev/airgap/e2e/upstream"
 )
 
@@ -88,17 +92,34 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	return e, err
 }
 
-// Prepare builds what every scenario needs, once: upstream and the disk of
-// containers. That of emulated machines is built for the first who asks.
+// Prepare builds what every scenario needs, once: upstream, and meanwhile the
+// disk of containers. That of emulated machines is built for the first who
+// asks.
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 	if cache, err = lab.CacheDir(); err != nil {
 		return "", err
 	}
-	if err := upstream.Build(ctx, cache, log); err != nil {
+	both := &shared{w: log}
+	g, building := errgroup.WithContext(ctx)
+	g.Go(func() error { return upstream.Build(building, cache, both) })
+	g.Go(func() error { return root.BuildBase(building, cache, both) })
+	if err := g.Wait(); err != nil {
 		return "", err
 	}
 	servers := lab.Config{Cache: cache, Nodes: lab.KindContainer.Times(1)}
 	return cache, servers.Build(ctx, log)
+}
+
+// shared is a writer for several at a time.
+type shared struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
 }
 
 // Bank boots n containers for job: see BankOf.

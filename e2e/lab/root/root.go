@@ -62,6 +62,20 @@ func Build(ctx context.Context, cfg Config, progress io.Writer) ([]string, error
 	return layers, nil
 }
 
+// BuildBase makes the lower layer alone, which needs nothing of the lab's
+// upstream: it may be made while that is being built.
+func BuildBase(ctx context.Context, cache string, progress io.Writer) error {
+	b, unlock, err := newBuilder(Config{Cache: cache}, progress)
+	if err != nil {
+		return fmt.Errorf("build node root: %w", err)
+	}
+	defer unlock()
+	if _, err := b.debian(ctx); err != nil {
+		return fmt.Errorf("build node root: %w", err)
+	}
+	return nil
+}
+
 func (b builder) layers(ctx context.Context, cfg Config) ([]string, error) {
 	debian, err := b.debian(ctx)
 	if err != nil {
