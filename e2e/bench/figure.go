@@ -29,3 +29,9 @@ func (f figure) print(w io.Writer) {
 func seconds(name string, took time.Duration, reference string, other time.Duration, atMost float64) figure {
 	return figure{name, took.Seconds(), "s", fmt.Sprintf("%s=%.2fs", reference, other.Seconds()), took.Seconds() / other.Seconds(), atMost}
 }
+
+// perGB is seconds for things of different sizes: seconds a gigabyte.
+func perGB(name string, took time.Duration, size int64, reference string, other time.Duration, otherSize int64, atMost float64) figure {
+	value, against := took.Seconds()/float64(size)*1e9, other.Seconds()/float64(otherSize)*1e9
+	return figure{name, value, "s/GB", fmt.Sprintf("%s=%.2fs/GB", reference, against), value / against, atMost}
+}

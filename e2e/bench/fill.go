@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// fill compares the filling alone, without the disk's sync and the read-back
-// that crane does not do, with `crane pull --format=oci` of the same images;
-// and the whole of `airgap bundle`, from an empty directory to a signed stick.
+// fill compares the filling alone with `crane pull --format=oci` of the same
+// images, in seconds a gigabyte, since RPMs and runtime are in ours as well;
+// and the whole of `airgap bundle`, from an empty directory to a signed stick
+// that was read back, with crane, sync and sha256sum of what it wrote.
 func (b *bench) fill(ctx context.Context, w io.Writer) error {
 	var filling []time.Duration
 	ours, theirs := filepath.Join(b.Work, "ours"), filepath.Join(b.Work, "theirs")
-	a, c, err := pairs(runs, func() (measured, error) {
+	m, err := rounds(runs, func() (measured, error) {
 		if err := os.RemoveAll(ours); err != nil {
 			return measured{}, err
 		}
@@ -27,21 +28,31 @@ func (b *bench) fill(ctx context.Context, w io.Writer) error {
 		}
 		return m, err
 	}, func() (measured, error) {
-		if err := os.RemoveAll(theirs); err != nil {
-			return measured{}, err
-		}
-		return measure(ctx, append(b.env, "SSL_CERT_FILE="+b.Upstream.CA), b.crane, b.craneArgs(theirs)...)
+		return b.cranePull(ctx, theirs, `exec "$@"`)
+	}, func() (measured, error) {
+		return b.cranePull(ctx, theirs, `"$@" && sync -f "$0" && echo 1 >/proc/sys/vm/drop_caches && find "$0" -type f -exec sha256sum {} + >/dev/null`)
 	})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(theirs)
-	size := treeSize(ours)
+	size, theirSize := treeSize(ours, "bundle.tar.*"), treeSize(theirs, "*")
+	if err := os.RemoveAll(theirs); err != nil {
+		return err
+	}
 	slices.Sort(filling[1:])
-	seconds("fill-"+gigabytes(size), filling[1:][runs/2], "crane-pull-oci", c.took, 1.0).print(w)
-	seconds("bundle-"+gigabytes(size), a.took, "crane-pull-oci", c.took, 1.0).print(w)
-	figure{"bundle-peak-rss", float64(a.peak) / 1e6, "MB", "limit=150MB", float64(a.peak) / 150e6, 1.0}.print(w)
+	perGB("fill-"+gigabytes(size), filling[1:][runs/2], size, "crane-pull-oci", m[1].took, theirSize, 1.0).print(w)
+	perGB("bundle-"+gigabytes(size), m[0].took, size, "crane-sync-sha256sum", m[2].took, theirSize, 1.0).print(w)
+	figure{"bundle-peak-rss", float64(m[0].peak) / 1e6, "MB", "limit=150MB", float64(m[0].peak) / 150e6, 1.0}.print(w)
 	return nil
+}
+
+// cranePull has a shell run crane, "$@", on the directory "$0".
+func (b *bench) cranePull(ctx context.Context, dir, script string) (measured, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return measured{}, err
+	}
+	args := append([]string{"-c", script, dir, b.crane}, b.craneArgs(dir)...)
+	return measure(ctx, append(b.env, "SSL_CERT_FILE="+b.Upstream.CA), "sh", args...)
 }
 
 func (b *bench) craneArgs(dir string) []string {
@@ -53,12 +64,17 @@ func (b *bench) craneArgs(dir string) []string {
 	return append(args, dir)
 }
 
-func treeSize(dir string) int64 {
+// treeSize adds up the files below dir whose names match pattern, in bytes.
+func treeSize(dir, pattern string) int64 {
 	var total int64
 	_ = filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
-		if err == nil && info.Mode().IsRegular() {
-			total += info.Size()
+		if err != nil || !info.Mode().IsRegular() {
+			return err
 		}
+		if matches, err := filepath.Match(pattern, info.Name()); err != nil || !matches {
+			return err
+		}
+		total += info.Size()
 		return nil
 	})
 	return total

@@ -46,24 +46,26 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	return m, nil
 }
 
-// pairs runs a and b in turn n times, after one run of each that is not
-// counted, and returns the medians: what drifts on the machine hits both.
-func pairs(n int, a, b func() (measured, error)) (measured, measured, error) {
-	var as, bs []measured
-	for i := range n + 1 {
-		x, err := a()
-		if err != nil {
-			return measured{}, measured{}, err
-		}
-		y, err := b()
-		if err != nil {
-			return measured{}, measured{}, err
-		}
-		if i > 0 {
-			as, bs = append(as, x), append(bs, y)
+// rounds runs all in turn n times, after one round that is not counted, and
+// returns the median of each: what drifts on the machine hits all.
+func rounds(n int, all ...func() (measured, error)) ([]measured, error) {
+	counted := make([][]measured, len(all))
+	for round := range n + 1 {
+		for i, run := range all {
+			m, err := run()
+			if err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				counted[i] = append(counted[i], m)
+			}
 		}
 	}
-	return median(as), median(bs), nil
+	medians := make([]measured, len(all))
+	for i := range all {
+		medians[i] = median(counted[i])
+	}
+	return medians, nil
 }
 
 func median(runs []measured) measured {

@@ -31,7 +31,7 @@ func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 	seconds("pullable-in-place", took, "limit", time.Second, 1.0).print(w)
 	seconds("pullable-in-place-vs-zarf", took, "zarf-mirror-resources", zarfPullable, 1.0).print(w)
 	store, copied := filepath.Join(b.Work, "store"), filepath.Join(b.Work, "copy")
-	a, c, err := pairs(runs, func() (measured, error) {
+	m, err := rounds(runs, func() (measured, error) {
 		if err := os.RemoveAll(store); err != nil {
 			return measured{}, err
 		}
@@ -45,7 +45,7 @@ func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	seconds("import-verified", a.took, "cp-and-sync", c.took, 1.2).print(w)
+	seconds("import-verified", m[0].took, "cp-and-sync", m[1].took, 1.2).print(w)
 	return nil
 }
 
