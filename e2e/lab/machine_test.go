@@ -36,9 +36,11 @@ func TestMachines(t *testing.T) {
 	t.Run("logs", func(t *testing.T) { testLogs(t, l) })
 }
 
+// testPeer waits for an answer as long as a neighbour's old address is
+// remembered: the other one may have come back with a new one.
 func testPeer(t *testing.T, m Machine) {
 	for _, peer := range []string{"node1", "node2"} {
-		if _, err := Output(t.Context(), m, "ping", "-q", "-c1", "-W5", peer); err != nil {
+		if _, err := Output(t.Context(), m, "ping", "-q", "-c1", "-w20", peer); err != nil {
 			t.Errorf("reach %s: %v", peer, err)
 		}
 	}

@@ -18,20 +18,30 @@ func inNamespace(path string, flag int, work func() error) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	defer unix.Close(ns)
+	return onThreadOfItsOwn(func() error {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return fmt.Errorf("unshare: %w", err)
+		}
+		if err := unix.Setns(ns, flag); err != nil {
+			return fmt.Errorf("setns: %w", err)
+		}
+		return work()
+	})
+}
+
+// onThreadOfItsOwn runs work on a thread that ends with it, wherever work took
+// it. The process's first thread cannot end, and stands for the process in
+// /proc: it is held while another does the work.
+func onThreadOfItsOwn(work func() error) error {
 	done := make(chan error)
 	go func() {
-		// Never unlocked: the thread ends with the goroutine, in the
-		// namespace it went to.
-		runtime.LockOSThread()
-		done <- func() error {
-			if err := unix.Unshare(unix.CLONE_FS); err != nil {
-				return fmt.Errorf("unshare: %w", err)
-			}
-			if err := unix.Setns(ns, flag); err != nil {
-				return fmt.Errorf("setns: %w", err)
-			}
-			return work()
-		}()
+		runtime.LockOSThread() // never unlocked on the thread that works
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- onThreadOfItsOwn(work)
+			return
+		}
+		done <- work()
 	}()
 	return <-done
 }
