@@ -138,8 +138,11 @@ func (d *download) Read(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
+		if d.off == d.size { // whatever became of the connection since
+			return 0, io.EOF
+		}
 		if errors.Is(err, io.EOF) {
-			if d.size < 0 || d.off == d.size {
+			if d.size < 0 {
 				return 0, io.EOF
 			}
 			err = io.ErrUnexpectedEOF
