@@ -73,6 +73,10 @@ func (e *Env) onServer(ctx context.Context) error {
 		if err := e.script(ctx, m, "cd "+lab.StickPath+"/good/bank && rpm --import RPM-GPG-KEY-airgap && rpm -i airgap.rpm"); err != nil {
 			return err
 		}
+		before, err := e.picture(ctx, m)
+		if err != nil {
+			return err
+		}
 		for _, d := range damages() {
 			r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/"+d.name+"/bank")
 			if err != nil {
@@ -87,6 +91,9 @@ func (e *Env) onServer(ctx context.Context) error {
 		}
 		if err := e.noSpaceOnServer(ctx, m); err != nil {
 			return fmt.Errorf("no space on the server: %w", err)
+		}
+		if err := e.asBefore(ctx, m, before, exception{`^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, "airgap's own notes: what was tried, what the host was like; an empty store"}); err != nil {
+			return err
 		}
 		return e.otherOS(ctx, m)
 	})
