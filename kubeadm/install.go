@@ -68,9 +68,13 @@ func (m Machine) installRuntime(ctx context.Context, files []File, open Source) 
 }
 
 // replacePrograms moves what was unpacked to its place. The record is written
-// first: whatever happens then, the postcondition notices it and Undo knows
-// what to remove.
+// before: whatever happens then, the postcondition notices it and Undo knows
+// what to remove. The labels come before both, for the postcondition does not
+// see them; a file that is renamed keeps its own.
 func (m Machine) replacePrograms(ctx context.Context, record installed) error {
+	if err := m.relabel(ctx); err != nil {
+		return err
+	}
 	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err
@@ -83,10 +87,7 @@ func (m Machine) replacePrograms(ctx context.Context, record installed) error {
 			return err
 		}
 	}
-	if err := host.SyncDir(m.path(BinDir)); err != nil {
-		return err
-	}
-	return m.relabel(ctx)
+	return host.SyncDir(m.path(BinDir))
 }
 
 // unpack puts the programs of a release into the staging directory and reads

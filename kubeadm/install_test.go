@@ -98,6 +98,18 @@ func TestRuntimeFilesRelabels(t *testing.T) {
 	}
 }
 
+// A step whose labels were not set does not hold: the next run sets them.
+func TestRuntimeFilesLabelsFirst(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, "sys/fs/selinux/enforce", "1")
+	f.fails("restorecon", 1, "killed")
+	s := runtimeStep(t, m, "2.3.7")
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	mustHold(t, s.Done, false)
+}
+
 func TestRuntimeFilesBadArchive(t *testing.T) {
 	var r Runtime
 	r.Default()
