@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -12,26 +11,16 @@ import (
 // badInput is every wrong input a person may give, on the connected host and
 // on a server: a clear error, the documented exit code, everything as it was.
 func badInput(ctx context.Context, e *Env) error {
-	for _, job := range []struct {
-		title string
-		run   func(context.Context) error
-	}{
-		{"a typo in the file", e.typo},
-		{"an image that does not exist", e.missingImage},
-		{"wrong permissions", e.noPermission},
-		{"no space on the stick", e.noSpace},
-		{"a registry that closes half-way", e.closedHalfway},
-		{"Ctrl-C while planning", e.endWhilePlanning},
-		{"Ctrl-C and kill -9 while filling", e.interrupted},
-		{"damaged and foreign bundles", e.onServer},
-	} {
-		began := time.Now()
-		if err := job.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", job.title, err)
-		}
-		fmt.Fprintf(e.Log, "badinput: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
-	}
-	return nil
+	return e.inOrder([]part{
+		{"a typo in the file", func() error { return e.typo(ctx) }},
+		{"an image that does not exist", func() error { return e.missingImage(ctx) }},
+		{"wrong permissions", func() error { return e.noPermission(ctx) }},
+		{"no space on the stick", func() error { return e.noSpace(ctx) }},
+		{"a registry that closes half-way", func() error { return e.closedHalfway(ctx) }},
+		{"Ctrl-C while planning", func() error { return e.endWhilePlanning(ctx) }},
+		{"Ctrl-C and kill -9 while filling", func() error { return e.interrupted(ctx) }},
+		{"damaged and foreign bundles", func() error { return e.onServer(ctx) }},
+	})
 }
 
 func (e *Env) typo(ctx context.Context) error {

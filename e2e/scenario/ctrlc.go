@@ -18,10 +18,7 @@ func ctrlC(ctx context.Context, e *Env) error {
 	install := "airgap install " + labSkips + " " + lab.StickPath + "/bank"
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		for _, job := range []struct {
-			title string
-			run   func() error
-		}{
+		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
@@ -39,14 +36,7 @@ func ctrlC(ctx context.Context, e *Env) error {
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-		} {
-			began := time.Now()
-			if err := job.run(); err != nil {
-				return fmt.Errorf("%s: %w", job.title, err)
-			}
-			fmt.Fprintf(e.Log, "ctrl-c: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
-		}
-		return nil
+		})
 	})
 }
 

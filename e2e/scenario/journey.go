@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -20,10 +19,7 @@ func journey(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		for _, job := range []struct {
-			title string
-			run   func() error
-		}{
+		return e.inOrder([]part{
 			{"there is no way out", func() error { return e.noRoute(ctx, first) }},
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
@@ -36,14 +32,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first) }},
 			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
-		} {
-			began := time.Now()
-			if err := job.run(); err != nil {
-				return fmt.Errorf("%s: %w", job.title, err)
-			}
-			fmt.Fprintf(e.Log, "journey: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
-		}
-		return nil
+		})
 	})
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -18,10 +16,7 @@ func ownKernel(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
-		for _, job := range []struct {
-			title string
-			run   func() error
-		}{
+		return e.inOrder([]part{
 			{"a kernel of its own, cgroup v2", func() error {
 				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "modprobe br_netfilter && lsmod | grep -q br_netfilter && rmmod br_netfilter")
 			}},
@@ -34,14 +29,7 @@ func ownKernel(ctx context.Context, e *Env) error {
 			{"install goes on", func() error { return e.installPlain(ctx, m, stick) }},
 			{"verify", func() error { return e.verified(ctx, m) }},
 			{"a power cut", func() error { return e.powerCut(ctx, m) }},
-		} {
-			began := time.Now()
-			if err := job.run(); err != nil {
-				return fmt.Errorf("%s: %w", job.title, err)
-			}
-			fmt.Fprintf(e.Log, "ownkernel: %-32s %6.1f s\n", job.title, time.Since(began).Seconds())
-		}
-		return nil
+		})
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -18,10 +17,7 @@ func reset(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, begun, bareWorker picture
-		for _, job := range []struct {
-			title string
-			run   func() error
-		}{
+		return e.inOrder([]part{
 			{"other people's things", func() error { return errors.Join(e.furnish(ctx, first), e.furnish(ctx, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
@@ -56,14 +52,7 @@ func reset(ctx context.Context, e *Env) error {
 				}
 				return e.resetAll(ctx, first, bare)
 			}},
-		} {
-			began := time.Now()
-			if err := job.run(); err != nil {
-				return fmt.Errorf("%s: %w", job.title, err)
-			}
-			fmt.Fprintf(e.Log, "reset: %-36s %6.1f s\n", job.title, time.Since(began).Seconds())
-		}
-		return nil
+		})
 	})
 }
 

@@ -68,6 +68,25 @@ func Run(ctx context.Context, s Scenario, program string, log io.Writer, termina
 	return os.RemoveAll(e.Work)
 }
 
+// part is a piece of a scenario, with its name for people.
+type part struct {
+	title string
+	run   func() error
+}
+
+// inOrder runs the parts and writes how long each took, up to the first that
+// fails.
+func (e *Env) inOrder(parts []part) error {
+	for _, p := range parts {
+		began := time.Now()
+		if err := p.run(); err != nil {
+			return fmt.Errorf("%s: %w", p.title, err)
+		}
+		fmt.Fprintf(e.Log, "%s: %-36s %6.1f s\n", e.run, p.title, time.Since(began).Seconds())
+	}
+	return nil
+}
+
 // Prepared is an Env for other packages: prepared, its work directory empty.
 func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
 	program, err := filepath.Abs(program)
