@@ -68,6 +68,7 @@ func Step(config Config, podSubnet string, connect func() (*rest.Config, error))
 			})
 			return current, err
 		},
+		Plan: func(ctx context.Context) ([]string, error) { return plan(ctx, config, podSubnet, connect) },
 		Run: func(ctx context.Context) error {
 			return with(func(api *rest.Config, objects []*unstructured.Unstructured) error {
 				_, err := manifests.Apply(ctx, api, objects)
@@ -75,6 +76,24 @@ func Step(config Config, podSubnet string, connect func() (*rest.Config, error))
 			})
 		},
 	}
+}
+
+// plan lists the objects that are written: all of them while there is no API
+// server to ask.
+func plan(ctx context.Context, config Config, podSubnet string, connect func() (*rest.Config, error)) ([]string, error) {
+	objects, err := Objects(config, podSubnet)
+	if err != nil {
+		return nil, err
+	}
+	api, err := connect()
+	pending := manifests.Titles(objects)
+	if err == nil {
+		pending, err = manifests.Pending(ctx, api, objects)
+	}
+	for i := range pending {
+		pending[i] = "apply " + pending[i]
+	}
+	return pending, err
 }
 
 func parseSubnet(text string) (netip.Prefix, error) {

@@ -3,6 +3,7 @@ package cni
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -80,6 +81,9 @@ func TestStep(t *testing.T) {
 	var config Config
 	config.Default()
 	s := Step(config, podSubnet, func() (*rest.Config, error) { return server.Config, nil })
+	if plan, err := s.Plan(t.Context()); err != nil || len(plan) != len(render(t, config)) || plan[0] != "apply Namespace kube-flannel" {
+		t.Errorf("plan: %q, %v", plan, err)
+	}
 	for _, want := range []bool{false, true} {
 		if done, err := s.Done(t.Context()); err != nil || done != want {
 			t.Fatalf("Done is %v (%v), want %v", done, err, want)
@@ -90,6 +94,17 @@ func TestStep(t *testing.T) {
 	}
 	if n, err := manifests.Apply(t.Context(), server.Config, render(t, config)); err != nil || n != 0 {
 		t.Errorf("a further apply changed %d objects (%v)", n, err)
+	}
+}
+
+// Before there is an API server the plan is to apply everything.
+func TestPlanWithoutAServer(t *testing.T) {
+	var config Config
+	config.Default()
+	s := Step(config, podSubnet, func() (*rest.Config, error) { return nil, errors.New("there is none") })
+	plan, err := s.Plan(t.Context())
+	if err == nil || len(plan) != len(render(t, config)) {
+		t.Errorf("plan: %q, %v", plan, err)
 	}
 }
 

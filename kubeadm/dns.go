@@ -29,6 +29,9 @@ func NoForwarding(m Machine) step.Step {
 			text, err := m.readCorefile(ctx)
 			return err == nil && withoutForward(text) == text, err
 		},
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"change ConfigMap kube-system/coredns: it forwards nothing"}, nil
+		},
 		Run: m.stopForwarding,
 	}
 }

@@ -21,6 +21,7 @@ func Init(m Machine, c Config, n Node, f Facts) step.Step {
 	return step.Step{
 		Name: "kubeadm", Title: "Start the control plane (kubeadm init)",
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
+		Plan: func(context.Context) ([]string, error) { return m.planInit(c, n, f) },
 		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, ready) },
 		Undo: func(ctx context.Context) error { return m.leave(ctx) },
 	}

@@ -41,6 +41,7 @@ func RuntimeFiles(m Machine, r Runtime, arch string, open Source) step.Step {
 	return step.Step{
 		Name: "runtime-files", Title: fmt.Sprintf("Install containerd %s and runc %s", r.Version, r.RuncVersion),
 		Done: func(context.Context) (bool, error) { return m.filesHold(files) },
+		Plan: func(context.Context) ([]string, error) { return m.planRuntimeFiles(files) },
 		Run:  func(ctx context.Context) error { return m.installRuntime(ctx, files, open) },
 		Undo: func(context.Context) error { return errors.Join(os.RemoveAll(m.path(stagingDir)), m.removeRuntime()) },
 	}

@@ -55,6 +55,7 @@ func Join(m Machine, c Config, n Node, material JoinMaterial, code func(context.
 	return step.Step{
 		Name: "kubeadm", Title: "Join the cluster (kubeadm join)",
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
+		Plan: func(context.Context) ([]string, error) { return m.planJoin(n, material) },
 		Run:  func(ctx context.Context) error { return m.join(ctx, c, n, material, code, ready) },
 		Undo: func(ctx context.Context) error { return m.leave(ctx) },
 	}

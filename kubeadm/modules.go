@@ -41,6 +41,7 @@ func Modules(m Machine) step.Step {
 			holds, err := host.Holds(m.path(modulesFile), text.Bytes(), 0o644)
 			return holds && m.missingModule() == "", err
 		},
+		Plan: func(context.Context) ([]string, error) { return m.planModules(text.Bytes()) },
 		Run: func(ctx context.Context) error {
 			if err := m.loadModules(ctx); err != nil {
 				return err

@@ -50,6 +50,7 @@ func Record(m Machine) step.Step {
 			_, err := os.Stat(m.path(recordFile))
 			return err == nil, ignoreMissing(err)
 		},
+		Plan: func(context.Context) ([]string, error) { return []string{"write " + recordFile + " (new)"}, nil },
 		Run:  m.writeRecord,
 		Undo: m.undoRecord,
 	}

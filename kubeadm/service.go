@@ -23,7 +23,7 @@ func RuntimeService(m Machine, o ContainerdOptions) step.Step {
 	s := service{m: m, options: o}
 	return step.Step{
 		Name: "runtime", Title: "Start containerd",
-		Done: s.done, Run: s.start, Undo: s.stop,
+		Done: s.done, Plan: s.plan, Run: s.start, Undo: s.stop,
 	}
 }
 

@@ -59,6 +59,7 @@ func Sysctls(m Machine) step.Step {
 	return step.Step{
 		Name: "sysctls", Title: "Set kernel parameters",
 		Done: func(context.Context) (bool, error) { return m.sysctlsHold() },
+		Plan: func(context.Context) ([]string, error) { return m.planSysctls() },
 		Run:  func(context.Context) error { return m.setSysctls() },
 		Undo: func(context.Context) error { return m.restoreSysctls() },
 	}

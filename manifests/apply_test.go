@@ -161,6 +161,10 @@ func wantCurrent(t *testing.T, config *rest.Config, text string, want bool) {
 	if err != nil || got != want {
 		t.Fatalf("Current is %v (%v), want %v", got, err, want)
 	}
+	pending, err := manifests.Pending(t.Context(), config, objects(t, text))
+	if err != nil || (len(pending) == 0) != want {
+		t.Errorf("pending are %q (%v), though Current is %v", pending, err, want)
+	}
 }
 
 func counting(config *rest.Config, writes *atomic.Int32) *rest.Config {

@@ -21,6 +21,7 @@ func StoreStep(s Store, stick *bundle.Bundle, trusted []*ecdsa.PublicKey, progre
 		Name:  "store",
 		Title: "Copy the bundle to this host",
 		Done:  func(context.Context) (bool, error) { return s.Holds(stick, trusted...) },
+		Plan:  func(context.Context) ([]string, error) { return s.plan(stick) },
 		Run:   func(ctx context.Context) error { return s.Import(ctx, stick, progress) },
 	}
 }
@@ -33,6 +34,7 @@ func CertificatesStep(p PKI, names []string) step.Step {
 		Name:  "certificates",
 		Title: "Make the registry's certificates",
 		Done:  func(context.Context) (bool, error) { return p.Holds(names, time.Now()) },
+		Plan:  func(context.Context) ([]string, error) { return p.plan(names), nil },
 		Run:   func(context.Context) error { return p.Ensure(names, time.Now()) },
 		Undo:  func(context.Context) error { return p.Remove() },
 	}
@@ -44,6 +46,7 @@ func MirrorStep(m Mirror) step.Step {
 		Name:  "mirror",
 		Title: "Point containerd at the registry",
 		Done:  func(context.Context) (bool, error) { return m.Holds() },
+		Plan:  func(context.Context) ([]string, error) { return m.plan() },
 		Run:   func(context.Context) error { return m.Write() },
 		Undo:  func(context.Context) error { return m.Remove() },
 	}
@@ -67,6 +70,7 @@ func ServiceStep(s Service) step.Step {
 		Name:  "registry",
 		Title: "Start the registry",
 		Done:  s.done,
+		Plan:  s.plan,
 		Run:   s.start,
 		Undo:  s.stop,
 	}

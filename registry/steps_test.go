@@ -77,6 +77,8 @@ func TestSteps(t *testing.T) {
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
 		MirrorStep(Mirror{Dir: filepath.Join(root, "certs.d"), Registries: []string{addr}, CAFile: pki.CAFile()}),
 	}
+	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's authority: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
+		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")
 	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	for run, want := range []step.Result{{Changed: 4}, {Unchanged: 4}} {
 		got, err := step.Run(ctx, journal, steps, func(step.Event) {})
@@ -99,6 +101,23 @@ func TestSteps(t *testing.T) {
 	for _, e := range left {
 		if below, _ := os.ReadDir(filepath.Join(root, e.Name())); e.Name() != "store" && (!e.IsDir() || len(below) > 0) {
 			t.Errorf("left behind: %s %v", e.Name(), below)
+		}
+	}
+}
+
+// wantPlan wants the words in what the steps would change, and nothing changed.
+func wantPlan(t *testing.T, steps []step.Step, words ...string) {
+	t.Helper()
+	plan, err := step.Plan(t.Context(), steps)
+	must(t, err)
+	var lines []string
+	for _, f := range plan {
+		lines = append(lines, f.Changes...)
+	}
+	said := strings.Join(lines, "\n")
+	for _, w := range words {
+		if !strings.Contains(said, w) {
+			t.Errorf("the plan does not say %q:\n%s", w, said)
 		}
 	}
 }

@@ -6,6 +6,17 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
+// plan names the packages that are added; nothing else changes, or dnf does
+// not run.
+func (t Transaction) plan(ctx context.Context) ([]string, error) {
+	missing, err := t.Missing(ctx)
+	changes := names(missing)
+	for i := range changes {
+		changes[i] = "install " + changes[i]
+	}
+	return changes, err
+}
+
 // PackagesStep installs the lock's packages.
 func PackagesStep(t Transaction) step.Step {
 	return step.Step{
@@ -15,6 +26,7 @@ func PackagesStep(t Transaction) step.Step {
 			missing, err := t.Missing(ctx)
 			return len(missing) == 0, err
 		},
+		Plan: t.plan,
 		Run:  t.Run,
 		Undo: t.Undo,
 	}

@@ -71,6 +71,9 @@ func TestPackagesStep(t *testing.T) {
 	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"), spec("stranger"))
 	tr := transaction(t, h, from, repository, "agent")
 	s := PackagesStep(tr)
+	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 || !slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "install agent-0:1.0-1") }) {
+		t.Errorf("plan: %q, %v", changes, err)
+	}
 	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	for i, want := range []step.Result{{Changed: 1}, {Unchanged: 1}} {
 		got, err := step.Run(t.Context(), journal, []step.Step{s}, func(step.Event) {})

@@ -17,6 +17,7 @@ func filesStep(name, title, dir string, files map[string][]byte) step.Step {
 	return step.Step{
 		Name: name, Title: title,
 		Done: func(context.Context) (bool, error) { return allHold(dir, files) },
+		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(inDir(dir, files), 0o644) },
 		Run:  func(context.Context) error { return writeAll(dir, files) },
 		Undo: func(context.Context) error { return os.RemoveAll(dir) },
 	}
@@ -29,6 +30,14 @@ func allHold(dir string, files map[string][]byte) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+func inDir(dir string, files map[string][]byte) map[string][]byte {
+	paths := map[string][]byte{}
+	for name, data := range files {
+		paths[filepath.Join(dir, name)] = data
+	}
+	return paths
 }
 
 func writeAll(dir string, files map[string][]byte) error {

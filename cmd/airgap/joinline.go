@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -64,6 +67,17 @@ func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) ste
 			return false, ignoreNotExist(err)
 		}
 		return allHold(joinDir, files)
+	}
+	s.Plan = func(context.Context) ([]string, error) {
+		files, err := joinFiles(m, c, b)
+		if errors.Is(err, fs.ErrNotExist) { // there is no cluster yet
+			files, err = map[string][]byte{materialName: nil}, nil
+			for _, name := range indexFiles() {
+				files[name] = nil
+			}
+		}
+		changes, planErr := host.PlanFiles(inDir(joinDir, files), 0o644)
+		return changes, errors.Join(err, planErr)
 	}
 	s.Run = func(context.Context) error {
 		files, err := joinFiles(m, c, b)

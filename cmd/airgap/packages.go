@@ -19,14 +19,19 @@ import (
 // transaction is dnf's job on this host: exactly the packages of the lock,
 // from baseURL/rpm/OS.
 func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, caFile string) (rpm.Transaction, error) {
-	target := s.index.Lock.OS
-	keys, err := from.all(ctx, s.index, "rpm/"+target+"/keys")
+	t, err := s.locked(stateDir)
 	if err != nil {
-		return rpm.Transaction{}, err
+		return t, err
 	}
-	t := rpm.Transaction{
-		Host: host.Local{}, StateDir: stateDir, OS: target, BaseURL: baseURL + "/rpm/" + target + "/", CAFile: caFile, Keys: keys,
-	}
+	t.BaseURL, t.CAFile = baseURL+"/rpm/"+t.OS+"/", caFile
+	t.Keys, err = from.all(ctx, s.index, "rpm/"+t.OS+"/keys")
+	return t, err
+}
+
+// locked is as much of the transaction as the lock alone tells: enough to ask
+// which packages are missing, without a registry.
+func (s *site) locked(stateDir string) (rpm.Transaction, error) {
+	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.index.Lock.OS}
 	for _, p := range s.index.Lock.Packages {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
@@ -39,31 +44,25 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 
 // packagesStep installs the lock's packages from the registry over TLS. The
 // transaction is made when its turn has come, for the repository's keys are read
-// then; taking it back needs no registry, only what it wrote down.
+// then; whether it holds needs no registry, and taking it back only what it
+// wrote down.
 func (s *site) packagesStep(from source) step.Step {
-	build := func(ctx context.Context) (step.Step, error) {
+	t, err := s.locked(dnfDir)
+	t.Log = dnfLog
+	made := rpm.PackagesStep(t)
+	made.Title = "Install the packages with dnf"
+	if err != nil {
+		made.Done = func(context.Context) (bool, error) { return false, err }
+	}
+	made.Run = func(ctx context.Context) error {
 		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
+		if err != nil {
+			return err
+		}
 		t.Log = dnfLog
-		return rpm.PackagesStep(t), err
+		return t.Run(ctx)
 	}
-	return step.Step{
-		Name: "packages", Title: "Install the packages with dnf",
-		Done: func(ctx context.Context) (bool, error) {
-			made, err := build(ctx)
-			if err != nil {
-				return false, err
-			}
-			return made.Done(ctx)
-		},
-		Run: func(ctx context.Context) error {
-			made, err := build(ctx)
-			if err != nil {
-				return err
-			}
-			return made.Run(ctx)
-		},
-		Undo: rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog}.Undo,
-	}
+	return made
 }
 
 // dryRunFrom resolves the transaction against the stick, before anything is

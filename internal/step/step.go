@@ -24,6 +24,12 @@ type Step struct {
 	// Done reports whether the postcondition holds. An error means that it
 	// could not be told.
 	Done func(ctx context.Context) (bool, error)
+	// Plan lists what Run would change, in words for people ("write
+	// /etc/hosts (changed)", "net.ipv4.ip_forward 0 → 1"); nil when the title
+	// says it all. It is asked when Done does not hold, changes nothing, and
+	// tells what it can when an earlier step has yet to run. A change that it
+	// lists must be one that Run makes, and nothing Run makes may be missing.
+	Plan func(ctx context.Context) ([]string, error)
 	// Run makes the postcondition true. It may be called again after it was
 	// interrupted at any point.
 	Run func(ctx context.Context) error

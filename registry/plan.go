@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// What the steps would change, for --dry-run. Each function here belongs to
+// the Run of one step and says the same.
+
+func (s Store) plan(stick *bundle.Bundle) ([]string, error) {
+	dir, err := s.path(stick.Index().Name)
+	if err != nil {
+		return nil, err
+	}
+	var size int64
+	for _, p := range stick.Index().Parts {
+		size += p.Size
+	}
+	return []string{fmt.Sprintf("copy bundle %s to %s (%s)", stick.Index().Name, dir, ui.Size(size))}, nil
+}
+
+func (p PKI) plan(names []string) []string {
+	var changes []string
+	if _, err := os.Stat(p.CAFile()); err != nil {
+		changes = append(changes, fmt.Sprintf("make the registry's authority: %s, %s", p.CAFile(), filepath.Base(p.CAKeyFile())))
+	}
+	return append(changes, fmt.Sprintf("make the registry's certificate for %s: %s, %s",
+		strings.Join(withLocalhost(names), ", "), p.CertificateFile(), filepath.Base(p.KeyFile())))
+}
+
+func (m Mirror) plan() ([]string, error) {
+	want, err := m.Render()
+	if err != nil {
+		return nil, err
+	}
+	changes, err := host.PlanFiles(map[string][]byte{m.File(): want}, 0o644)
+	if have, err := os.ReadFile(m.File()); err == nil && !m.ours(have) {
+		changes = append([]string{fmt.Sprintf("keep the file that is there as %s", m.saved())}, changes...)
+	}
+	return changes, err
+}
+
+func (s Service) plan(ctx context.Context) ([]string, error) {
+	changes, err := host.PlanFiles(map[string][]byte{s.OptionsFile: s.options()}, 0o644)
+	if err != nil {
+		return changes, err
+	}
+	if _, err := s.systemctl(ctx, "is-enabled", "--quiet", UnitName); err != nil {
+		changes = append(changes, "enable "+UnitName)
+	}
+	return append(changes, "restart "+UnitName+", so that it serves the bundle"), ctx.Err()
+}
