@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -18,7 +17,7 @@ import (
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
 	mirror, err := c.sources.rewriteURL(url)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open %s: %w", url, err)
+		return nil, 0, fmt.Errorf("open %s: %w", presentable(url), presentableError(err))
 	}
 	d, err := c.download(ctx, c.base, mirror, offset)
 	if err != nil {
@@ -45,7 +44,7 @@ func (c *Client) size(ctx context.Context, url string) (int64, error) {
 	}
 	body.Close()
 	if size < 0 {
-		return 0, fmt.Errorf("GET %s: the server does not say how long it is", url)
+		return 0, fmt.Errorf("GET %s: the server does not say how long it is", presentable(url))
 	}
 	return size, nil
 }
@@ -91,7 +90,7 @@ func (d *download) connect() error {
 	response, err := d.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
 		cancel(nil)
-		return err
+		return presentableError(err)
 	}
 	d.got = 0
 	d.stop = func() { cancel(nil); response.Body.Close() }
@@ -115,11 +114,11 @@ func (d *download) accept(r *http.Response) error {
 	case r.StatusCode == http.StatusPartialContent && d.off > 0:
 		var from, to int64
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &d.size); err != nil || from != d.off {
-			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", d.url, d.off, r.Header.Get("Content-Range"))
+			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", presentable(d.url), d.off, r.Header.Get("Content-Range"))
 		}
 		return nil
 	default:
-		return &statusError{strings.SplitN(d.url, "?", 2)[0], r.StatusCode}
+		return &statusError{presentable(d.url), r.StatusCode}
 	}
 }
 
@@ -148,7 +147,7 @@ func (d *download) Read(p []byte) (int, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err := d.reconnect(err); err != nil {
-			return 0, fmt.Errorf("GET %s: after %d bytes: %w", d.url, d.off, err)
+			return 0, fmt.Errorf("GET %s: after %d bytes: %w", presentable(d.url), d.off, err)
 		}
 	}
 }

@@ -58,9 +58,8 @@ func initConfiguration(c Config, n Node) object {
 		"apiVersion": kubeadmAPI, "kind": "InitConfiguration",
 		"localAPIEndpoint": object{"advertiseAddress": n.Address, "bindPort": 6443},
 		"nodeRegistration": registration,
-		// kubeadm makes a bootstrap token unasked and prints it, which would
-		// put a valid one into the log: this one is over when it is read.
-		// Codes for joining come from CreateCode.
+		// kubeadm makes a bootstrap token unasked: this one is over before
+		// anybody can use it. Codes for joining come from CreateCode.
 		"bootstrapTokens": []any{object{"ttl": "1s"}},
 		"skipPhases":      []any{"show-join-command"},
 	})
@@ -91,7 +90,7 @@ func certSANs(c Config, n Node) []any {
 	return sans
 }
 
-// joinConfiguration holds the code: its file must not be kept.
+// joinConfiguration holds the code: it is never written to a disk.
 func joinConfiguration(c Config, n Node, material JoinMaterial, code string) object {
 	return withTimeouts(c, object{
 		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",

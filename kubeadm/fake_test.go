@@ -88,6 +88,25 @@ func (f *fakeHost) has(name string) bool {
 	return err == nil
 }
 
+// holding lists the files with text in them.
+func (f *fakeHost) holding(t *testing.T, text string) []string {
+	t.Helper()
+	var found []string
+	err := fs.WalkDir(f.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if strings.Contains(f.get(name), text) {
+			found = append(found, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // mustHold asserts a step's postcondition.
 func mustHold(t *testing.T, done func(context.Context) (bool, error), want bool) {
 	t.Helper()

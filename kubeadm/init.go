@@ -42,7 +42,8 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func
 	if err := host.WriteFile(m.path(ConfigFile), text, 0o600); err != nil {
 		return err
 	}
-	if err := m.begin(ctx, "init", ConfigFile); err != nil {
+	// kubeadm makes a bootstrap token unasked, and would write it into the log.
+	if err := m.begin(ctx, nil, "init", "--config", m.path(ConfigFile), "--skip-token-print"); err != nil {
 		return err
 	}
 	return await(ctx, time.Minute, ready)

@@ -94,11 +94,13 @@ func (m Machine) join(ctx context.Context, c Config, n Node, material JoinMateri
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.path(joinConfigFile), text, 0o600); err != nil {
+	// Whenever this program is killed, no file with the code is left.
+	config, err := host.InMemory(text)
+	if err != nil {
 		return err
 	}
-	defer os.Remove(m.path(joinConfigFile))
-	if err := m.begin(ctx, "join", joinConfigFile); err != nil {
+	defer config.Close()
+	if err := m.begin(ctx, config, "join", "--config", "/dev/stdin"); err != nil {
 		return err
 	}
 	return await(ctx, time.Minute, ready)

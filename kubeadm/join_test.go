@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -27,7 +28,16 @@ func TestJoin(t *testing.T) {
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef"
 	join, asked, seen := f.answers["kubeadm join"], 0, ""
-	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { seen = f.get(joinConfigFile); return join(c) }
+	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
+		text, err := io.ReadAll(c.Stdin)
+		if seen = string(text); err != nil {
+			t.Error(err)
+		}
+		if left := f.holding(t, "0123456789"); len(left) > 0 {
+			t.Errorf("the code is in %v, which stay when airgap is killed now", left)
+		}
+		return join(c)
+	}
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (string, error) {
 		asked++
 		return code, nil
@@ -40,7 +50,7 @@ func TestJoin(t *testing.T) {
 	if !strings.Contains(seen, code) || !strings.Contains(seen, material.CACertHashes[0]) {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
-	if f.has(joinConfigFile) || strings.Contains(strings.Join(f.calls, " "), "0123456789") {
+	if strings.Contains(strings.Join(f.calls, " "), "0123456789") || len(f.holding(t, "0123456789")) > 0 {
 		t.Error("the code was left in a file or given as an argument")
 	}
 	if err := s.Run(t.Context()); err != nil || asked != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"regexp"
@@ -13,9 +14,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// begin runs kubeadm VERB with a configuration file, once: what an earlier
-// run left half-done is reset first, what it finished is left alone.
-func (m Machine) begin(ctx context.Context, verb, config string) error {
+// begin runs kubeadm VERB, once: what an earlier run left half-done is reset
+// first, what it finished is left alone.
+func (m Machine) begin(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
 	s, err := m.state()
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 	if err := m.setState(began); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, verb, "--config", m.path(config)); err != nil {
+	if err := m.kubeadmReading(ctx, stdin, verb, args...); err != nil {
 		return err
 	}
 	return m.setState(ended)
@@ -47,6 +48,11 @@ func (m Machine) begin(ctx context.Context, verb, config string) error {
 // When airgap is killed, or its SSH session ends, kubeadm goes on without it.
 // The lock, which kubeadm holds to its end, makes the next run wait for that.
 func (m Machine) kubeadm(ctx context.Context, verb string, args ...string) error {
+	return m.kubeadmReading(ctx, nil, verb, args...)
+}
+
+// kubeadmReading is kubeadm with something on its standard input.
+func (m Machine) kubeadmReading(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
 	for _, dir := range []string{logDir, path.Dir(lockFile)} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
@@ -55,7 +61,7 @@ func (m Machine) kubeadm(ctx context.Context, verb string, args ...string) error
 	locked := []string{"--verbose", "--wait", "300", m.path(lockFile), "kubeadm", verb}
 	_, err := m.Host.Run(ctx, host.Cmd{
 		Name: "flock", Args: append(locked, args...),
-		Log: m.path(logDir + "/kubeadm-" + verb + ".log"),
+		Stdin: stdin, Log: m.path(logDir + "/kubeadm-" + verb + ".log"),
 	})
 	if err == nil {
 		return nil

@@ -13,12 +13,13 @@ import (
 	"time"
 )
 
-// Cmd is one command. Secrets belong in Stdin or in a file of mode 0600,
-// never in Args or Env: both can be read by every user of the machine.
+// Cmd is one command. Secrets belong in Stdin, see InMemory, or in a file of
+// mode 0600; never in Args, which every user of the machine can read, nor in
+// Env, which the command's own children inherit.
 type Cmd struct {
 	Name  string   // looked up in PATH unless it has a slash
 	Args  []string // without the name
-	Env   []string // KEY=VALUE added to the environment
+	Env   []string // KEY=VALUE, beside the few that every command gets
 	Stdin io.Reader
 	Log   string    // file that stdout and stderr are appended to as well; "" for none
 	Out   io.Writer // copy of stdout and stderr as they come; nil for none
@@ -55,7 +56,7 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Name, c.Args...)
 	cmd.Stdin = c.Stdin
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env = environment(os.Environ(), c.Env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

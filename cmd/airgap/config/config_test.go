@@ -57,6 +57,7 @@ func TestProblems(t *testing.T) {
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
+		"password, no scheme": {"https://dl.rocky", "u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
 		"no such check":       {"time-sync:", "time-synk:", []string{"airgap.yaml:35:5:", "preflight.checks.time-synk: unknown field", "time-sync"}},
 		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:37:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
 		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:37:17:", "preflight.checks.disk-space.etcdFail", "want a value such as 20GB or 512MiB", "4 gigabytes"}},

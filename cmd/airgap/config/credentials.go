@@ -32,9 +32,13 @@ func (d document) credentials() Problems {
 	return found
 }
 
+// bareUserinfo is USER:PASSWORD@HOST where no scheme shows what it is; an image
+// by its digest looks alike.
+var bareUserinfo = regexp.MustCompile(`^[^/@\s]+:[^/@\s]+@`)
+
 func hasUserinfo(s string) bool {
 	if !strings.Contains(s, "://") {
-		return false
+		return bareUserinfo.MatchString(s) && !strings.Contains(s, "@sha256:") && !strings.Contains(s, "@sha512:")
 	}
 	u, err := url.Parse(s)
 	if err != nil {
