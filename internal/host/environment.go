@@ -1,14 +1,6 @@
 package host
 
-import (
-	"slices"
-	"strings"
-)
-
-// inherited are the variables that a command needs from airgap's own
-// environment: where programs, homes and temporary files are, and how text is
-// written. LC_* comes with LANG.
-var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"}
+import "strings"
 
 // environment is what a command gets of airgap's environment, and what is
 // added to it. Everything else stays behind: a password that was handed to
@@ -17,10 +9,19 @@ var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LA
 func environment(own, added []string) []string {
 	var kept []string
 	for _, pair := range own {
-		name, _, _ := strings.Cut(pair, "=")
-		if slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_") {
+		if name, _, _ := strings.Cut(pair, "="); isInherited(name) {
 			kept = append(kept, pair)
 		}
 	}
 	return append(kept, added...)
+}
+
+// isInherited knows what every command needs: where programs, homes and
+// temporary files are, and how text is written.
+func isInherited(name string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR":
+		return true
+	}
+	return strings.HasPrefix(name, "LC_")
 }
