@@ -1,0 +1,87 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Client is a connection to a host. Several commands may run over it at the
+// same time.
+type Client struct {
+	Host
+
+	conn *ssh.Client
+	sudo sudo
+	gone chan struct{} // closed when the connection has ended
+}
+
+// missed is how many signs of life may fail to come before a host counts as
+// lost. TCP alone would take minutes to notice a power cut, or hours.
+const missed = 3
+
+func newClient(h Host, conn *ssh.Client, keepalive time.Duration) *Client {
+	c := &Client{Host: h, conn: conn, gone: make(chan struct{})}
+	go func() {
+		_ = conn.Wait() // however it ended, it has
+		close(c.gone)
+	}()
+	go c.keepAlive(keepalive)
+	return c
+}
+
+// keepAlive asks for a sign of life until the connection ends, and ends it
+// when none comes.
+func (c *Client) keepAlive(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.gone:
+			return
+		case <-tick.C:
+		}
+		answered := make(chan struct{})
+		go func() { // ends with the connection at the latest
+			_, _, _ = c.conn.SendRequest("keepalive@openssh.com", true, nil) // a refusal is a sign of life too
+			close(answered)
+		}()
+		select {
+		case <-answered:
+		case <-time.After(missed * every):
+			c.conn.Close()
+			return
+		}
+	}
+}
+
+// Gone is closed when the connection has ended.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
+
+// Close ends the connection and everything that runs over it.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// session opens a session. A host that does not answer any more ends it.
+func (c *Client) session(ctx context.Context) (*ssh.Session, error) {
+	type opened struct {
+		session *ssh.Session
+		err     error
+	}
+	done := make(chan opened, 1)
+	go func() { // ends with the connection at the latest
+		s, err := c.conn.NewSession()
+		done <- opened{s, err}
+	}()
+	select {
+	case o := <-done:
+		return o.session, o.err
+	case <-ctx.Done():
+		go func() { // nobody waits for it any more
+			if o := <-done; o.err == nil {
+				o.session.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}

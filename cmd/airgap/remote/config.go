@@ -1,0 +1,81 @@
+package remote
+
+import (
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Config is the section ssh: of airgap.yaml. With it `airgap install` does the
+// other hosts too; without it, it prints what to run on them.
+type Config struct {
+	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[a-z_][a-z0-9_.-]*[$]?$,example=root,example=ops,description=Who logs in. Anybody but root needs sudo"`
+	Port         int      `yaml:"port" json:"port" jsonschema:"default=22,minimum=1,maximum=65535,description=TCP port of sshd"`
+	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key on the first host. Left out: the keys of the SSH agent and those of the user"`
+	KnownHosts   []string `yaml:"knownHosts" json:"knownHosts" jsonschema:"example=/etc/airgap/known_hosts,description=Files on the first host with the keys of the others beside ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"`
+	Parallel     int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=How many hosts are worked on at the same time"`
+}
+
+// Override is nodes[].ssh: what is different on one host.
+type Override struct {
+	Address      string `yaml:"address" json:"address" jsonschema:"description=Name or address where sshd answers. Left out: the node's address"`
+	User         string `yaml:"user" json:"user" jsonschema:"pattern=^[a-z_][a-z0-9_.-]*[$]?$,example=root,example=ops,description=Who logs in on this host"`
+	Port         int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535,description=TCP port of sshd on this host"`
+	IdentityFile string `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key for this host"`
+	HostKey      string `yaml:"hostKey" json:"hostKey" jsonschema:"pattern=^SHA256:[A-Za-z0-9+/]{43}$,example=SHA256:uNiVztksCsDhcc0u9e8BrwCUQ7O4PA2wSl2mCgBPzRQ,description=Fingerprint of this host's key as ssh-keygen -l prints it. No other key is taken then"`
+}
+
+// Default fills in what was left out.
+func (c *Config) Default() {
+	if c.User == "" {
+		c.User = "root"
+	}
+	if c.Port == 0 {
+		c.Port = 22
+	}
+	if c.Parallel == 0 {
+		c.Parallel = 5
+	}
+}
+
+// Validate reports what the schema cannot say.
+func (c *Config) Validate(at *field.Path) field.ErrorList {
+	all := validateFile(at.Child("identityFile"), c.IdentityFile)
+	for i, f := range c.KnownHosts {
+		all = append(all, validateFile(at.Child("knownHosts").Index(i), f)...)
+	}
+	return all
+}
+
+// Validate reports what the schema cannot say.
+func (o *Override) Validate(at *field.Path) field.ErrorList {
+	return validateFile(at.Child("identityFile"), o.IdentityFile)
+}
+
+// validateFile wants a path that means the same wherever airgap is started.
+func validateFile(at *field.Path, file string) field.ErrorList {
+	if file == "" || path.IsAbs(file) || strings.HasPrefix(file, "~/") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, file, "want an absolute path, or one that begins with ~/")}
+}
+
+// Host is the node name at address, by what the section and the node's own
+// part of it say.
+func (c *Config) Host(name, address string, o *Override) Host {
+	h := Host{Name: name, Address: address, Port: c.Port, User: c.User, IdentityFile: c.IdentityFile}
+	if o == nil {
+		return h
+	}
+	h.HostKey = o.HostKey
+	for _, s := range []struct{ to, from *string }{{&h.Address, &o.Address}, {&h.User, &o.User}, {&h.IdentityFile, &o.IdentityFile}} {
+		if *s.from != "" {
+			*s.to = *s.from
+		}
+	}
+	if o.Port != 0 {
+		h.Port = o.Port
+	}
+	return h
+}

@@ -1,0 +1,132 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ErrLost says that the connection ended before the command did: the host was
+// switched off, rebooted, or is not reachable any more. For errors.Is.
+var ErrLost = errors.New("the connection was lost")
+
+// HostKeyError says that a host showed a key that is not the known one, or
+// that none is known.
+type HostKeyError struct {
+	Host  Host
+	Key   ssh.PublicKey // the one shown
+	Known []string      // where another one is written down; none when the host is unknown
+}
+
+// Unknown reports whether a person could vouch for the key. Nobody can for a
+// key that has changed.
+func (e *HostKeyError) Unknown() bool { return len(e.Known) == 0 }
+
+// Shown is the key's type and fingerprint as ssh-keygen -l prints them.
+func (e *HostKeyError) Shown() string { return e.Key.Type() + " " + ssh.FingerprintSHA256(e.Key) }
+
+func (e *HostKeyError) Error() string {
+	if e.Unknown() {
+		return fmt.Sprintf("the host key of %s is not known: %s", e.Host, e.Shown())
+	}
+	return fmt.Sprintf("the host key of %s is not the known one: it shows %s, known is %s", e.Host, e.Shown(), strings.Join(e.Known, ", "))
+}
+
+// Hint is what to do about it.
+func (e *HostKeyError) Hint() string {
+	if e.Unknown() {
+		return "compare it with what ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints on that host; then run airgap at a terminal, which asks, or put the key into /etc/ssh/ssh_known_hosts"
+	}
+	return "another machine may be answering in its place; only when you know why the key changed, remove the old line (ssh-keygen -R '" + e.Host.Address + "' -f FILE), or make the bundle with the new hostKey"
+}
+
+// PassphraseError says that the host would take a key whose file is encrypted.
+type PassphraseError struct {
+	Host Host
+	File string
+}
+
+func (e *PassphraseError) Error() string {
+	return fmt.Sprintf("log in on %s: the key %s wants its passphrase", e.Host, e.File)
+}
+
+// Hint is what to do about it.
+func (e *PassphraseError) Hint() string {
+	return "run airgap at a terminal, which asks, or load the key into ssh-agent and keep SSH_AUTH_SOCK (sudo --preserve-env=SSH_AUTH_SOCK)"
+}
+
+// PasswordError says that the host wants a password: none was given, or it
+// was refused.
+type PasswordError struct {
+	Host    Host
+	Refused bool
+	Tried   []string // keys that it did not take
+}
+
+func (e *PasswordError) Error() string {
+	if e.Refused {
+		return fmt.Sprintf("log in on %s: the password was refused", e.Host)
+	}
+	return fmt.Sprintf("log in on %s: it wants a password%s", e.Host, refused(e.Tried))
+}
+
+// Hint is what to do about it.
+func (e *PasswordError) Hint() string {
+	if e.Refused {
+		return "ssh " + e.Host.User + "@" + e.Host.Address + " has to work with it"
+	}
+	return "run airgap at a terminal, which asks, or put one of these keys into " + authorizedKeys(e.Host)
+}
+
+// LoginError says that nothing lets us in.
+type LoginError struct {
+	Host  Host
+	Tried []string
+	Err   error
+}
+
+func (e *LoginError) Error() string {
+	if len(e.Tried) == 0 {
+		return fmt.Sprintf("log in on %s: there is no key to try: %v", e.Host, e.Err)
+	}
+	return fmt.Sprintf("log in on %s: refused%s: %v", e.Host, refused(e.Tried), e.Err)
+}
+
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// Hint is what to do about it.
+func (e *LoginError) Hint() string {
+	if len(e.Tried) == 0 {
+		return "name a key with ssh.identityFile in airgap.yaml, or start ssh-agent and keep SSH_AUTH_SOCK (sudo --preserve-env=SSH_AUTH_SOCK)"
+	}
+	return "put the public half of the key into " + authorizedKeys(e.Host) + "; ssh.identityFile in airgap.yaml names another key"
+}
+
+func authorizedKeys(h Host) string {
+	return "~" + h.User + "/.ssh/authorized_keys on " + h.Name
+}
+
+func refused(tried []string) string {
+	if len(tried) == 0 {
+		return ""
+	}
+	return ", and did not take " + strings.Join(tried, ", ")
+}
+
+// ExitError says that a command ran and was not content.
+type ExitError struct {
+	Host Host
+	Args []string
+	Code int    // exit status; 128 plus the signal's number if one ended it
+	Tail string // the last lines of stderr
+}
+
+func (e *ExitError) Error() string {
+	text := fmt.Sprintf("run %s on %s: exit status %d", strings.Join(e.Args, " "), e.Host.Name, e.Code)
+	if e.Tail != "" {
+		text += ": " + e.Tail
+	}
+	return text
+}

@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"slices"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Keys are the private keys there are: those of an agent, those in files.
+// Files are read once; an encrypted one is offered by its public half, and its
+// passphrase is only wanted when a host would take it.
+type Keys struct {
+	Socket   string   // of the agent; "" for none
+	Defaults []string // files to try when a host names none; missing ones are fine
+
+	mu    sync.Mutex
+	files map[string]*fileKey
+}
+
+// fileKey is a key from a file. An encrypted one has no signer until Unlock.
+type fileKey struct {
+	file   string
+	public ssh.PublicKey
+	signer ssh.Signer
+	text   []byte // of an encrypted one
+	unfit  bool   // given up on: nobody knows the passphrase
+}
+
+// read returns the key in file.
+func (k *Keys) read(file string) (*fileKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known := k.files[file]; known != nil {
+		return known, nil
+	}
+	text, err := host.ReadPrivate(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the private key %s: %w", file, err)
+	}
+	key := &fileKey{file: file}
+	key.signer, err = ssh.ParsePrivateKey(text)
+	if missing, is := errors.AsType[*ssh.PassphraseMissingError](err); is && missing.PublicKey != nil {
+		key.public, key.text, err = missing.PublicKey, text, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the private key %s: %w", file, err)
+	}
+	if key.signer != nil {
+		key.public = key.signer.PublicKey()
+	}
+	if k.files == nil {
+		k.files = map[string]*fileKey{}
+	}
+	k.files[file] = key
+	return key, nil
+}
+
+// Unlock decrypts the key in file.
+func (k *Keys) Unlock(file, passphrase string) error {
+	key, err := k.read(file)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if key.signer != nil {
+		return nil
+	}
+	signer, err := ssh.ParsePrivateKeyWithPassphrase(key.text, []byte(passphrase))
+	if err != nil {
+		return fmt.Errorf("unlock the private key %s: %w", file, err)
+	}
+	key.signer = signer
+	return nil
+}
+
+// GiveUp leaves the encrypted key in file alone from now on.
+func (k *Keys) GiveUp(file string) {
+	key, err := k.read(file)
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key.unfit = true
+}
+
+// offered is a key for one login. It remembers when it was wanted and could
+// not sign.
+type offered struct {
+	ssh.Signer // nil when locked
+	public     ssh.PublicKey
+	name       string // for people: its file, or "agent"
+	locked     func() // told that the passphrase is missing
+}
+
+func (o *offered) PublicKey() ssh.PublicKey { return o.public }
+
+func (o *offered) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return o.SignWithAlgorithm(rand, data, "")
+}
+
+// SignWithAlgorithm lets RSA keys sign with SHA-2.
+func (o *offered) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	if o.Signer == nil {
+		o.locked()
+		return nil, errors.New("the key is encrypted")
+	}
+	if s, can := o.Signer.(ssh.AlgorithmSigner); can {
+		return s.SignWithAlgorithm(rand, data, algorithm)
+	}
+	return o.Signer.Sign(rand, data)
+}
+
+func (o *offered) String() string { return o.name + " (" + ssh.FingerprintSHA256(o.public) + ")" }
+
+// offer lists what to try on a host: the one key that it names, else all. The
+// agent stands in for a file whose key it has; end ends its connection.
+func (k *Keys) offer(a *attempt) (all []*offered, end func(), err error) {
+	held, end := k.agent()
+	files := k.Defaults
+	if a.host.IdentityFile != "" {
+		files = []string{a.host.IdentityFile}
+	} else {
+		for _, s := range held {
+			all = append(all, &offered{Signer: s, public: s.PublicKey(), name: "a key of the agent"})
+		}
+	}
+	for _, file := range files {
+		key, err := k.read(file)
+		switch {
+		case err != nil && a.host.IdentityFile != "":
+			end()
+			return nil, nil, err
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			a.offering = append(a.offering, err.Error())
+		case !key.unfit && !slices.ContainsFunc(all, func(o *offered) bool { return same(o.public, key.public) }):
+			all = append(all, k.from(key, held, a))
+		}
+	}
+	return all, end, nil
+}
+
+func (k *Keys) from(key *fileKey, held []ssh.Signer, a *attempt) *offered {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o := &offered{Signer: key.signer, public: key.public, name: key.file, locked: func() { a.locked = key.file }}
+	if i := slices.IndexFunc(held, func(s ssh.Signer) bool { return same(s.PublicKey(), key.public) }); o.Signer == nil && i >= 0 {
+		o.Signer = held[i]
+	}
+	return o
+}
+
+func same(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }
+
+// agent is what the agent holds. One that does not answer holds nothing: its
+// socket may be an old one.
+func (k *Keys) agent() (held []ssh.Signer, end func()) {
+	if k.Socket == "" {
+		return nil, func() {}
+	}
+	conn, err := net.Dial("unix", k.Socket) //nolint:noctx // a local socket answers or refuses at once
+	if err != nil {
+		return nil, func() {}
+	}
+	held, err = agent.NewClient(conn).Signers()
+	if err != nil {
+		conn.Close()
+		return nil, func() {}
+	}
+	return held, func() { conn.Close() }
+}
+
+// DefaultKeys are the files that OpenSSH tries in a home directory.
+func DefaultKeys(home string) []string {
+	var files []string
+	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+		files = append(files, home+"/.ssh/"+name)
+	}
+	return files
+}

@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Command is a command for a host, run as root.
+type Command struct {
+	Args           []string  // program and arguments; never a secret
+	Stdin          io.Reader // must come to its end by itself; nothing to read when nil
+	Stdout, Stderr io.Writer // discarded when nil
+}
+
+const (
+	stopTimeout = 5 * time.Second  // for telling a command to end
+	stopGrace   = 15 * time.Second // for it to end: its own children have 10 s
+)
+
+// environment is what commands get, whatever the user's shell has: root's
+// programs found, messages in one language.
+const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
+
+// Run runs a command and waits for its end. One that is not content gives an
+// *ExitError, a host that is gone ErrLost. When ctx ends the command is sent
+// SIGTERM, and Run waits for it, for a while.
+func (c *Client) Run(ctx context.Context, cmd Command) error {
+	err := c.run(ctx, c.sudo, cmd)
+	if err == nil || errors.Is(err, ErrLost) || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
+}
+
+func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
+	session, err := c.session(ctx)
+	if err != nil {
+		return c.lost(ctx, cmd, err)
+	}
+	defer session.Close()
+	tail := &tail{max: 2 << 10}
+	stdout, stderr := &valve{w: cmd.Stdout}, &valve{w: cmd.Stderr}
+	defer stdout.shut()
+	defer stderr.shut()
+	leader := &leader{rest: io.MultiWriter(stderr, tail), known: make(chan struct{})}
+	session.Stdout, session.Stderr = stdout, leader
+	fed, err := feed(session, as.stdin(cmd.Stdin))
+	if err != nil {
+		return c.lost(ctx, cmd, err)
+	}
+	if err := session.Start(as.line(cmd.Args)); err != nil {
+		return c.lost(ctx, cmd, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+	case err = <-fed: // what it should read cannot be read here: it must not take that for the end
+		c.stop(as, leader, ended)
+		return fmt.Errorf("send to %s: %w", c.Name, err)
+	case <-ctx.Done():
+		c.stop(as, leader, ended)
+		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
+	}
+	if exit, is := errors.AsType[*ssh.ExitError](err); is {
+		return &ExitError{Host: c.Host, Args: cmd.Args, Code: exit.ExitStatus(), Tail: tail.String()}
+	}
+	return c.lost(ctx, cmd, err)
+}
+
+// lost is what happened when a command came to no end of its own.
+func (c *Client) lost(ctx context.Context, cmd Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refused, is := errors.AsType[*ssh.OpenChannelError](err); is {
+		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, refused)
+	}
+	return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, cmp.Or(ctx.Err(), ErrLost))
+}
+
+// feed writes r into the command's stdin and closes it. A command need not
+// read all of it; that r cannot be read is told.
+func feed(session *ssh.Session, r io.Reader) (<-chan error, error) {
+	stdin, err := session.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	broken := make(chan error, 1)
+	go func() {
+		source := &source{Reader: r}
+		_, _ = io.Copy(stdin, source)
+		if source.err != nil {
+			broken <- source.err
+			return
+		}
+		stdin.Close()
+	}()
+	return broken, nil
+}
+
+// source keeps the error that is not the end.
+type source struct {
+	io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// stop ends a command: its process is told to, and has a while for it.
+// OpenSSH passes no signals on to root's sessions, so kill has to.
+func (c *Client) stop(as sudo, l *leader, ended <-chan error) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	select {
+	case <-l.known:
+	case <-ended:
+		return
+	case <-time.After(stopTimeout):
+		return // it never began, or the host is gone
+	}
+	killing, done := context.WithTimeout(ctx, stopTimeout)
+	defer done()
+	go func() { _ = c.run(killing, as, Command{Args: []string{"kill", "-TERM", string(l.pid)}}) }()
+	select {
+	case <-ended:
+	case <-c.gone:
+	case <-ctx.Done():
+	}
+}
+
+// remoteLine runs args with our environment. The shell tells its process
+// number first; the command takes its place.
+func remoteLine(before string, args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
+	}
+	script := "echo " + leaderMark + "$$ >&2; exec env " + environment + " " + strings.Join(quoted, " ")
+	return before + "sh -c " + quote(script)
+}
+
+// quote is for every shell that a user may have been given.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
