@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -26,7 +25,7 @@ type openPart struct {
 	Part
 	number int
 	start  int64 // offset in the stream
-	file   *os.File
+	file   partFile
 }
 
 // chunk is the signed SHA-256 of the chunk that begins at from in the part.

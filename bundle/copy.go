@@ -49,7 +49,7 @@ func (b *Bundle) copy(ctx context.Context, to string, progress ui.Progress) erro
 
 // admit makes the directory, unless it holds another bundle or has no room.
 func (b *Bundle) admit(to string) error {
-	there, err := hashFile(filepath.Join(to, IndexName))
+	there, err := hashFile(os.DirFS(to), IndexName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -58,8 +58,8 @@ func (b *Bundle) admit(to string) error {
 	}
 	var stick []StickFile
 	for _, name := range b.beside() {
-		if f, err := StickCopy(name, filepath.Join(b.dir, name)); err == nil {
-			stick = append(stick, f)
+		if info, err := fs.Stat(b.source, name); err == nil {
+			stick = append(stick, StickFile{Name: name, size: info.Size()})
 		}
 	}
 	if err := checkSpace(to, b.index, stick, freeSpace); err != nil {
@@ -191,14 +191,14 @@ func (c *copier) copyBeside() error {
 
 // copyFile wants the SHA-256 that was signed; the signature itself has none.
 func (c *copier) copyFile(name, want string) error {
-	content, err := readLimited(filepath.Join(c.from.dir, name), maxBeside)
+	content, err := c.from.Beside(name)
 	if err != nil {
 		return err
 	}
 	if want != "" && sha256Hex(content) != want {
 		return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
 	}
-	info, err := os.Stat(filepath.Join(c.from.dir, name))
+	info, err := fs.Stat(c.from.source, name)
 	if err != nil {
 		return err
 	}

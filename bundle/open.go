@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 )
 
 // Limits, in bytes, for what is taken into memory as a whole.
@@ -19,7 +20,8 @@ const (
 
 // Bundle is an open bundle. It is safe for use by several goroutines.
 type Bundle struct {
-	dir    string
+	dir    string // or where else it comes from, for messages
+	source fs.FS  // its directory
 	sums   sums
 	index  *Index
 	byPath map[string]int // into index.Files
@@ -34,30 +36,45 @@ type Bundle struct {
 // Errors are ErrNoBundle, ErrPartial, ErrUnsigned, ErrSignature, ErrDamaged
 // for errors.Is.
 func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
-	b, err := open(dir, trusted)
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open bundle %s: %w", dir, err)
+	}
+	return OpenFS(os.DirFS(dir), dir, trusted...)
+}
+
+// OpenFS is Open for a bundle that is not in a directory of this host: another
+// registry's. dir is its name in messages. The files of source have to be
+// io.ReaderAt. A byte that was verified may be another one when it is read
+// again: what is not in a directory is there to be copied.
+func OpenFS(source fs.FS, dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
+	b, err := open(source, dir, trusted)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle %s: %w", dir, err)
 	}
 	return b, nil
 }
 
-func open(dir string, trusted []*ecdsa.PublicKey) (*Bundle, error) {
-	if err := findBundle(dir); err != nil {
+func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error) {
+	if err := findBundle(source); err != nil {
 		return nil, err
 	}
-	sums, err := readSums(dir, trusted)
+	sums, err := readSums(source, trusted)
 	if err != nil {
 		return nil, err
 	}
-	index, err := readIndex(dir, sums)
+	index, err := readIndex(source, sums)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openParts(dir, index.Parts)
+	parts, err := openParts(source, index.Parts)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{dir: dir, sums: sums, index: index, chunks: newChunks(parts, index.Files), byPath: map[string]int{}}
+	b := &Bundle{dir: dir, source: source, sums: sums, index: index, chunks: newChunks(parts, index.Files), byPath: map[string]int{}}
 	for i, f := range index.Files {
 		b.byPath[f.Path] = i
 	}
@@ -66,36 +83,29 @@ func open(dir string, trusted []*ecdsa.PublicKey) (*Bundle, error) {
 }
 
 // findBundle tells the kinds of "not a bundle" apart.
-func findBundle(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return errors.New("not a directory")
-	}
-	if _, err := os.Stat(filepath.Join(dir, partialName)); err == nil {
+func findBundle(source fs.FS) error {
+	if _, err := fs.Stat(source, partialName); err == nil {
 		return ErrPartial
 	}
-	if _, err := os.Stat(filepath.Join(dir, IndexName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(source, IndexName); errors.Is(err, fs.ErrNotExist) {
 		return ErrNoBundle
 	}
 	return nil
 }
 
 // readSums returns what a trusted key signed.
-func readSums(dir string, trusted []*ecdsa.PublicKey) (sums, error) {
+func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (sums, error) {
 	if len(trusted) == 0 {
 		return nil, errors.New("no key to check the signature with")
 	}
-	text, err := readLimited(filepath.Join(dir, SumsName), maxSums)
+	text, err := readLimited(source, SumsName, maxSums)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{Part: SumsName, Chunk: -1, Cause: "it is missing"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	signature, err := readLimited(filepath.Join(dir, SignatureName), 1024)
+	signature, err := readLimited(source, SignatureName, 1024)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrUnsigned
 	}
@@ -111,8 +121,8 @@ func readSums(dir string, trusted []*ecdsa.PublicKey) (sums, error) {
 	return parseSums(string(text))
 }
 
-func readIndex(dir string, sums sums) (*Index, error) {
-	data, err := readLimited(filepath.Join(dir, IndexName), maxIndex)
+func readIndex(source fs.FS, sums sums) (*Index, error) {
+	data, err := readLimited(source, IndexName, maxIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +142,12 @@ func readIndex(dir string, sums sums) (*Index, error) {
 }
 
 // openParts reports every part that is missing or has the wrong size at once.
-func openParts(dir string, parts []Part) ([]openPart, error) {
+func openParts(source fs.FS, parts []Part) ([]openPart, error) {
 	opened := make([]openPart, 0, len(parts))
 	var problems []error
 	var start int64
 	for _, p := range parts {
-		f, err := openPartFile(dir, p)
+		f, err := openPartFile(source, p)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -151,8 +161,8 @@ func openParts(dir string, parts []Part) ([]openPart, error) {
 	return opened, nil
 }
 
-func openPartFile(dir string, p Part) (*os.File, error) {
-	f, err := os.Open(filepath.Join(dir, p.Name))
+func openPartFile(source fs.FS, p Part) (partFile, error) {
+	f, err := source.Open(p.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &DamageError{Part: p.Name, Chunk: -1, Cause: fmt.Sprintf("missing (%d bytes)", p.Size)}
 	}
@@ -167,7 +177,17 @@ func openPartFile(dir string, p Part) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
-	return f, nil
+	part, random := f.(partFile)
+	if !random {
+		return nil, errors.Join(fmt.Errorf("open %s: it cannot be read at any place", p.Name), f.Close())
+	}
+	return part, nil
+}
+
+// partFile is a part that can be read at any place.
+type partFile interface {
+	io.ReaderAt
+	io.Closer
 }
 
 func closeParts(parts []openPart) error {
@@ -181,14 +201,24 @@ func closeParts(parts []openPart) error {
 // Close closes the parts; reads fail afterwards.
 func (b *Bundle) Close() error { return closeParts(b.chunks.parts) }
 
-// Dir is the directory the bundle was opened from.
-func (b *Bundle) Dir() string { return b.dir }
+// Files are the bundle's own files, the parts among them, as they are: none is
+// verified. Names tells which there are.
+func (b *Bundle) Files() fs.FS { return b.source }
+
+// Names are the names in Files, sorted.
+func (b *Bundle) Names() []string {
+	return slices.Sorted(slices.Values(append([]string{SumsName, SignatureName}, slices.Collect(maps.Keys(b.sums))...)))
+}
+
+// Beside reads a file that lies next to the parts and is no larger than 512 MB:
+// bundle.json, airgap.rpm. It is as it is, not verified.
+func (b *Bundle) Beside(name string) ([]byte, error) { return readLimited(b.source, name, maxBeside) }
 
 // Index is the signed index. It is shared: do not change it.
 func (b *Bundle) Index() *Index { return b.index }
 
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+func readLimited(source fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := source.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +228,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("read %s: larger than %d bytes", path, limit)
+		return nil, fmt.Errorf("read %s: larger than %d bytes", name, limit)
 	}
 	return data, nil
 }

@@ -3,16 +3,18 @@ package bundle
 import (
 	"crypto/ecdsa"
 	"fmt"
+	"os"
 )
 
 // ReadIndex checks and reads the signed index in dir without its parts: what
 // a host that joins gets from the registry. Errors are those of Open.
 func ReadIndex(dir string, trusted ...*ecdsa.PublicKey) (*Index, error) {
-	sums, err := readSums(dir, trusted)
+	source := os.DirFS(dir)
+	sums, err := readSums(source, trusted)
 	if err != nil {
 		return nil, fmt.Errorf("read index of bundle: %w", err)
 	}
-	index, err := readIndex(dir, sums)
+	index, err := readIndex(source, sums)
 	if err != nil {
 		return nil, fmt.Errorf("read index of bundle: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -119,7 +119,7 @@ func (b *Bundle) beside() []string {
 func (b *Bundle) verifyBeside() error {
 	var bad []error
 	for _, name := range b.beside() {
-		sum, err := hashFile(filepath.Join(b.dir, name))
+		sum, err := hashFile(b.source, name)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "missing"})
@@ -132,8 +132,8 @@ func (b *Bundle) verifyBeside() error {
 	return errors.Join(bad...)
 }
 
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
+func hashFile(source fs.FS, name string) (string, error) {
+	f, err := source.Open(name)
 	if err != nil {
 		return "", err
 	}

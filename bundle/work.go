@@ -88,7 +88,7 @@ func (w *work) takeMark() error {
 	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another airgap is writing there: %w", err)
 	}
-	text, err := readLimited(mark.Name(), maxIndex)
+	text, err := readLimited(os.DirFS(w.dir), partialName, maxIndex)
 	if err != nil {
 		return err
 	}

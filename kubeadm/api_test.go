@@ -22,7 +22,8 @@ type api struct {
 	*httptest.Server
 	version string
 	up      atomic.Bool
-	created []map[string]any // Secrets
+	parcel  []byte // of abcdef; nil is not found
+	burnt   int    // how often the token abcdef was deleted
 
 	corefile  string
 	conflicts int // how many updates of it are refused first
@@ -40,7 +41,8 @@ func newAPI(t *testing.T) *api {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"}}`)
 	})
-	mux.HandleFunc("POST /api/v1/namespaces/kube-system/secrets", a.create)
+	mux.HandleFunc("GET /api/v1/namespaces/kube-system/secrets/airgap-parcel-abcdef", a.getParcel)
+	mux.HandleFunc("DELETE /api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef", a.burn)
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps/coredns", a.getCoreDNS)
 	mux.HandleFunc("PUT /api/v1/namespaces/kube-system/configmaps/coredns", a.putCoreDNS)
 	a.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,16 +56,22 @@ func newAPI(t *testing.T) *api {
 	return a
 }
 
-func (a *api) create(w http.ResponseWriter, r *http.Request) {
-	var secret map[string]any
-	if err := json.NewDecoder(r.Body).Decode(&secret); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+func (a *api) getParcel(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if a.parcel == nil {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"secrets \"airgap-parcel-abcdef\" not found"}`)
 		return
 	}
-	a.created = append(a.created, secret)
+	json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "airgap-parcel-abcdef"}, "data": map[string][]byte{parcelKey: a.parcel},
+	})
+}
+
+func (a *api) burn(w http.ResponseWriter, _ *http.Request) {
+	a.burnt++
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	json.NewEncoder(w).Encode(secret)
+	fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Success"}`)
 }
 
 func (a *api) getCoreDNS(w http.ResponseWriter, _ *http.Request) {
@@ -108,15 +116,17 @@ func (a *api) kubeconfig(ca string) string {
 // and a systemctl that knows whether the kubelet runs.
 func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) {
 	running, enabled := false, false
-	start := func(file string) func(host.Cmd) ([]byte, error) {
+	start := func(files ...string) func(host.Cmd) ([]byte, error) {
 		return func(host.Cmd) ([]byte, error) {
 			running = true
 			f.put(t, clusterCA, a.ca())
-			f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+			for _, file := range files {
+				f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+			}
 			return nil, nil
 		}
 	}
-	f.answers["kubeadm init"] = start(AdminConf)
+	f.answers["kubeadm init"] = start(AdminConf, schedulerConf)
 	f.answers["kubeadm join"] = start(KubeletConf)
 	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
 	f.answers["systemctl enable kubelet"] = func(host.Cmd) ([]byte, error) { enabled = true; return nil, nil }

@@ -1,52 +1,61 @@
 package kubeadm
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 )
 
 // CodeTTL is how long a code for joining is good.
 const CodeTTL = 2 * time.Hour
 
-// CreateCode makes a code with which hosts may join for CodeTTL, and says when it
-// ends. It is a bootstrap token, made through the API so that it never is an
-// argument of a command.
-func CreateCode(ctx context.Context, client kubernetes.Interface) (string, time.Time, error) {
-	text := strings.ToLower(rand.Text()) // 26 characters of base32
-	id, secret := text[:6], text[6:22]
-	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
-	_, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id},
-		Type:       corev1.SecretTypeBootstrapToken,
-		StringData: map[string]string{
-			"token-id":                       id,
-			"token-secret":                   secret,
-			"expiration":                     ends.Format(time.RFC3339),
-			"usage-bootstrap-authentication": "true",
-			"usage-bootstrap-signing":        "true",
-			"auth-extra-groups":              "system:bootstrappers:kubeadm:default-node-token",
-			"description":                    "airgap join",
-		},
-	}, metav1.CreateOptions{FieldManager: "airgap"})
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("make a code for joining: %w", err)
-	}
-	return id + "." + secret, ends, nil
+// Code lets one host join, once. It is a bootstrap token, and for a
+// control-plane host the key to its Parcel as well. In text:
+//
+//	abcdef.0123456789abcdef                              a worker's
+//	abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz   a control-plane host's
+type Code struct {
+	id, secret string
+	seal       string // "" is a worker's
 }
 
-// CheckCode reports whether text has a code's form. The error never repeats it.
-func CheckCode(text string) error {
-	if !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(text) {
-		return errors.New("that is no code: expected 6 characters, a dot, 16 characters, such as abcdef.0123456789abcdef")
+var codeForm = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})(?:\.([a-z2-7]{26}))?$`)
+
+// ParseCode reads a code. The error never repeats it.
+func ParseCode(text string) (Code, error) {
+	parts := codeForm.FindStringSubmatch(strings.TrimSpace(text))
+	if parts == nil {
+		return Code{}, errors.New("that is no code: expected 6 characters, a dot, 16 characters, such as abcdef.0123456789abcdef; and for a control-plane host a dot and 26 more")
 	}
-	return nil
+	return Code{id: parts[1], secret: parts[2], seal: parts[3]}, nil
 }
+
+// newCode is a random one: 80 bits of the token's secret, 130 of the seal.
+func newCode(controlPlane bool) Code {
+	text := strings.ToLower(rand.Text()) // 26 characters of base32
+	c := Code{id: text[:6], secret: text[6:22]}
+	if controlPlane {
+		c.seal = strings.ToLower(rand.Text())
+	}
+	return c
+}
+
+// ForControlPlane reports whether a control-plane host can join with it.
+func (c Code) ForControlPlane() bool { return c.seal != "" }
+
+// token is the code as Kubernetes knows it.
+func (c Code) token() string { return c.id + "." + c.secret }
+
+// Reveal is the code in text, a secret: for the one who will type it, and for
+// nothing that is kept.
+func (c Code) Reveal() string {
+	if c.seal == "" {
+		return c.token()
+	}
+	return c.token() + "." + c.seal
+}
+
+// String does not tell the secret, so that no message can.
+func (c Code) String() string { return c.id + ".…" }

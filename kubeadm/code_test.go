@@ -2,43 +2,39 @@ package kubeadm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/kubernetes"
 )
 
-func TestCreateCode(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
-	f.put(t, clusterCA, a.ca())
-	f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
-	config, err := m.RESTConfig(AdminConf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ContentType = "application/json" // the default is protobuf, which api does not read
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestCodes(t *testing.T) {
 	seen := map[string]bool{}
-	for range 3 {
-		code, ends, err := CreateCode(t.Context(), client)
-		if err != nil {
-			t.Fatal(err)
+	for _, controlPlane := range []bool{false, true, false, true} {
+		made := newCode(controlPlane)
+		read, err := ParseCode(made.Reveal() + "\n")
+		if err != nil || read != made || read.ForControlPlane() != controlPlane {
+			t.Errorf("%q: read as %q, %v", made.Reveal(), read.Reveal(), err)
 		}
-		if err := CheckCode(code); err != nil || seen[code] {
-			t.Errorf("%q: %v", code, err)
+		if seen[made.secret] || seen[made.seal] {
+			t.Error("a code was made twice")
 		}
-		seen[code] = true
-		if left := time.Until(ends); left < CodeTTL-time.Minute || left > CodeTTL {
-			t.Errorf("the code ends in %s", left)
-		}
-		secret := a.created[len(a.created)-1]
-		data := secret["stringData"].(map[string]any)
-		if secret["type"] != "bootstrap.kubernetes.io/token" || fmt.Sprint(data["token-id"], ".", data["token-secret"]) != code {
-			t.Errorf("the Secret is %v", secret)
+		seen[made.secret] = true
+		if text := fmt.Sprintf("%v %s", made, made); strings.Contains(text, made.secret) || controlPlane && strings.Contains(text, made.seal) {
+			t.Errorf("printing it tells the secret: %s", text)
 		}
 	}
+	for _, bad := range []string{"", "abcdef", "qwerty.0123456789abcdeX", "QWERTY.0123456789abcdef", "qwerty.zzzz456789abcdef.", "qwerty.zzzz456789abcdef.short", "qwerty.zzzz456789abcdef\nx"} {
+		if _, err := ParseCode(bad); err == nil || strings.Contains(strings.ToLower(err.Error()), "qwerty") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func FuzzParseCode(f *testing.F) {
+	f.Add("abcdef.0123456789abcdef")
+	f.Add("abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := ParseCode(text); err == nil && c.Reveal() != strings.TrimSpace(text) {
+			t.Errorf("%q became %q", text, c.Reveal())
+		}
+	})
 }

@@ -15,7 +15,8 @@ type Node struct {
 	Address string // the address other nodes reach it at
 	// Workloads says that a control-plane node takes ordinary pods as well,
 	// and gets no taint; workers always do.
-	Workloads bool
+	Workloads    bool
+	ControlPlane bool // it is to run a part of the control plane
 }
 
 // object is a document of kubeadm's configuration. kubeadm's own types are
@@ -50,16 +51,12 @@ func kubeletConfiguration(c Config, f Facts) object {
 }
 
 func initConfiguration(c Config, n Node) object {
-	registration := nodeRegistration(c, n)
-	if n.Workloads {
-		registration["taints"] = []any{}
-	}
 	return withTimeouts(c, object{
 		"apiVersion": kubeadmAPI, "kind": "InitConfiguration",
-		"localAPIEndpoint": object{"advertiseAddress": n.Address, "bindPort": 6443},
-		"nodeRegistration": registration,
+		"localAPIEndpoint": localAPIEndpoint(n),
+		"nodeRegistration": nodeRegistration(c, n),
 		// kubeadm makes a bootstrap token unasked: this one is over before
-		// anybody can use it. Codes for joining come from CreateCode.
+		// anybody can use it. Codes for joining come from IssueCode.
 		"bootstrapTokens": []any{object{"ttl": "1s"}},
 		"skipPhases":      []any{"show-join-command"},
 	})
@@ -91,16 +88,28 @@ func certSANs(c Config, n Node) []any {
 }
 
 // joinConfiguration holds the code: it is never written to a disk.
-func joinConfiguration(c Config, n Node, material JoinMaterial, code string) object {
-	return withTimeouts(c, object{
+func joinConfiguration(c Config, n Node, material JoinMaterial, code Code) (object, error) {
+	hash, err := material.caHash()
+	if err != nil {
+		return nil, err // without it kubeadm would trust whoever answers
+	}
+	o := withTimeouts(c, object{
 		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",
 		"nodeRegistration": nodeRegistration(c, n),
 		"discovery": object{"bootstrapToken": object{
 			"apiServerEndpoint": material.APIServer,
-			"caCertHashes":      material.CACertHashes,
-			"token":             code,
+			"caCertHashes":      []string{hash},
+			"token":             code.token(),
 		}},
 	})
+	if n.ControlPlane {
+		o["controlPlane"] = object{"localAPIEndpoint": localAPIEndpoint(n)}
+	}
+	return o, nil
+}
+
+func localAPIEndpoint(n Node) object {
+	return object{"advertiseAddress": n.Address, "bindPort": 6443}
 }
 
 func nodeRegistration(c Config, n Node) object {
@@ -109,6 +118,9 @@ func nodeRegistration(c Config, n Node) object {
 		"criSocket":        "unix://" + CRISocket,
 		"imagePullPolicy":  "IfNotPresent",
 		"kubeletExtraArgs": []any{object{"name": "node-ip", "value": n.Address}},
+	}
+	if n.ControlPlane && n.Workloads {
+		registration["taints"] = []any{}
 	}
 	if len(c.IgnorePreflightErrors) > 0 {
 		registration["ignorePreflightErrors"] = c.IgnorePreflightErrors

@@ -35,9 +35,9 @@ func TestInitDocuments(t *testing.T) {
 		node    Node
 		facts   Facts
 	}{
-		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: Systemd}},
-		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: Systemd}},
-		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "6.18.5", Driver: Cgroupfs, CgroupVersion: 1}},
+		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: Systemd}},
+		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true, ControlPlane: true}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: Systemd}},
+		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Kernel: "6.18.5", Driver: Cgroupfs, CgroupVersion: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := InitDocuments(section(t, tc.section), tc.node, tc.facts)
@@ -50,14 +50,36 @@ func TestInitDocuments(t *testing.T) {
 	}
 }
 
-func TestJoinDocument(t *testing.T) {
-	material := JoinMaterial{APIServer: "192.0.2.11:6443", CACertHashes: []string{"sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"}}
-	got, err := documents(joinConfiguration(section(t, labSection), Node{Name: "w1", Address: "192.0.2.21"}, material, "abcdef.0123456789abcdef"))
+func TestJoinDocuments(t *testing.T) {
+	ca, err := os.ReadFile("testdata/ca.crt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "join.yaml", got)
-	acceptedByKubeadm(t, got)
+	material := JoinMaterial{APIServer: "192.0.2.11:6443", CA: string(ca)}
+	for name, tc := range map[string]struct {
+		node Node
+		code string
+	}{
+		"join.yaml":               {Node{Name: "w1", Address: "192.0.2.21"}, "abcdef.0123456789abcdef"},
+		"join-control-plane.yaml": {Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true, Workloads: true}, "abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, err := ParseCode(tc.code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := joinConfiguration(section(t, labSection), tc.node, material, code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := documents(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, got)
+			acceptedByKubeadm(t, got)
+		})
+	}
 }
 
 func acceptedByKubeadm(t *testing.T, text []byte) {

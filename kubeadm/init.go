@@ -39,11 +39,13 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.path(ConfigFile), text, 0o600); err != nil {
-		return err
-	}
-	// kubeadm makes a bootstrap token unasked, and would write it into the log.
-	if err := m.begin(ctx, nil, "init", "--config", m.path(ConfigFile), "--skip-token-print"); err != nil {
+	err = m.begin(ctx, command{
+		verb: "init",
+		// kubeadm makes a bootstrap token unasked, and would write it into the log.
+		args:    []string{"--config", m.path(ConfigFile), "--skip-token-print"},
+		prepare: func() error { return host.WriteFile(m.path(ConfigFile), text, 0o600) },
+	})
+	if err != nil {
 		return err
 	}
 	return await(ctx, time.Minute, ready)
@@ -62,10 +64,19 @@ func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) erro
 	return ready(ctx) == nil, nil
 }
 
-// controlPlaneReady asks the API server, as its administrator, for its health
-// and its version.
+// controlPlaneReady asks this host's own API server, as its administrator, for
+// its health and its version: the one behind the balancer may be another.
 func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
-	client, err := m.Client(AdminConf)
+	config, err := m.RESTConfig(AdminConf)
+	if err != nil {
+		return err
+	}
+	own, err := m.RESTConfig(schedulerConf) // kubeadm points it there
+	if err != nil {
+		return err
+	}
+	config.Host, config.Timeout = own.Host, 10*time.Second
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ import (
 // JoinMaterial is what a host must know of a cluster to join it. None of it
 // is secret; the code is not part of it.
 type JoinMaterial struct {
-	APIServer         string   `json:"apiServer"`    // HOST:PORT
-	CACertHashes      []string `json:"caCertHashes"` // "sha256:HEX" of the CA's public key (SPKI)
-	KubernetesVersion string   `json:"kubernetesVersion"`
+	APIServer         string `json:"apiServer"` // HOST:PORT
+	CA                string `json:"ca"`        // certificate of the cluster's authority, PEM
+	KubernetesVersion string `json:"kubernetesVersion"`
 }
 
 // Material reads the join material on a control-plane host.
@@ -31,34 +31,54 @@ func Material(m Machine, c Config) (JoinMaterial, error) {
 	if err != nil {
 		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
-	block, _ := pem.Decode(data)
+	material := JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
+	_, err = material.caHash()
+	return material, err
+}
+
+// caHash is "sha256:HEX" of the authority's public key (SPKI), which kubeadm
+// compares.
+func (j JoinMaterial) caHash() (string, error) {
+	block, _ := pem.Decode([]byte(j.CA))
 	if block == nil {
-		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %s holds no PEM block", clusterCA)
+		return "", errors.New("read the cluster's CA: there is no PEM block")
 	}
 	ca, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
+		return "", fmt.Errorf("read the cluster's CA: %w", err)
 	}
 	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
-	return JoinMaterial{
-		APIServer:         c.ControlPlaneEndpoint,
-		CACertHashes:      []string{"sha256:" + hex.EncodeToString(sum[:])},
-		KubernetesVersion: c.Version,
-	}, nil
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// Join makes this host a worker. code is asked only when the host has to
-// join. It holds when kubeadm came back fine, the kubelet
-// runs, and the API server shows the kubelet its Node.
-func Join(m Machine, c Config, n Node, material JoinMaterial, code func(context.Context) (string, error)) step.Step {
-	ready := func(ctx context.Context) error { return m.nodeKnown(ctx, n.Name) }
+// Join makes this host a node of the cluster, of the control plane if n says
+// so. The ticket is asked for only when the host has to join. It holds when
+// kubeadm came back fine, the kubelet runs, and an API server shows the kubelet
+// its Node: on a control-plane host its own.
+func Join(m Machine, c Config, n Node, material JoinMaterial, ticket func(context.Context) (*Ticket, error)) step.Step {
+	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
 		Name: "kubeadm", Title: "Join the cluster (kubeadm join)",
-		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
+		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, j.ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planJoin(n, material) },
-		Run:  func(ctx context.Context) error { return m.join(ctx, c, n, material, code, ready) },
+		Run:  j.run,
 		Undo: func(ctx context.Context) error { return m.leave(ctx) },
 	}
+}
+
+type joining struct {
+	m        Machine
+	config   Config
+	node     Node
+	material JoinMaterial
+	ticket   func(context.Context) (*Ticket, error)
+}
+
+func (j joining) ready(ctx context.Context) error {
+	if j.node.ControlPlane {
+		return j.m.controlPlaneReady(ctx, j.config.Tag())
+	}
+	return j.m.nodeKnown(ctx, j.node.Name)
 }
 
 // Joined reports whether kubeadm came back fine on this host: then Join asks for
@@ -68,42 +88,53 @@ func (m Machine) Joined() (bool, error) {
 	return s == ended, err
 }
 
-func (m Machine) join(ctx context.Context, c Config, n Node, material JoinMaterial, code func(context.Context) (string, error), ready func(context.Context) error) error {
-	s, err := m.state()
+func (j joining) run(ctx context.Context) error {
+	s, err := j.m.state()
 	if err != nil {
 		return err
 	}
 	if s == ended {
-		return m.repair(ctx, ready)
+		return j.m.repair(ctx, j.ready)
 	}
-	if len(material.CACertHashes) == 0 {
-		// kubeadm would then trust whoever answers.
-		return errors.New("join: the material lacks the hash of the cluster's CA")
-	}
-	if err := reach(ctx, material.APIServer); err != nil {
-		return err
-	}
-	secret, err := code(ctx)
+	ticket, err := j.ticket(ctx)
 	if err != nil {
 		return err
 	}
-	if err := CheckCode(secret); err != nil {
-		return err
-	}
-	text, err := documents(joinConfiguration(c, n, material, secret))
+	join, err := j.command(ctx, ticket)
 	if err != nil {
 		return err
 	}
-	// Whenever this program is killed, no file with the code is left.
-	config, err := host.InMemory(text)
+	defer join.stdin.Close()
+	if err := j.m.begin(ctx, join); err != nil {
+		return err
+	}
+	// Not burnt, it would still end by itself: no reason to fail a host that
+	// has joined.
+	_ = ticket.burn(ctx)
+	return await(ctx, time.Minute, j.ready)
+}
+
+// command gets everything that joining takes before anything on this host is
+// changed. Whenever this program is killed, no file with the code is left.
+func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
+	config, err := joinConfiguration(j.config, j.node, j.material, t.code)
 	if err != nil {
-		return err
+		return command{}, err
 	}
-	defer config.Close()
-	if err := m.begin(ctx, config, "join", "--config", "/dev/stdin"); err != nil {
-		return err
+	text, err := documents(config)
+	if err != nil {
+		return command{}, err
 	}
-	return await(ctx, time.Minute, ready)
+	takeOver := func() error { return nil }
+	if j.node.ControlPlane {
+		keys, err := t.Parcel(ctx)
+		if err != nil {
+			return command{}, err
+		}
+		takeOver = func() error { return j.m.takeOver(keys) }
+	}
+	stdin, err := host.InMemory(text)
+	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: takeOver}, err
 }
 
 // reach tells of a closed firewall in seconds, where kubeadm takes minutes.

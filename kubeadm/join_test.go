@@ -2,12 +2,31 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
 	"airgap.dev/airgap/internal/host"
 )
+
+// ticketFor is a ticket that the fake API server accepts.
+func (a *api) ticketFor(t *testing.T, text string) *Ticket {
+	t.Helper()
+	code, err := ParseCode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.ca())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Ticket{code: code, client: client}
+}
 
 func TestJoin(t *testing.T) {
 	f, m := newFake(t)
@@ -18,67 +37,132 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(material.CACertHashes) != 1 || len(material.CACertHashes[0]) != len("sha256:")+64 || material.APIServer != "192.0.2.11:6443" {
-		t.Errorf("got %+v", material)
+	hash, err := material.caHash()
+	if err != nil || len(hash) != len("sha256:")+64 || material.APIServer != "192.0.2.11:6443" {
+		t.Errorf("got %+v, %s, %v", material, hash, err)
 	}
-
-	material.APIServer = a.Listener.Addr().String()
 
 	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef"
 	join, asked, seen := f.answers["kubeadm join"], 0, ""
 	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
-		text, err := io.ReadAll(c.Stdin)
-		if seen = string(text); err != nil {
-			t.Error(err)
-		}
+		seen = read(t, c.Stdin)
 		if left := f.holding(t, "0123456789"); len(left) > 0 {
 			t.Errorf("the code is in %v, which stay when airgap is killed now", left)
 		}
 		return join(c)
 	}
-	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (string, error) {
+	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*Ticket, error) {
 		asked++
-		return code, nil
+		return a.ticketFor(t, code), nil
 	})
 	mustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, s.Done, true)
-	if !strings.Contains(seen, code) || !strings.Contains(seen, material.CACertHashes[0]) {
+	if !strings.Contains(seen, code) || !strings.Contains(seen, hash) {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
 	if strings.Contains(strings.Join(f.calls, " "), "0123456789") || len(f.holding(t, "0123456789")) > 0 {
 		t.Error("the code was left in a file or given as an argument")
+	}
+	if a.burnt != 1 {
+		t.Errorf("the code was burnt %d times, want once", a.burnt)
 	}
 	if err := s.Run(t.Context()); err != nil || asked != 1 {
 		t.Errorf("a joined host asked for a code again (%d times): %v", asked, err)
 	}
 }
 
+func read(t *testing.T, r io.Reader) string {
+	t.Helper()
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
+}
+
+// TestJoinControlPlane wants the keys on the host when kubeadm runs, also
+// after an earlier half was reset.
+func TestJoinControlPlane(t *testing.T) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	withKubeadm(t, f, m, a)
+	const text = "abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz"
+	ticket := a.ticketFor(t, text)
+	keys := Parcel{}
+	for _, name := range controlPlaneKeys() {
+		keys[name] = []byte("key " + name)
+	}
+	keys[clusterCA] = []byte(a.ca())
+	sealed, err := keys.sealed(ticket.code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.parcel = sealed
+
+	answer := f.answers["kubeadm init"] // a control-plane host gets what the first one has
+	died := errors.New("the power went")
+	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) {
+		if !f.has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
+			t.Error("kubeadm was started without the keys, or as a worker")
+		}
+		return nil, died
+	}
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path("/etc/kubernetes/pki")) }
+	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
+		JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.ca()}, func(context.Context) (*Ticket, error) { return ticket, nil })
+	if err := s.Run(t.Context()); !errors.Is(err, died) || a.burnt != 0 {
+		t.Fatalf("got %v, burnt %d times", err, a.burnt)
+	}
+	again := f.answers["kubeadm join"]
+	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { _, _ = again(c); return answer(c) }
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.ran("kubeadm reset") != 1 || a.burnt != 1 {
+		t.Errorf("reset %d times, burnt %d times", f.ran("kubeadm reset"), a.burnt)
+	}
+}
+
 func TestJoinRefuses(t *testing.T) {
-	up := newAPI(t).Listener.Addr().String()
-	gone := newAPI(t)
-	gone.Close()
-	hashes := []string{"sha256:00"}
+	a := newAPI(t)
+	noTicket := errors.New("no such code")
 	for name, tc := range map[string]struct {
 		material JoinMaterial
-		code     string
+		node     Node
+		ticket   error
 		says     string
 	}{
-		"no CA hash": {JoinMaterial{APIServer: up}, "abcdef.0123456789abcdef", "lacks the hash"},
-		"bad code":   {JoinMaterial{APIServer: up, CACertHashes: hashes}, "ABCDEF", "that is no code"},
-		"no server":  {JoinMaterial{APIServer: gone.Listener.Addr().String(), CACertHashes: hashes}, "abcdef.0123456789abcdef", "reach the API server"},
+		"no CA":                          {JoinMaterial{}, Node{Name: "w1"}, nil, "no PEM block"},
+		"no ticket":                      {JoinMaterial{CA: a.ca()}, Node{Name: "w1"}, noTicket, "no such code"},
+		"a worker's code for a cp":       {JoinMaterial{CA: a.ca()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
+		"a parcel that is not for these": {JoinMaterial{CA: a.ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
-			s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1"}, tc.material, func(context.Context) (string, error) { return tc.code, nil })
+			text := "abcdef.0123456789abcdef"
+			if tc.node.Name == "cp3" {
+				text += ".abcdefghijklmnopqrstuvwxyz"
+			}
+			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*Ticket, error) { return a.ticketFor(t, text), tc.ticket })
 			err := s.Run(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), tc.code) || len(f.calls) > 0 {
+			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.calls) > 0 {
 				t.Errorf("got %v, ran %v", err, f.calls)
 			}
 		})
+	}
+}
+
+func TestPresentWithoutAServer(t *testing.T) {
+	gone := newAPI(t)
+	gone.Close()
+	_, err := Present(t.Context(), JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.ca()}, newCode(false))
+	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
+		t.Errorf("got %v", err)
 	}
 }

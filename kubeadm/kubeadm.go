@@ -28,6 +28,7 @@ const (
 	AdminConf     = "/etc/kubernetes/admin.conf"
 	KubeletConf   = "/etc/kubernetes/kubelet.conf"
 	ConfigFile    = "/etc/airgap/kubeadm.yaml"
+	schedulerConf = "/etc/kubernetes/scheduler.conf"
 	clusterCA     = "/etc/kubernetes/pki/ca.crt"
 	kubeletDir    = "/var/lib/kubelet"
 	kubeletConfig = kubeletDir + "/config.yaml"

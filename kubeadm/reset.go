@@ -51,11 +51,14 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return m.explain(ctx, Failure{What: "start containerd, which has to remove the pods", Err: err, unit: "containerd"})
 	}
 	args := []string{"--force", "--cri-socket", "unix://" + CRISocket}
+	if client, others := m.others(ctx); others {
+		return m.secede(ctx, client, args)
+	}
 	if s != ended || m.Wipe {
 		return m.kubeadm(ctx, "reset", args...)
 	}
 	// The phase deletes etcd's data. It also tells the other members, but
-	// there are none: this is the only control-plane host.
+	// there are none, or none that can be reached.
 	if err := m.kubeadm(ctx, "reset", append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
 		return err
 	}

@@ -14,9 +14,17 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// begin runs kubeadm VERB, once: what an earlier run left half-done is reset
-// first, what it finished is left alone.
-func (m Machine) begin(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
+// command is one of kubeadm's that makes this host a node.
+type command struct {
+	verb    string
+	args    []string
+	stdin   io.ReadCloser // or nil
+	prepare func() error  // puts onto the host what kubeadm needs, and what must not be there before
+}
+
+// begin runs it, once: what an earlier run left half-done is reset first, what
+// it finished is left alone.
+func (m Machine) begin(ctx context.Context, c command) error {
 	s, err := m.state()
 	if err != nil {
 		return err
@@ -31,13 +39,16 @@ func (m Machine) begin(ctx context.Context, stdin io.Reader, verb string, args .
 	}
 	if s == began {
 		if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
-			return fmt.Errorf("take back the interrupted %s: %w", verb, err)
+			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}
 	if err := m.setState(began); err != nil {
 		return err
 	}
-	if err := m.kubeadmReading(ctx, stdin, verb, args...); err != nil {
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	if err := m.kubeadmReading(ctx, c.stdin, c.verb, c.args...); err != nil {
 		return err
 	}
 	return m.setState(ended)

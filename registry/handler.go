@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,6 +40,7 @@ func besides() []string { return []string{"airgap.rpm", "RPM-GPG-KEY-airgap"} }
 //	/rpm/OS/…                  repositories for dnf
 //	/files/…                   files by name
 //	/airgap.rpm, /RPM-GPG-KEY-airgap
+//	/bundles/NAME/FILE         a bundle's own files, for the store of another host
 //	/healthz                   a Health in JSON
 //	/join/…                    o.Join
 //
@@ -61,6 +61,7 @@ func NewHandler(ctx context.Context, o Options) (http.Handler, error) {
 	mux.Handle("/v2/", images{catalog: c, engine: newEngine(ctx, newTree(c))})
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
+	mux.HandleFunc("/bundles/{name}/{file}", whole(bundles))
 	mux.Handle("/healthz", health(bundles))
 	for _, name := range besides() {
 		mux.Handle("/"+name, beside(bundles, name))
@@ -90,7 +91,7 @@ func beside(bundles []*bundle.Bundle, name string) http.Handler {
 		return http.NotFoundHandler()
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeFile(w, r, filepath.Join(bundles[0].Dir(), name))
+		http.ServeFileFS(w, r, bundles[0].Files(), name)
 	})
 }
 

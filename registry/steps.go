@@ -40,6 +40,28 @@ func CertificatesStep(p PKI, names []string) step.Step {
 	}
 }
 
+// AuthorityStep takes over the authority of a registry that runs already, whose
+// certificate is ca (PEM). Its key is asked for when it is needed. Undo removes
+// what CertificatesStep makes as well.
+func AuthorityStep(p PKI, ca []byte, key func(context.Context) ([]byte, error)) step.Step {
+	return step.Step{
+		Name:  "authority",
+		Title: "Take over the registry's authority",
+		Done:  func(context.Context) (bool, error) { return p.isAuthority(ca) },
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"certificate " + p.CAFile(), "key " + p.CAKeyFile()}, nil
+		},
+		Run: func(ctx context.Context) error {
+			secret, err := key(ctx)
+			if err != nil {
+				return err
+			}
+			return p.adopt(ca, secret)
+		},
+		Undo: func(context.Context) error { return p.Remove() },
+	}
+}
+
 // MirrorStep points containerd at the registries. Undo puts back what was there.
 func MirrorStep(m Mirror) step.Step {
 	return step.Step{

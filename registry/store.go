@@ -55,8 +55,12 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if err != nil {
 		return false, err
 	}
-	same, err := sameFile(filepath.Join(dir, bundle.SumsName), filepath.Join(stick.Dir(), bundle.SumsName))
-	if err != nil || !same {
+	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
+	if err != nil {
+		return false, ignoreNotExist(err)
+	}
+	want, err := stick.Beside(bundle.SumsName)
+	if err != nil || string(have) != string(want) {
 		return false, err
 	}
 	held, err := bundle.Open(dir, trusted...)
@@ -110,14 +114,9 @@ func (s Store) path(name string) (string, error) {
 	return filepath.Join(s.Dir, name), nil
 }
 
-func sameFile(a, b string) (bool, error) {
-	one, err := os.ReadFile(a)
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
-	if err != nil {
-		return false, err
-	}
-	other, err := os.ReadFile(b)
-	return string(one) == string(other), err
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +25,7 @@ type hub struct {
 	addr     string
 	ca       []byte
 	client   *http.Client
+	trusted  []*ecdsa.PublicKey
 	signed   map[string][]byte // the signed index as served
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
@@ -57,6 +59,7 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 	if err != nil {
 		return err
 	}
+	h.trusted = keys
 	dir, err := os.MkdirTemp("", "airgap-join-*")
 	if err != nil {
 		return err
@@ -76,6 +79,17 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 		return hint(err, "on the first host, airgap install puts the signed index right; then join again")
 	}
 	return untrusted(err, keys)
+}
+
+// bundle is the whole bundle as it lies in the registry host's store, to be
+// copied.
+func (h *hub) bundle(ctx context.Context) (*bundle.Bundle, error) {
+	client, err := registry.NewClient(h.addr, h.ca)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.OpenFS(client.Files(ctx, h.index.Name), h.index.Name+" at "+h.addr, h.trusted...)
+	return b, untrusted(err, h.trusted)
 }
 
 func (h *hub) get(ctx context.Context, path string) ([]byte, error) {

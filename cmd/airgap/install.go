@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -49,10 +48,10 @@ run on a finished host changes nothing.`,
 
 // installed is the result on stdout.
 type installed struct {
-	Node      string    `json:"node"`
-	Changed   int       `json:"changed"`   // steps that ran
-	Unchanged int       `json:"unchanged"` // steps whose result held already
-	Join      *joinLine `json:"join,omitempty"`
+	Node      string     `json:"node"`
+	Changed   int        `json:"changed"`   // steps that ran
+	Unchanged int        `json:"unchanged"` // steps whose result held already
+	Join      []joinLine `json:"join,omitempty"`
 }
 
 func (a *app) runInstall(ctx context.Context, dir string, o installOptions) error {
@@ -68,8 +67,8 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err != nil {
 		return err
 	}
-	if !s.node.Has(config.ControlPlane) {
-		return hint(fmt.Errorf("install on %s: airgap.yaml gives it the roles %v", s.node.Name, s.node.Roles), "run airgap install on %s, and airgap join here", s.config.Master().Name)
+	if first := s.config.Master(); s.node.Name != first.Name {
+		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -99,18 +98,9 @@ func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle
 // installSteps is the whole installation of the first host, in order.
 func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
-	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
-	service := registry.Service{
-		Host: host.Local{}, OptionsFile: registryOpts, Port: c.Registry.Port,
-		Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{b},
-	}
-	steps := []step.Step{
-		kubeadm.Record(m),
-		registry.StoreStep(registry.Store{Dir: storeDir}, b, trusted, p),
-		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
-		registry.ServiceStep(service),
-	}
-	steps = append(steps, s.nodeSteps(fromBundle(b))...)
+	steps := []step.Step{kubeadm.Record(m)}
+	steps = append(steps, s.registrySteps(b, trusted, p)...)
+	steps = append(steps, s.nodeSteps(fromBundle(b), s.registryAddr())...)
 	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
 		steps = append(steps, kubeadm.NoForwarding(m))
@@ -122,11 +112,26 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 	)
 }
 
-// nodeSteps are those of every node: packages, settings, runtime.
-func (s *site) nodeSteps(from source) []step.Step {
+// registrySteps are those of every control-plane host: the bundle in its store,
+// served.
+func (s *site) registrySteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	return []step.Step{
+		registry.StoreStep(registry.Store{Dir: storeDir}, b, trusted, p),
+		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
+		registry.ServiceStep(registry.Service{
+			Host: host.Local{}, OptionsFile: registryOpts, Port: s.config.Registry.Port,
+			Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{b},
+		}),
+	}
+}
+
+// nodeSteps are those of every node: packages, settings, runtime. The packages
+// come from the registry at addr.
+func (s *site) nodeSteps(from source, addr string) []step.Step {
 	m := s.machine
 	return []step.Step{
-		s.packagesStep(from),
+		s.packagesStep(from, addr),
 		kubeadm.Modules(m),
 		kubeadm.Sysctls(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
@@ -155,12 +160,8 @@ func (a *app) finishInstall(ctx context.Context, s *site, done step.Result, p ui
 		return a.showVerdict(report)
 	}
 	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged}
-	if len(s.config.Nodes) > 1 {
-		line, err := s.joinLine(ctx, done.Changed > 0)
-		if err != nil {
-			return err
-		}
-		result.Join = line
+	if result.Join, err = s.joinLines(ctx, done.Changed > 0); err != nil {
+		return err
 	}
 	return a.print(result, func(w io.Writer) error { return writeInstalled(w, result) })
 }
@@ -171,8 +172,5 @@ func writeInstalled(w io.Writer, r installed) error {
 	} else {
 		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
 	}
-	if r.Join == nil {
-		return nil
-	}
-	return r.Join.write(w)
+	return writeJoinLines(w, r.Join)
 }

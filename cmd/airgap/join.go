@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
-	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
 
@@ -28,14 +23,15 @@ func (a *app) join() *cobra.Command {
 	var o joinOptions
 	cmd := &cobra.Command{
 		Use:   "join ADDRESS:PORT --ca-hash sha256:…",
-		Short: "Make this server a worker of the cluster",
+		Short: "Make this server a node of the cluster",
 		Long: `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
 prints the line. Everything comes from that registry, checked against the signed
-index; the server needs airgap.rpm and nothing else.
+index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
+becomes a worker or a further control-plane host, which serves a registry as well.
 
-The one-time code is read from a prompt, from standard input or from --code-file,
+The code lets one server in, once, within two hours. It is read from a prompt, from standard input or from --code-file,
 never from the command line, where every user of this host could read it.`,
-		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code          # on the first control-plane host: the line, and a fresh code",
+		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.newCode {
 				return noArgs(cmd, args)
@@ -63,17 +59,23 @@ never from the command line, where every user of this host could read it.`,
 	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
 	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
-	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: who is to join; default: any worker")
 	cmd.Flags().BoolVar(&o.newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
 	return cmd
 }
 
 func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
-	s, err := storedSite(o.keys, o.node)
+	s, err := storedSite(o.keys, "")
 	if err != nil {
 		return err
 	}
-	line, err := s.joinLine(ctx, true)
+	var node config.Node
+	if o.node != "" {
+		if node, err = s.config.Node(o.node); err != nil {
+			return err
+		}
+	}
+	line, err := s.joinLineWithCode(ctx, node)
 	if err != nil {
 		return err
 	}
@@ -92,23 +94,24 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
-	if s.node.Has(config.ControlPlane) {
-		return hint(fmt.Errorf("join %s: airgap.yaml makes it a control-plane node", s.node.Name), "run airgap install on it; more control-plane hosts are not supported yet")
-	}
 	release, err := lockHost()
 	if err != nil {
 		return err
 	}
 	defer release()
-	code, err := a.joinCode(ctx, s, o.codeFile)
+	admission, err := a.admit(ctx, s, hub, o.codeFile)
 	if err != nil {
 		return err
 	}
 	p := a.newProgress()
-	if err := a.pass(ctx, s, o.skip, true, s.dryRunAt(hub), p); err != nil {
+	steps, stored, err := s.joinSteps(ctx, hub, admission, p)
+	if err != nil {
 		return err
 	}
-	result, err := runSteps(ctx, s.joinSteps(hub, code), p)
+	if err := a.pass(ctx, s, o.skip, stored, s.dryRunAt(hub), p); err != nil {
+		return err
+	}
+	result, err := runSteps(ctx, steps, p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
@@ -125,54 +128,6 @@ func writeJoined(w io.Writer, r installed) error {
 	return err
 }
 
-// joinSteps is the whole way of a worker into the cluster, in order.
-func (s *site) joinSteps(h *hub, code func(context.Context) (string, error)) []step.Step {
-	steps := []step.Step{
-		kubeadm.Record(s.machine),
-		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
-		filesStep("index", "Keep the signed index", indexDir, h.signed),
-	}
-	steps = append(steps, s.nodeSteps(h.open)...)
-	return append(steps,
-		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, code),
-		kubeadm.AgreementStep(s.machine))
-}
-
-// joinCode is asked for the code by the step that joins. It is read and checked
-// here, before anything on the host is changed, unless kubeadm has joined already.
-func (a *app) joinCode(ctx context.Context, s *site, file string) (func(context.Context) (string, error), error) {
-	joined, err := s.machine.Joined()
-	if joined || err != nil {
-		return func(ctx context.Context) (string, error) { return a.readCode(ctx, file) }, err
-	}
-	code, err := a.readCode(ctx, file)
-	return func(context.Context) (string, error) { return code, nil }, err
-}
-
-// readCode takes the code from the file, the terminal or stdin.
-func (a *app) readCode(ctx context.Context, file string) (string, error) {
-	text, err := a.readSecret(ctx, file)
-	if errors.Is(err, io.EOF) {
-		return "", hint(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the one-time code: %w", err)
-	}
-	code := strings.TrimSpace(text)
-	if err := kubeadm.CheckCode(code); err != nil {
-		return "", hint(err, "airgap join --new-code on the control-plane host makes a fresh one")
-	}
-	return code, nil
-}
-
-func (a *app) readSecret(ctx context.Context, file string) (string, error) {
-	if file == "" {
-		return a.ask(ctx, "One-time code (not shown): ", true)
-	}
-	data, err := os.ReadFile(file)
-	return string(data), err
-}
-
 // storedSite is the site of the newest bundle in this host's store.
 func storedSite(keyFiles []string, node string) (*site, error) {
 	keys, err := trustedKeys(keyFiles)
@@ -181,7 +136,7 @@ func storedSite(keyFiles []string, node string) (*site, error) {
 	}
 	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
 	if len(bundles) == 0 {
-		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on the first control-plane host")
+		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
 	}
 	for _, b := range bundles {
 		defer b.Close()

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
+	"text/tabwriter"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -22,39 +27,96 @@ import (
 const materialName = "cluster.json"
 
 // joinLine is how another host joins: a line that holds no secret, and a code
-// that does, for a prompt or for stdin.
+// that does, for a prompt or for stdin, and for that one host.
 type joinLine struct {
+	Node  string    `json:"node,omitempty"` // "" is any worker
 	Line  string    `json:"line"`
 	Code  string    `json:"code,omitempty"`
 	Until time.Time `json:"until,omitzero"` // the code's end
 }
 
-// joinLine makes the line, and a fresh code when withCode.
-func (s *site) joinLine(ctx context.Context, withCode bool) (*joinLine, error) {
+// joinLine makes the line for a node, without a code.
+func (s *site) joinLine(node config.Node) (joinLine, error) {
 	hash, err := registry.CAHashOf(registry.PKI{Dir: pkiDir}.CAFile())
+	return joinLine{Node: node.Name, Line: fmt.Sprintf("airgap join %s --ca-hash %s", s.registryAddr(), hash)}, err
+}
+
+// joinLineWithCode makes the line and a fresh code for a node; the zero Node is
+// any worker.
+func (s *site) joinLineWithCode(ctx context.Context, node config.Node) (joinLine, error) {
+	line, err := s.joinLine(node)
+	if err != nil {
+		return line, err
+	}
+	client, err := s.machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return line, err
+	}
+	var keys kubeadm.Parcel
+	if node.Has(config.ControlPlane) {
+		if keys, err = kubeadm.Pack(s.machine, registry.PKI{Dir: pkiDir}.CAKeyFile()); err != nil {
+			return line, err
+		}
+	}
+	code, until, err := kubeadm.IssueCode(ctx, client, keys)
+	line.Code, line.Until = code.Reveal(), until
+	return line, err
+}
+
+// joinLines are those of the nodes that are not in the cluster yet, with codes
+// if that is wanted.
+func (s *site) joinLines(ctx context.Context, withCodes bool) ([]joinLine, error) {
+	missing, err := s.missingNodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	line := &joinLine{Line: fmt.Sprintf("airgap join %s --ca-hash %s", s.registryAddr(), hash)}
-	if !withCode {
-		return line, nil
+	var lines []joinLine
+	for _, n := range missing {
+		line, err := s.joinLine(n)
+		if err == nil && withCodes {
+			line, err = s.joinLineWithCode(ctx, n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
 	}
+	return lines, nil
+}
+
+// missingNodes are the nodes of airgap.yaml that have not joined.
+func (s *site) missingNodes(ctx context.Context) ([]config.Node, error) {
 	client, err := s.machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return nil, err
 	}
-	line.Code, line.Until, err = kubeadm.CreateCode(ctx, client)
-	return line, err
+	there, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes that have joined: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(s.config.Nodes), func(n config.Node) bool {
+		return slices.ContainsFunc(there.Items, func(have corev1.Node) bool { return have.Name == n.Name })
+	}), nil
 }
 
-func (l *joinLine) write(w io.Writer) error {
-	fmt.Fprintf(w, "\nEach other server, after rpm --import and rpm -i as INSTALL.txt says:\n\n  %s\n\n", l.Line)
-	if l.Code == "" {
-		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-code makes one here.")
+func (l joinLine) write(w io.Writer) error { return writeJoinLines(w, []joinLine{l}) }
+
+// writeJoinLines tells the line once: it is the same for all.
+func writeJoinLines(w io.Writer, lines []joinLine) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nEach other server, after rpm --import and rpm -i as INSTALL.txt says:\n\n  %s\n\n", lines[0].Line)
+	if lines[0].Code == "" {
+		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-code --node NAME makes one here.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "It asks for this code, good until %s:\n\n  %s\n", l.Until.Format("15:04 MST"), l.Code)
-	return err
+	fmt.Fprintf(w, "It asks for a code. Each of these lets one server in, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		fmt.Fprintf(t, "  %s\t%s\n", cmp.Or(l.Node, "any worker"), l.Code)
+	}
+	return t.Flush()
 }
 
 // joinMaterialStep lays out what joining hosts may read: the cluster's public
@@ -100,7 +162,7 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[strin
 	}
 	all := map[string][]byte{materialName: data}
 	for _, name := range indexFiles() {
-		if all[name], err = os.ReadFile(filepath.Join(b.Dir(), name)); err != nil {
+		if all[name], err = b.Beside(name); err != nil {
 			return nil, err
 		}
 	}

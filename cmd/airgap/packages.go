@@ -46,7 +46,7 @@ func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 // transaction is made when its turn has come, for the repository's keys are read
 // then; whether it holds needs no registry, and taking it back only what it
 // wrote down.
-func (s *site) packagesStep(from source) step.Step {
+func (s *site) packagesStep(from source, addr string) step.Step {
 	t, err := s.locked(dnfDir)
 	t.Log = dnfLog
 	made := rpm.PackagesStep(t)
@@ -55,7 +55,7 @@ func (s *site) packagesStep(from source) step.Step {
 		made.Done = func(context.Context) (bool, error) { return false, err }
 	}
 	made.Run = func(ctx context.Context) error {
-		t, err := s.transaction(ctx, from, dnfDir, "https://"+s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
+		t, err := s.transaction(ctx, from, dnfDir, "https://"+addr, registry.PKI{Dir: pkiDir}.CAFile())
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,9 +82,32 @@ func nodeList(c *config.Cluster) string {
 	return strings.Join(names, ", ")
 }
 
-// registryAddr is where the cluster's registry listens.
+// registryAddr is where this host finds a registry: its own, if it serves one.
 func (s *site) registryAddr() string {
-	return net.JoinHostPort(s.config.Master().Address, strconv.Itoa(s.config.Registry.Port))
+	if s.servesRegistry() {
+		return s.registryOf(s.node)
+	}
+	return s.registryOf(s.config.Master())
+}
+
+func (s *site) registryOf(n config.Node) string {
+	return net.JoinHostPort(n.Address, strconv.Itoa(s.config.Registry.Port))
+}
+
+// registries are those of all control-plane hosts in the order in which this
+// host asks them: its own first, the others by turns, so that not all hosts
+// lean on the same one.
+func (s *site) registries() []string {
+	masters := s.config.ControlPlanes()
+	first := slices.IndexFunc(s.config.Nodes, func(n config.Node) bool { return n.Name == s.node.Name }) % len(masters)
+	if own := slices.IndexFunc(masters, func(n config.Node) bool { return n.Name == s.node.Name }); own >= 0 {
+		first = own
+	}
+	var all []string
+	for i := range masters {
+		all = append(all, s.registryOf(masters[(first+i)%len(masters)]))
+	}
+	return all
 }
 
 func (s *site) servesRegistry() bool { return s.node.Has(config.ControlPlane) }
@@ -91,12 +115,12 @@ func (s *site) servesRegistry() bool { return s.node.Has(config.ControlPlane) }
 // kubeNode is this host as kubeadm knows it. A cluster of one host has nobody
 // else to run the pods.
 func (s *site) kubeNode() kubeadm.Node {
-	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker)}
+	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker), ControlPlane: s.node.Has(config.ControlPlane)}
 }
 
-// mirror sends containerd's pulls to the registry, and nowhere else.
+// mirror sends containerd's pulls to the registries, and nowhere else.
 func (s *site) mirror() registry.Mirror {
-	return registry.Mirror{Dir: certsDir, Registries: []string{s.registryAddr()}, CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
+	return registry.Mirror{Dir: certsDir, Registries: s.registries(), CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
 }
 
 // containerd are the runtime's options on this host. Pinned are the images a

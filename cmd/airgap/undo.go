@@ -17,10 +17,10 @@ func resetSteps(wipe bool) []step.Step {
 	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
 		back("Remove what else has come since", kubeadm.Record(m)),
+		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
 		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
 		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts})),
-		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
 		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
 		back("No more load kernel modules at boot", kubeadm.Modules(m)),

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -96,7 +95,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Report, error) {
 	var nodes []string
 	for _, n := range s.config.Nodes {
-		if !o.joinedOnly || n.Has(config.ControlPlane) {
+		if !o.joinedOnly || n.Name == s.node.Name {
 			nodes = append(nodes, n.Name)
 		}
 	}

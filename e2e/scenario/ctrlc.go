@@ -92,17 +92,17 @@ func (e *Env) finishInterrupted(ctx context.Context, m lab.Machine, command stri
 }
 
 func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stick string) error {
-	line, code, err := e.joinLine(ctx, first)
+	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
 	if err := e.begin(ctx, worker, stick); err != nil {
 		return err
 	}
-	if err := e.script(ctx, worker, "umask 077; echo "+code+" >/root/code"); err != nil {
+	if err := e.script(ctx, worker, "umask 077; echo "+line.Code+" >/root/code"); err != nil {
 		return err
 	}
-	command := line + " " + labSkips + " --code-file /root/code"
+	command := line.Line + " " + labSkips + " --code-file /root/code"
 	if err := e.interruptSteps(ctx, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (d *demo) bundle(ctx context.Context) error {
 func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	here := lab.StickPath + "/bank"
-	var line, code string
+	var line joinLine
 	for _, s := range []struct {
 		title, story string
 		run          func() error
@@ -122,7 +122,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 				return err
 			}
 			var err error
-			line, code, err = d.joinLine(ctx, first)
+			line, err = d.joinLine(ctx, first, worker.Name())
 			return err
 		}},
 		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
@@ -132,12 +132,12 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if err := worker.PullStick(ctx); err != nil {
 				return err
 			}
-			fmt.Fprintf(d.w, "\033[36mnode2 #\033[0m %s\n", line)
-			r, err := d.On(ctx, worker, code+"\n", append(strings.Fields(line), labSkips)...)
+			fmt.Fprintf(d.w, "\033[36mnode2 #\033[0m %s\n", line.Line)
+			r, err := d.On(ctx, worker, line.Code+"\n", append(strings.Fields(line.Line), labSkips)...)
 			if err != nil {
 				return err
 			}
-			return r.want(line, 0)
+			return r.want(line.Line, 0)
 		}},
 		{"6. The verdict", "Informers watch until everything has held for a while; each running image is looked up in our registry by digest.", func() error {
 			if err := d.shell(ctx, first, "airgap verify"); err != nil {

@@ -66,8 +66,9 @@ func (e *Env) survey(ctx context.Context, l *lab.Lab) error {
 func (e *Env) facts() string { return filepath.Join(e.Work, "facts") }
 
 // makeBundle makes the bundle from the servers' facts, and again for nothing.
-func (e *Env) makeBundle(ctx context.Context, stick string) error {
-	config, err := e.Config("airgap.yaml")
+// edits change airgap.yaml.
+func (e *Env) makeBundle(ctx context.Context, stick string, edits ...string) error {
+	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (e *Env) preflight(ctx context.Context, m lab.Machine) error {
 type installed struct {
 	Node               string
 	Changed, Unchanged int
-	Join               struct{ Line, Code string }
+	Join               []joinLine
 }
 
 func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (installed, error) {
@@ -181,7 +182,7 @@ func (e *Env) install(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if done.Changed == 0 || done.Join.Code == "" {
+	if done.Changed == 0 || len(done.Join) != 1 || done.Join[0].Code == "" {
 		return fmt.Errorf("install says %+v", done)
 	}
 	again, err := e.airgapOn(ctx, m, "", "install", labSkips, dir)
@@ -191,19 +192,23 @@ func (e *Env) install(ctx context.Context, m lab.Machine) error {
 	return err
 }
 
-// joinLine asks the first host for the line and a fresh code.
-func (e *Env) joinLine(ctx context.Context, first lab.Machine) (line, code string, err error) {
-	out, err := lab.Output(ctx, first, "airgap", "join", "--new-code", "--output", "json")
+// joinLine is how a host joins.
+type joinLine struct{ Node, Line, Code string }
+
+// args are those of the airgap command.
+func (j joinLine) args() []string { return append(strings.Fields(j.Line)[1:], labSkips) }
+
+// joinLine asks a control-plane host for the line and a fresh code.
+func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j joinLine, err error) {
+	out, err := lab.Output(ctx, first, "airgap", "join", "--new-code", "--node", node, "--output", "json")
 	if err != nil {
-		return "", "", err
+		return j, err
 	}
-	var j struct{ Line, Code string }
-	err = json.Unmarshal([]byte(out), &j)
-	return j.Line, j.Code, err
+	return j, json.Unmarshal([]byte(out), &j)
 }
 
 func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string) error {
-	line, code, err := e.joinLine(ctx, first)
+	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
@@ -213,15 +218,15 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 	if err := worker.PullStick(ctx); err != nil { // it needs airgap.rpm, and then nothing but the line
 		return err
 	}
-	args := append(strings.Fields(line)[1:], labSkips)
-	joined, err := e.airgapOn(ctx, worker, code+"\n", args...)
+	args := line.args()
+	joined, err := e.airgapOn(ctx, worker, line.Code+"\n", args...)
 	if err != nil {
 		return err
 	}
 	if joined.Changed == 0 {
 		return fmt.Errorf("join says %+v", joined)
 	}
-	if err := errors.Join(e.nowhere(ctx, first, code), e.nowhere(ctx, worker, code)); err != nil {
+	if err := errors.Join(e.nowhere(ctx, first, line.Code), e.nowhere(ctx, worker, line.Code)); err != nil {
 		return err
 	}
 	again, err := e.airgapOn(ctx, worker, "", args...)

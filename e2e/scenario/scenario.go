@@ -36,6 +36,7 @@ func All() []Scenario {
 		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
 		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
 		{"reset", "a host after reset is the host before install, byte for byte", reset},
+		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }

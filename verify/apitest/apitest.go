@@ -87,6 +87,7 @@ func (s *Server) Resume(t testing.TB) {
 		"--etcd-servers="+s.etcdURL,
 		"--bind-address=127.0.0.1", "--secure-port="+s.port, "--cert-dir="+filepath.Join(s.dir, "pki"),
 		"--token-auth-file="+filepath.Join(s.dir, "tokens.csv"), "--authorization-mode=RBAC",
+		"--enable-bootstrap-token-auth", // as kubeadm has it
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+filepath.Join(s.dir, "sa.key"),
 		"--service-account-signing-key-file="+filepath.Join(s.dir, "sa.key"),

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -86,12 +87,16 @@ func Parse(file string, data []byte) (*Cluster, error) {
 
 // Master is the first control-plane node.
 func (c *Cluster) Master() Node {
-	for _, n := range c.Nodes {
-		if n.Has(ControlPlane) {
-			return n
-		}
+	if all := c.ControlPlanes(); len(all) > 0 {
+		return all[0]
 	}
 	return Node{}
+}
+
+// ControlPlanes are the control-plane nodes in the order of the file. Each has
+// a registry.
+func (c *Cluster) ControlPlanes() []Node {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n Node) bool { return !n.Has(ControlPlane) })
 }
 
 // Node is the node with that name.

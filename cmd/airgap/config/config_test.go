@@ -55,6 +55,8 @@ func TestProblems(t *testing.T) {
 		"duplicate key":       {"kind: Cluster\n", "kind: Cluster\nkind: Cluster\n", []string{"airgap.yaml:3:1:", "kind", "written twice", "line 2"}},
 		"overlapping subnets": {"10.96.0.0/16", "10.244.8.0/21", []string{"kubernetes.serviceSubnet", "overlap"}},
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
+		"two control planes":  {"[worker]", "[control-plane]", []string{"airgap.yaml:13:3:", "nodes", "want 1, 3, 5 or 7 nodes with the role control-plane"}},
+		"no balancer":         {"    roles: [worker]", "    roles: [control-plane]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}", []string{"kubernetes.controlPlaneEndpoint", "load balancer or virtual IP", "cp1"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
 		"password, no scheme": {"https://dl.rocky", "u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
@@ -83,6 +85,23 @@ func TestProblems(t *testing.T) {
 				t.Errorf("the error repeats the secret:\n%s", err)
 			}
 		})
+	}
+}
+
+// TestControlPlanes: several are fine behind an address that is none of them.
+func TestControlPlanes(t *testing.T) {
+	text := strings.NewReplacer("    roles: [worker]", "    roles: [control-plane, worker]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}\n  - {name: w2, address: 10.0.0.14, roles: [worker]}",
+		"10.0.0.11:6443", "10.0.0.5:6443").Replace(full(t))
+	c, err := Parse("airgap.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := c.ControlPlanes(); len(all) != 3 || all[0].Name != c.Master().Name || all[2].Name != "cp3" {
+		t.Errorf("got %v", all)
+	}
+	without := strings.Replace(text, "  controlPlaneEndpoint: 10.0.0.5:6443\n", "", 1)
+	if _, err := Parse("airgap.yaml", []byte(without)); err == nil || !strings.Contains(err.Error(), "kubernetes.controlPlaneEndpoint") {
+		t.Errorf("without an endpoint: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 
@@ -44,10 +45,27 @@ func validateNodes(nodes []Node, at *field.Path) field.ErrorList {
 			masters++
 		}
 	}
-	if masters != 1 {
-		all = append(all, field.Invalid(at, masters, "want exactly one node with the role control-plane; several come with high availability"))
+	// An even number of etcd members bears no more failures than one less.
+	if masters%2 == 0 || masters > 7 {
+		all = append(all, field.Invalid(at, masters, "want 1, 3, 5 or 7 nodes with the role control-plane"))
 	}
 	return all
+}
+
+// validateEndpoint wants an address for the API server that outlives any one of
+// several control-plane hosts.
+func (c *Cluster) validateEndpoint(at *field.Path) field.ErrorList {
+	endpoint, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint)
+	if err != nil || len(c.ControlPlanes()) < 2 {
+		return nil // the section judges its form itself
+	}
+	for _, n := range c.Nodes {
+		if endpoint == n.Address || endpoint == n.Name {
+			return field.ErrorList{field.Required(at,
+				"several control-plane nodes need HOST:PORT of a load balancer or virtual IP that is none of the nodes: losing "+n.Name+" would lose the cluster")}
+		}
+	}
+	return nil
 }
 
 func (n Node) validate(p *field.Path) field.ErrorList {

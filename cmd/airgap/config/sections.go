@@ -17,6 +17,7 @@ func (c *Cluster) validate() field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
 	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
+	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.Network.Validate(at("network"))...)
 	all = append(all, c.Runtime.Validate(at("runtime"))...)
 	all = append(all, c.Packages.Validate(at("packages"))...)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// admission is what lets a host into the cluster: the code it was given, shown
+// to the API server when it is first needed, once.
+type admission struct {
+	code     func(ctx context.Context) (kubeadm.Code, error)
+	material kubeadm.JoinMaterial
+	shown    *kubeadm.Ticket
+}
+
+// admit reads the code and shows it, before anything on the host is changed,
+// unless kubeadm has joined already: then a code is asked for only if a step
+// turns out to need one.
+func (a *app) admit(ctx context.Context, s *site, h *hub, file string) (*admission, error) {
+	adm := &admission{material: h.material, code: func(ctx context.Context) (kubeadm.Code, error) { return a.readCode(ctx, file) }}
+	joined, err := s.machine.Joined()
+	if joined || err != nil {
+		return adm, err
+	}
+	ticket, err := adm.ticket(ctx)
+	if err == nil && s.node.Has(config.ControlPlane) {
+		_, err = ticket.Parcel(ctx)
+	}
+	return adm, err
+}
+
+func (a *admission) ticket(ctx context.Context) (*kubeadm.Ticket, error) {
+	if a.shown != nil {
+		return a.shown, nil
+	}
+	code, err := a.code(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.shown, err = kubeadm.Present(ctx, a.material, code)
+	return a.shown, err
+}
+
+// authorityKey is the key of the registry's authority, out of the parcel for
+// control-plane hosts.
+func (a *admission) authorityKey(ctx context.Context) ([]byte, error) {
+	ticket, err := a.ticket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := ticket.Parcel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keys[registry.PKI{Dir: pkiDir}.CAKeyFile()], nil
+}
+
+// readCode takes the code from the file, the terminal or stdin.
+func (a *app) readCode(ctx context.Context, file string) (kubeadm.Code, error) {
+	text, err := a.readSecret(ctx, file)
+	if errors.Is(err, io.EOF) {
+		return kubeadm.Code{}, hint(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
+	}
+	if err != nil {
+		return kubeadm.Code{}, fmt.Errorf("read the one-time code: %w", err)
+	}
+	code, err := kubeadm.ParseCode(text)
+	return code, hint(err, "airgap join --new-code on a control-plane host makes a fresh one")
+}
+
+func (a *app) readSecret(ctx context.Context, file string) (string, error) {
+	if file == "" {
+		return a.ask(ctx, "One-time code (not shown): ", true)
+	}
+	data, err := os.ReadFile(file)
+	return string(data), err
+}

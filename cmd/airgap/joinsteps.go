@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// joinSteps is the whole way of this host into the cluster, in order; stored
+// says that its store needs no more room.
+func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progress) (steps []step.Step, stored bool, err error) {
+	if !s.servesRegistry() {
+		return s.workerSteps(h, a), true, nil
+	}
+	b, err := h.bundle(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, err = registry.Store{Dir: storeDir}.Holds(b, h.trusted...)
+	return s.controlPlaneSteps(h, b, a, p), stored, err
+}
+
+func (s *site) workerSteps(h *hub, a *admission) []step.Step {
+	steps := []step.Step{
+		kubeadm.Record(s.machine),
+		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
+		filesStep("index", "Keep the signed index", indexDir, h.signed),
+	}
+	steps = append(steps, s.nodeSteps(h.open, h.addr)...)
+	return append(steps,
+		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
+		kubeadm.AgreementStep(s.machine))
+}
+
+// controlPlaneSteps make this host the equal of the first one: it has the same
+// keys, the whole bundle, and serves it.
+func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Progress) []step.Step {
+	m := s.machine
+	steps := []step.Step{
+		kubeadm.Record(m),
+		registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey),
+	}
+	steps = append(steps, s.registrySteps(b, h.trusted, p)...)
+	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
+	return append(steps,
+		kubeadm.Join(m, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
+		kubeadm.AgreementStep(m),
+		kubeadm.SpreadDNS(m),
+		joinMaterialStep(m, s.config.Kubernetes, b),
+	)
+}
+
+// fromStore reads from the bundle in this host's store, which need not be there
+// before the first read.
+func fromStore(name string, trusted []*ecdsa.PublicKey) source {
+	return func(ctx context.Context, path string) (io.ReadCloser, error) {
+		b, err := bundle.Open(filepath.Join(storeDir, name), trusted...)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		r, err := fromBundle(b)(ctx, path)
+		if err != nil {
+			b.Close()
+			return nil, err
+		}
+		return closing{r, b}, nil
+	}
+}
+
+// closing closes the bundle with the file.
+type closing struct {
+	io.Reader
+	io.Closer
+}

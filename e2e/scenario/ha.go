@@ -1,0 +1,292 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// vip is the address of the load balancer in front of the API servers.
+var vip = netip.MustParseAddr("10.88.0.5")
+
+// What has to hold on two cores.
+const (
+	haInstallLimit = 8 * time.Minute // five servers, from the stick to the verdict
+	haPodsLimit    = time.Minute     // new pods, after a control-plane host has died
+)
+
+// haEdits make the lab's airgap.yaml one of three control-plane hosts and two
+// workers.
+func haEdits() []string {
+	return []string{
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [control-plane]}
+  - {name: node3, address: 10.88.0.13, roles: [control-plane]}
+  - {name: node4, address: 10.88.0.14, roles: [worker]}
+  - {name: node5, address: 10.88.0.15, roles: [worker]}
+`,
+	}
+}
+
+// ha loses each control-plane host in turn, the first one first, and then all
+// hosts at once.
+func ha(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
+		stop, err := l.Balance(ctx, vip, 6443, first, second, third)
+		if err != nil {
+			return err
+		}
+		defer stop() //nolint:errcheck // it ends with this process at the latest
+		var began time.Time
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
+			{"the first host", func() error { began = time.Now(); return e.firstOfMany(ctx, first, stick) }},
+			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, first, second, stick) }},
+			{"the other hosts", func() error { return e.joinAll(ctx, first, stick, l.Machines[1:]...) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
+			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
+			{"a used code", func() error { return e.usedCode(ctx, first, l.Machines[3]) }},
+			{"a worker is taken out", func() error { return e.takeOut(ctx, second, l.Machines[4]) }},
+			{"the first host dies", func() error { return e.dies(ctx, first, second, 1) }},
+			{"a worker joins without it", func() error { return e.joinAll(ctx, second, stick, l.Machines[4]) }},
+			{"the first host is back", func() error { return e.isBack(ctx, first, second) }},
+			{"the third host dies", func() error { return e.dies(ctx, third, first, 2) }},
+			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
+			{"the second host is reset", func() error { return e.takeOut(ctx, first, second) }},
+			{"the second host joins again", func() error { return e.joinAll(ctx, third, stick, second) }},
+			{"a cold start", func() error { return e.coldStart(ctx, l) }},
+		})
+	})
+}
+
+func within(began time.Time, limit time.Duration, what string) error {
+	if took := time.Since(began); took > limit {
+		return fmt.Errorf("%s took %.0f s, want at most %.0f s", what, took.Seconds(), limit.Seconds())
+	}
+	return nil
+}
+
+func (e *Env) firstOfMany(ctx context.Context, first lab.Machine, stick string) error {
+	if err := e.begin(ctx, first, stick); err != nil {
+		return err
+	}
+	done, err := e.airgapOn(ctx, first, "", "install", labSkips, lab.StickPath+"/bank")
+	if err == nil && (done.Changed == 0 || len(done.Join) != 4) {
+		err = fmt.Errorf("install says %+v, want four lines for joining", done)
+	}
+	return err
+}
+
+// wrongCode tries to make a control-plane host with a worker's code: that is
+// refused before anything is changed.
+func (e *Env) wrongCode(ctx context.Context, first, m lab.Machine, stick string) error {
+	line, err := e.joinLine(ctx, first, "node4")
+	if err != nil {
+		return err
+	}
+	if err := e.begin(ctx, m, stick); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("join with a worker's code", 1, "the code is a worker's", "--new-code"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
+}
+
+// joinAll lets the servers in: control-plane hosts one after the other, as etcd
+// wants it, and workers meanwhile.
+func (e *Env) joinAll(ctx context.Context, by lab.Machine, stick string, machines ...lab.Machine) error {
+	g, ctx := errgroup.WithContext(ctx)
+	masters := func(m lab.Machine) bool { return slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) }
+	g.Go(func() error {
+		for _, m := range machines {
+			if masters(m) {
+				if err := e.joinOne(ctx, by, m, stick); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, m := range machines {
+		if !masters(m) {
+			g.Go(func() error { return e.joinOne(ctx, by, m, stick) })
+		}
+	}
+	return g.Wait()
+}
+
+func (e *Env) joinOne(ctx context.Context, by, m lab.Machine, stick string) error {
+	began := time.Now()
+	if r, err := e.On(ctx, m, "", "rpm", "-q", "airgap"); err != nil {
+		return err
+	} else if r.Code != 0 {
+		if err := e.begin(ctx, m, stick); err != nil {
+			return err
+		}
+	}
+	if err := m.PullStick(ctx); err != nil {
+		return err
+	}
+	line, err := e.joinLine(ctx, by, m.Name())
+	if err != nil {
+		return err
+	}
+	joined, err := e.airgapOn(ctx, m, line.Code+"\n", line.args()...)
+	if err == nil && joined.Changed == 0 {
+		err = fmt.Errorf("join says %+v", joined)
+	}
+	fmt.Fprintf(e.Log, "ha: %s joined in %.1f s\n", m.Name(), time.Since(began).Seconds())
+	return err
+}
+
+// threeOfAll wants the registry with its authority, the API server and a
+// member of etcd on each.
+func (e *Env) threeOfAll(ctx context.Context, machines []lab.Machine) error {
+	for _, m := range machines {
+		if err := e.script(ctx, m,
+			"systemctl is-active --quiet airgap-registry",
+			"test \"$(stat -c %a /etc/airgap/pki/ca.key)\" = 600",
+			"curl --silent --fail --cacert /etc/airgap/pki/ca.crt https://"+m.Addr().String()+":5000/healthz | grep -q bank",
+			"curl --silent --fail --cacert /etc/kubernetes/pki/ca.crt https://"+m.Addr().String()+":6443/readyz",
+			"grep -c '^.host' /etc/containerd/certs.d/_default/hosts.toml | grep -qx 3",
+			"sed -n 3p /etc/containerd/certs.d/_default/hosts.toml | grep -q "+m.Addr().String(),
+		); err != nil {
+			return err
+		}
+	}
+	if err := e.members(ctx, machines[0], 3); err != nil {
+		return err
+	}
+	return e.script(ctx, machines[0], `test "$(`+kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
+}
+
+// members counts those of etcd, as the API server's own certificate may.
+func (e *Env) members(ctx context.Context, m lab.Machine, want int) error {
+	r, err := e.must(ctx, m, nil, "sh", "-c", `curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
+		--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/cluster/member/list -d '{}'`)
+	if err != nil {
+		return err
+	}
+	if got := strings.Count(r.Stdout, `"name":`); got != want || strings.Contains(r.Stdout, "isLearner") {
+		return fmt.Errorf("etcd has %d members, want %d that vote:\n%s", got, want, r.Stdout)
+	}
+	return nil
+}
+
+// usedCode tries a code again that has let somebody in.
+func (e *Env) usedCode(ctx context.Context, first, worker lab.Machine) error {
+	line, err := e.joinLine(ctx, first, worker.Name())
+	if err != nil {
+		return err
+	}
+	if err := e.takeOut(ctx, first, worker); err != nil {
+		return err
+	}
+	if _, err := e.airgapOn(ctx, worker, line.Code+"\n", line.args()...); err != nil {
+		return err
+	}
+	if err := e.takeOut(ctx, first, worker); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("join with a code that was used", 1, "used already", "--new-code"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
+		return err
+	}
+	return e.joinOne(ctx, first, worker, "")
+}
+
+// takeOut resets a server and wants the others to know.
+func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
+	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+		return err
+	}
+	if m.Name() == "node2" {
+		if err := e.members(ctx, by, 2); err != nil {
+			return err
+		}
+		return e.script(ctx, by, "! "+kubectl+"get node "+m.Name()+" 2>/dev/null")
+	}
+	return e.script(ctx, by, kubectl+"delete node "+m.Name())
+}
+
+// dies cuts the power of a control-plane host. Asked by another one, the API
+// answers, new pods run in time with images that their host has not seen, and
+// verify names the dead host.
+func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int) error {
+	if err := dead.Kill(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	name := fmt.Sprintf("app%d", generation)
+	if err := e.script(ctx, by,
+		"for i in $(seq 60); do "+kubectl+"--request-timeout=5s create deployment "+name+" --image=hello:1.0 --replicas=6 && break; sleep 1; done",
+		kubectl+"--request-timeout=60s rollout status deployment/"+name+" --timeout=60s",
+	); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "ha: six new pods run %.1f s after %s has died\n", time.Since(began).Seconds(), dead.Name())
+	if err := within(began, haPodsLimit, "new pods after "+dead.Name()+" has died"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, by, kubectl+"delete deployment "+name); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, by, "", "airgap", "verify", "--timeout", "90s")
+	if err != nil {
+		return err
+	}
+	return r.want("verify without "+dead.Name(), 4, "Node "+dead.Name())
+}
+
+// isBack switches a dead host on again.
+func (e *Env) isBack(ctx context.Context, m, by lab.Machine) error {
+	if err := m.Start(ctx); err != nil {
+		return err
+	}
+	return e.verified(ctx, by)
+}
+
+// coldStart cuts the power of all servers at once, and switches them on.
+func (e *Env) coldStart(ctx context.Context, l *lab.Lab) error {
+	var errs []error
+	for _, m := range l.Machines {
+		errs = append(errs, m.Kill(ctx))
+	}
+	g, starting := errgroup.WithContext(ctx)
+	for _, m := range l.Machines {
+		g.Go(func() error { return m.Start(starting) })
+	}
+	if err := errors.Join(append(errs, g.Wait())...); err != nil {
+		return err
+	}
+	for _, m := range l.Machines[:3] {
+		if err := e.verified(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+	kubeletClientCert = kubeletDir + "/pki/kubelet-client-current.pem"
+)
+
+// others reports whether this is a control-plane host beside others, as far as
+// the API server can be asked. A cluster that is down has nobody to tell.
+func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
+	client, err := m.Client(AdminConf)
+	if err != nil {
+		return nil, false
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: controlPlaneLabel})
+	return client, err == nil && len(nodes.Items) > 1
+}
+
+// secede takes this host out of a control plane that goes on: its member out of
+// etcd, whose data then is of no use to anybody, and its Node.
+func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args []string) error {
+	name, err := m.nodeName()
+	if err != nil {
+		return err
+	}
+	if err := m.kubeadm(ctx, "reset", args...); err != nil || name == "" {
+		return err
+	}
+	err = await(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host
+		err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return &Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "on another control-plane host: kubectl delete node " + name}
+	}
+	return nil
+}
+
+// nodeName is the name under which the kubelet joined: its certificate is for
+// system:node:NAME. "" is a host that has not joined.
+func (m Machine) nodeName() (string, error) {
+	data, err := os.ReadFile(m.path(kubeletClientCert))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // it never came to be a node
+	}
+	if err != nil {
+		return "", fmt.Errorf("find this node's name: %w", err)
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "", fmt.Errorf("find this node's name: %w", err)
+		}
+		if name, is := strings.CutPrefix(certificate.Subject.CommonName, "system:node:"); is {
+			return name, nil
+		}
+	}
+	return "", errors.New("find this node's name: " + kubeletClientCert + " is no node's certificate")
+}
