@@ -15,8 +15,12 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// filesHold reports whether these releases are installed, byte for byte.
+// filesHold reports whether these releases are installed, byte for byte, and
+// nothing is left of the installing.
 func (m Machine) filesHold(files []File) (bool, error) {
+	if _, err := os.Stat(m.path(stagingDir)); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
 	record, err := m.readInstalled()
 	if err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -77,6 +78,9 @@ func (m Machine) planRuntimeFiles(files []File) ([]string, error) {
 		case have != want:
 			changes = append(changes, "put back "+path.Join(BinDir, name)+" (changed)")
 		}
+	}
+	if _, err := os.Stat(m.path(stagingDir)); err == nil {
+		changes = append(changes, "remove "+stagingDir+", which an interrupted run left")
 	}
 	slices.Sort(changes)
 	return changes, nil

@@ -80,6 +80,15 @@ func (m Machine) kubeadmReading(ctx context.Context, stdin io.Reader, verb strin
 	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet"})
 }
 
+// Await returns when no kubeadm of ours is at work any more. waiting is called
+// once when there is one.
+func (m Machine) Await(ctx context.Context, waiting func()) error {
+	if err := host.AwaitLock(ctx, m.path(lockFile), waiting); err != nil {
+		return fmt.Errorf("wait for kubeadm, which an interrupted run left at work: %w", err)
+	}
+	return nil
+}
+
 // preflightErrors replaces the tail of kubeadm's output by its own list of
 // errors where it has one: the tail shows how to ignore them instead.
 func preflightErrors(err error) error {

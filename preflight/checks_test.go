@@ -27,6 +27,7 @@ func all(state Module, changes map[string]Module) map[string]Module {
 }
 
 func TestChecks(t *testing.T) {
+	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
 	v1 := &Facts{Cgroup: Cgroup{Mode: "v1"}}
 	oneDisk := func(size, used int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
@@ -146,6 +147,15 @@ func TestChecks(t *testing.T) {
 		{"no GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("", "")}, Skip, "no GPU"},
 		{"one of two GPUs", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("1 × A40", "1 × A40 (virtual function)")}, Pass, "1 × A40, 1 × A40 (virtual function)"},
 		{"every GPU passed through", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "2 × A40 (vfio-pci)")}, Fail, "2 × A40 (vfio-pci)"},
+		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
+		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
+		{"clock went back, by a site's limit", clockSane, at(199_900), Want{LastRun: time.Unix(200_000, 0), Site: Config{Settings{"clock-sane": {"back": "1m"}}}}, Fail, "1 min 40 s"},
+		{"joins nobody", clockPeer, at(100), Want{}, Skip, ""},
+		{"clocks agree", clockPeer, at(100), Want{Peer: Peer{"hub", time.Second}}, Pass, "as that of hub"},
+		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of that of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
+		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind that of hub"},
+		{"clock behind, by a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
+
 		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
 	}
 	for _, test := range tests {

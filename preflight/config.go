@@ -94,6 +94,8 @@ func (l Limit) schema() *jsonschema.Schema {
 		s.Pattern, s.Examples = ui.SizePattern, []any{"20GB", "512MiB"}
 	case Percent:
 		s.Pattern, s.Examples = percentPattern, []any{"85%"}
+	case Elapsed:
+		s.Pattern, s.Examples = elapsedPattern, []any{"30s", "5m"}
 	default:
 		s.Type, s.Minimum = "integer", "0"
 	}

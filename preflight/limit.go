@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/internal/ui"
 )
@@ -25,9 +26,13 @@ const (
 	Count   Measure = "count"   // 4
 	Bytes   Measure = "bytes"   // 20GB, 512MiB
 	Percent Measure = "percent" // 85%
+	Elapsed Measure = "elapsed" // 30s, 5m; counted in nanoseconds
 )
 
-const percentPattern = `^(100|[0-9]{1,2})%$`
+const (
+	percentPattern = `^(100|[0-9]{1,2})%$`
+	elapsedPattern = `^([0-9]+(ms|s|m|h))+$`
+)
 
 func (m Measure) parse(text string) (int64, error) {
 	switch m {
@@ -39,6 +44,12 @@ func (m Measure) parse(text string) (int64, error) {
 			return 0, fmt.Errorf("%q: want 0%% to 100%%", text)
 		}
 		return int64(n), nil
+	case Elapsed:
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("%q: want a time such as 30s or 5m", text)
+		}
+		return int64(d), nil
 	default:
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {

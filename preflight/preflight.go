@@ -58,7 +58,7 @@ func Checks() []Check {
 		osSupported, systemdInit, kernelVersion, kernelRunning, kernelModules, modulesLocked,
 		cpuCount, memory, swap,
 		cgroupVersion, cgroupControllers, cgroupDriver,
-		machineIDs, hostname, hostsFile, timeSync, clockSane,
+		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
 		diskSpace, mountNoexec,
 		selinux, fapolicyd, firewalld, fips,
 		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, resolvConf, portsFree,

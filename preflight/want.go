@@ -43,6 +43,8 @@ type Want struct {
 
 	Packages      []string  // names of every RPM that will be installed
 	BundleCreated time.Time // the host's clock must not be before it
+	LastRun       time.Time // the latest time in the journal of what airgap did here; zero when it did nothing yet
+	Peer          Peer      // whose clock this host's has to agree with
 
 	// Ours says that airgap has begun to install on this host, or has
 	// installed: its own ports, files and runtime are not in the way, and of
@@ -57,6 +59,13 @@ type Want struct {
 	// DryTransaction resolves the bundle's packages against the host without
 	// changing it. nil skips the check.
 	DryTransaction func() error
+}
+
+// Peer is another host of the cluster and its clock: the registry's, when this
+// host joins.
+type Peer struct {
+	Name  string        // "" for nobody to compare with
+	Ahead time.Duration // of its clock before this host's; negative when it is behind
 }
 
 // Is reports whether the host has one of the roles.

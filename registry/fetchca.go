@@ -16,7 +16,8 @@ const dialTimeout = 10 * time.Second
 // FetchCA gets the authority's certificate (PEM) from the registry at addr
 // (HOST:PORT), knowing only its CAHash. It trusts nothing else: the registry
 // must show a certificate with that hash, and then prove, in a second and full
-// handshake, that its own was signed by it.
+// handshake, that its own was signed by it. Where that fails for the clocks of
+// the two hosts alone, the error is a *ClockError.
 func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 	shown, err := shownChain(ctx, addr)
 	if err != nil {
@@ -29,7 +30,7 @@ func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	if err := handshake(ctx, addr, roots); err != nil {
-		return nil, fmt.Errorf("verify registry %s against its CA: %w", addr, err)
+		return nil, fmt.Errorf("verify registry %s against its CA: %w", addr, clockAtFault(ctx, addr, ca, err))
 	}
 	return encodeCertificate(ca), nil
 }

@@ -41,7 +41,7 @@ func (p PKI) KeyFile() string { return filepath.Join(p.Dir, "registry.key") }
 
 // Holds reports whether the certificates are there, belong together, name the
 // host in every one of names (DNS names and IP addresses) and localhost, and
-// are good for 30 days after now.
+// are good from now until 30 days after.
 func (p PKI) Holds(names []string, now time.Time) (bool, error) {
 	ca, err := readCertificate(p.CAFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,8 @@ func (p PKI) Holds(names []string, now time.Time) (bool, error) {
 	if err != nil {
 		return false, nil //nolint:nilerr // missing or half written: it is issued again
 	}
-	return servesFor(pair.Leaf, ca, withLocalhost(names), now.Add(renewBefore)), p.keyReadable()
+	all := withLocalhost(names)
+	return servesFor(pair.Leaf, ca, all, now) && servesFor(pair.Leaf, ca, all, now.Add(renewBefore)), p.keyReadable()
 }
 
 // Ensure makes the authority unless there is one, and issues the server's
@@ -87,6 +88,10 @@ func (p PKI) authority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, err
 		key, err := readKey(p.CAKeyFile())
 		if err == nil && now.After(ca.NotAfter) {
 			err = fmt.Errorf("registry CA %s ended on %s", p.CAFile(), ca.NotAfter.Format(time.DateOnly))
+		}
+		if err == nil && now.Before(ca.NotBefore) {
+			err = fmt.Errorf("registry CA %s is valid only from %s, and this host's clock says %s: it was ahead when the CA was made, or is behind now",
+				p.CAFile(), ca.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 		}
 		return ca, key, err
 	}

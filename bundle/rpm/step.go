@@ -14,6 +14,9 @@ func (t Transaction) plan(ctx context.Context) ([]string, error) {
 	for i := range changes {
 		changes[i] = "install " + changes[i]
 	}
+	if t.cut() {
+		changes = append(changes, "install again what dnf had installed when its transaction was cut")
+	}
 	return changes, err
 }
 
@@ -24,7 +27,7 @@ func PackagesStep(t Transaction) step.Step {
 		Title: "Install packages",
 		Done: func(ctx context.Context) (bool, error) {
 			missing, err := t.Missing(ctx)
-			return len(missing) == 0, err
+			return len(missing) == 0 && !t.cut(), err
 		},
 		Plan: t.plan,
 		Run:  t.Run,

@@ -82,6 +82,9 @@ func (t Transaction) Check(ctx context.Context) ([]NEVRA, error) {
 
 // Run installs what is missing, after dnf's transaction was found to equal it.
 func (t Transaction) Run(ctx context.Context) error {
+	if err := t.repair(ctx); err != nil {
+		return err
+	}
 	missing, err := t.Check(ctx)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -93,7 +96,10 @@ func (t Transaction) Run(ctx context.Context) error {
 	if err := t.remember(missing, before); err != nil {
 		return err
 	}
-	if err := t.dnf(ctx, append([]string{"-y", "install"}, names(missing)...)...); err != nil {
+	if err := t.begin(missing); err != nil {
+		return err
+	}
+	if err := t.transact(ctx, "install", missing); err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
 	return t.compareInstalled(ctx, before, missing)
@@ -144,7 +150,7 @@ func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, err
 		return nil, fmt.Errorf("read the bundle's repository: %w", err)
 	}
 	// "no" makes dnf end with an error, whatever it found.
-	asked := t.dnfIn(ctx, dir, append([]string{"--assumeno", "--debugsolver", "install"}, names(packages)...)...)
+	asked := t.dnfIn(ctx, dir, nil, append([]string{"--assumeno", "--debugsolver", "install"}, names(packages)...)...)
 	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
 	if err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", cmp.Or(asked, err))
@@ -161,7 +167,7 @@ func names(packages []NEVRA) []string {
 }
 
 func (t Transaction) dnf(ctx context.Context, args ...string) error {
-	return t.dnfIn(ctx, t.StateDir, args...)
+	return t.dnfIn(ctx, t.StateDir, nil, args...)
 }
 
 // lockSeconds is how long to wait for a dnf that is still at work.
@@ -170,15 +176,17 @@ const lockSeconds = "600"
 func (t Transaction) lockPath() string { return filepath.Join(t.StateDir, "lock") }
 
 // dnfIn runs dnf in a directory, since its solver's record goes to the
-// working directory. No proxy of the environment reaches it.
-func (t Transaction) dnfIn(ctx context.Context, dir string, args ...string) error {
+// working directory, and by another program where one is given. No proxy of the
+// environment reaches it.
+func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ...string) error {
 	// When airgap is killed dnf goes on. The lock, which it holds to its end,
 	// makes the next run and the undo wait for that.
-	argv := []string{"--verbose", "--wait", lockSeconds, t.lockPath(), "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo=" + repositoryID}
+	argv := append([]string{"--verbose", "--wait", lockSeconds, t.lockPath()}, by...)
+	argv = append(argv, "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo="+repositoryID)
 	if t.OS != "" {
 		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
 	}
-	env := []string{"LC_ALL=C.UTF-8", "no_proxy=*", "NO_PROXY=*"}
+	env := []string{"LC_ALL=C.UTF-8", "no_proxy=*", "NO_PROXY=*", "PYTHONUNBUFFERED=1"} // its errors come last in the log
 	for _, name := range []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy"} {
 		env = append(env, name+"=", strings.ToUpper(name)+"=")
 	}

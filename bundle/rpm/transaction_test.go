@@ -98,6 +98,48 @@ func TestPackagesStep(t *testing.T) {
 	}
 }
 
+// TestCutTransaction has a transaction that a power cut ended: one package is
+// in the database, though a file of it is not there, the other is not.
+func TestCutTransaction(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"))
+	tr := transaction(t, h, from, repository, "agent")
+	all := tr.Packages
+	tr.Packages = slices.DeleteFunc(slices.Clone(all), func(n NEVRA) bool { return n.Name == "agent" })
+	s := PackagesStep(tr)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Done(t.Context()); err != nil || !done {
+		t.Fatalf("after a transaction that ended: %v, %v", done, err)
+	}
+
+	tr.Packages = all
+	if err := tr.begin(all); err != nil {
+		t.Fatal(err)
+	}
+	lost := filepath.Join(h.root, "opt", "library")
+	if err := os.RemoveAll(lost); err != nil {
+		t.Fatal(err)
+	}
+	s = PackagesStep(tr)
+	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 || !strings.Contains(changes[1], "again") {
+		t.Errorf("plan: %q, %v", changes, err)
+	}
+	if done, err := s.Done(t.Context()); err != nil || done {
+		t.Fatalf("a cut transaction holds: %v, %v", done, err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Done(t.Context()); err != nil || !done {
+		t.Errorf("after the repair: %v, %v", done, err)
+	}
+	if _, err := os.Stat(lost); err != nil {
+		t.Errorf("the package of the cut transaction was not installed again: %v", err)
+	}
+}
+
 // TestUndoWaitsForDNF has a dnf at work that nobody waits for any more.
 func TestUndoWaitsForDNF(t *testing.T) {
 	need(t, "flock")
@@ -109,7 +151,7 @@ func TestUndoWaitsForDNF(t *testing.T) {
 	for tr.lockFree() {
 		runtime.Gosched()
 	}
-	if err := tr.awaitDNF(t.Context()); err != nil {
+	if err := tr.Await(t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(tr.StateDir, "done")); err != nil {

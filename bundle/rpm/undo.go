@@ -25,7 +25,7 @@ type record struct {
 // private dnf state. Where something else needs them by now, rpm says so and
 // nothing is erased.
 func (t Transaction) Undo(ctx context.Context) error {
-	if err := t.awaitDNF(ctx); err != nil {
+	if err := t.Await(ctx, func() {}); err != nil {
 		return err
 	}
 	done, err := t.recorded()
@@ -110,13 +110,11 @@ func isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// awaitDNF returns when no dnf of ours is at work any more.
-func (t Transaction) awaitDNF(ctx context.Context) error {
-	if _, err := os.Stat(t.lockPath()); err != nil {
-		return nil //nolint:nilerr // none was ever started
-	}
-	if _, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: []string{"--wait", lockSeconds, t.lockPath(), "true"}}); err != nil {
-		return fmt.Errorf("wait for dnf, which an interrupted install left at work: %w", err)
+// Await returns when no dnf of ours is at work any more: one whose airgap was
+// killed goes on. waiting is called once when there is one.
+func (t Transaction) Await(ctx context.Context, waiting func()) error {
+	if err := host.AwaitLock(ctx, t.lockPath(), waiting); err != nil {
+		return fmt.Errorf("wait for dnf, which an interrupted run left at work: %w", err)
 	}
 	return nil
 }

@@ -14,9 +14,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
 
@@ -29,6 +31,7 @@ type hub struct {
 	signed   map[string][]byte // the signed index as served
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
+	ahead    time.Duration // of its clock before this host's
 }
 
 func (h *hub) url(path string) string { return "https://" + h.addr + path }
@@ -36,11 +39,17 @@ func (h *hub) url(path string) string { return "https://" + h.addr + path }
 // reachHub gets the authority by its hash, then the signed index.
 func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 	ca, err := registry.FetchCA(ctx, o.addr, o.caHash)
+	if wrong, is := errors.AsType[*registry.ClockError](err); is {
+		return nil, apart(o.addr, wrong)
+	}
 	if err != nil {
 		return nil, hint(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(o.addr))
 	}
 	h := &hub{addr: o.addr, ca: ca}
 	if h.client, err = registry.HTTPClient(ca); err != nil {
+		return nil, err
+	}
+	if h.ahead, err = registry.Ahead(ctx, o.addr, ca); err != nil {
 		return nil, err
 	}
 	data, err := h.get(ctx, "/join/"+materialName)
@@ -53,6 +62,13 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 	return h, h.readIndex(ctx, o.keys)
 }
 
+// apart says by how much the clocks differ where that is so much that not even
+// the checks can be made, and ends as they would.
+func apart(addr string, wrong *registry.ClockError) error {
+	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
+	return &coded{code: exitPreflight, err: err, hint: preflight.ClockRemedy}
+}
+
 // readIndex fetches the signed index and checks it as a stick's would be.
 func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 	keys, err := trustedKeys(keyFiles)
@@ -60,11 +76,11 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 		return err
 	}
 	h.trusted = keys
-	dir, err := os.MkdirTemp("", "airgap-join-*")
+	dir, remove, err := scratch("join")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	h.signed = map[string][]byte{}
 	for _, name := range indexFiles() {
 		if h.signed[name], err = h.get(ctx, "/join/"+name); err != nil {

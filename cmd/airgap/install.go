@@ -22,6 +22,7 @@ import (
 type installOptions struct {
 	keys, skip []string
 	node       string
+	dryRun     bool
 }
 
 func (a *app) install() *cobra.Command {
@@ -35,12 +36,17 @@ configuration is the one inside the bundle.
 
 Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
-run on a finished host changes nothing.`,
-		Example: "  airgap install /media/stick/bank",
+run on a finished host changes nothing. What has drifted since is put right.
+
+With --dry-run nothing is changed, not even a file of airgap's own: it checks this
+server and lists what each step would change here, and which steps airgap join
+would run on the other servers. Exit code 3 when a check fails.`,
+		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank",
 		Args:    oneArg("the bundle's directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), args[0], o) },
 	}
 	keyFlags(cmd, &o.keys)
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change, and on which host")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	return cmd
@@ -70,6 +76,9 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
+	if o.dryRun {
+		return a.rehearseInstall(ctx, s, o.skip, b, trusted)
+	}
 	release, err := lockHost()
 	if err != nil {
 		return err
@@ -84,6 +93,17 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	return a.finishInstall(ctx, s, result, p)
+}
+
+func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
+	stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
+	if err != nil {
+		return err
+	}
+	return a.rehearse(ctx, s, rehearsal{
+		command: "install", skip: skip, stored: stored, packages: s.dryRunFrom(b),
+		steps: s.installSteps(b, trusted, ui.Discard()), others: s.otherHosts(b, trusted),
+	})
 }
 
 // gate runs the checks and lets nothing happen unless all of them pass.

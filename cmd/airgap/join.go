@@ -10,13 +10,15 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
 
 type joinOptions struct {
 	addr, caHash, codeFile, node string
 	keys, skip                   []string
-	newCode                      bool
+	newCode, dryRun              bool
 }
 
 func (a *app) join() *cobra.Command {
@@ -56,6 +58,7 @@ never from the command line, where every user of this host could read it.`,
 		},
 	}
 	keyFlags(cmd, &o.keys)
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change; asks for no code")
 	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
 	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
@@ -94,6 +97,10 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
+	s.peer = preflight.Peer{Name: hub.addr, Ahead: hub.ahead}
+	if o.dryRun {
+		return a.rehearseJoin(ctx, s, hub, o.skip)
+	}
 	release, err := lockHost()
 	if err != nil {
 		return err
@@ -117,6 +124,15 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	}
 	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged}
 	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })
+}
+
+// rehearseJoin needs no code: nobody is let in.
+func (a *app) rehearseJoin(ctx context.Context, s *site, h *hub, skip []string) error {
+	steps, stored, err := s.joinSteps(ctx, h, &admission{material: h.material}, ui.Discard())
+	if err != nil {
+		return err
+	}
+	return a.rehearse(ctx, s, rehearsal{command: "join", skip: skip, stored: stored, packages: s.dryRunAt(h), steps: steps})
 }
 
 func writeJoined(w io.Writer, r installed) error {

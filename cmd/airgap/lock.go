@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -26,7 +27,7 @@ func lockHost() (release func(), err error) {
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, hint(errors.New("another airgap command is changing this host"), "wait for it; fuser -v %s names it", lockFile)
+		return nil, busy()
 	}
 	if err != nil {
 		f.Close()
@@ -34,6 +35,29 @@ func lockHost() (release func(), err error) {
 	}
 	return func() { f.Close() }, nil
 }
+
+// hostAtRest is an error while another command changes this host. Unlike
+// lockHost it leaves no file behind.
+func hostAtRest() error {
+	f, err := os.Open(lockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask for this host's lock: %w", err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return busy()
+	} else if err != nil {
+		return fmt.Errorf("ask for this host's lock: %w", err)
+	}
+	return nil
+}
+
+var errBusy = errors.New("another airgap command is changing this host")
+
+func busy() error { return hint(errBusy, "wait for it; fuser -v %s names it", lockFile) }
 
 // isAt reports whether the open file is the one at path.
 func isAt(f *os.File, path string) bool {

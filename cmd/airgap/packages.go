@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -82,27 +83,27 @@ func (s *site) dryRunFrom(b *bundle.Bundle) func(context.Context) error {
 // dryRunAt resolves the transaction against the registry that is to be joined.
 func (s *site) dryRunAt(h *hub) func(context.Context) error {
 	return func(ctx context.Context) error {
-		ca, err := os.CreateTemp("", "airgap-ca-*.crt")
+		dir, remove, err := scratch("ca")
 		if err != nil {
 			return err
 		}
-		defer os.Remove(ca.Name())
-		defer ca.Close()
-		if _, err := ca.Write(h.ca); err != nil {
+		defer remove()
+		ca := filepath.Join(dir, "ca.crt")
+		if err := os.WriteFile(ca, h.ca, 0o600); err != nil {
 			return err
 		}
-		return s.dryRun(ctx, h.open, h.url(""), ca.Name())
+		return s.dryRun(ctx, h.open, h.url(""), ca)
 	}
 }
 
 // dryRun keeps dnf's cache and configuration in a directory that is gone
 // afterwards: nothing on the host changes.
 func (s *site) dryRun(ctx context.Context, from source, baseURL, caFile string) error {
-	dir, err := os.MkdirTemp("", "airgap-dnf-*")
+	dir, remove, err := scratch("dnf")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	t, err := s.transaction(ctx, from, dir, baseURL, caFile)
 	if err != nil {
 		return err

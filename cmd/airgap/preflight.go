@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -82,8 +83,23 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	return preflight.Run(ctx, facts, want, skip)
 }
 
+// atRest waits for dnf and kubeadm, which go on when the airgap that started
+// them was killed: until then nothing that is asked of the host holds for long.
+func (s *site) atRest(ctx context.Context, p ui.Progress) error {
+	left := func(what string) func() {
+		return func() { p.Say("waiting for %s, which an interrupted run left at work", what) }
+	}
+	if err := (rpm.Transaction{StateDir: dnfDir}).Await(ctx, left("dnf")); err != nil {
+		return err
+	}
+	return s.machine.Await(ctx, left("kubeadm"))
+}
+
 // pass lets nothing happen to the host unless all checks pass.
 func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
+	if err := s.atRest(ctx, p); err != nil {
+		return err
+	}
 	report, err := s.judge(ctx, skip, stored, dry)
 	if err != nil {
 		return err
@@ -97,7 +113,7 @@ func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry
 
 // want is what the host is to become.
 func (s *site) want(stored bool) (preflight.Want, error) {
-	began, err := begunHere()
+	began, lastRun, err := begunHere()
 	if err != nil {
 		return preflight.Want{}, err
 	}
@@ -108,6 +124,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
+		LastRun: lastRun, Peer: s.peer,
 		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
 	}
 	for _, r := range s.node.Roles {
@@ -131,11 +148,17 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 
 // begunHere reports whether the journal says that airgap works on this host
 // already: then its own files and ports are not in the way. The first two steps,
-// a record and a bundle in the store, are in nobody's way.
-func begunHere() (bool, error) {
+// a record and a bundle in the store, are in nobody's way. lastRun is the latest
+// time in the journal, which need not be its last: clocks jump.
+func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
-	begun := slices.ContainsFunc(entries, func(e step.Entry) bool { return e.Step != "record" && e.Step != "store" })
-	return begun, err
+	for _, e := range entries {
+		begun = begun || e.Step != "record" && e.Step != "store"
+		if e.Time.After(lastRun) {
+			lastRun = e.Time
+		}
+	}
+	return begun, lastRun, err
 }
 
 // showPreflight prints the report and turns a bad one into exit code 3.

@@ -99,8 +99,7 @@ type storedBundle struct {
 	Packages int    `json:"packages"`
 }
 
-func describe(b *bundle.Bundle) storedBundle {
-	i := b.Index()
+func describe(i *bundle.Index) storedBundle {
 	s := storedBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages)}
 	for _, p := range i.Parts {
 		s.Bytes += p.Size
@@ -122,7 +121,7 @@ func (a *app) registryStatus() *cobra.Command {
 			bundles, broken := registry.Store{Dir: f.store}.Open(keys...)
 			list := make([]storedBundle, len(bundles))
 			for i, b := range bundles {
-				list[i] = describe(b)
+				list[i] = describe(b.Index())
 			}
 			if err := a.print(list, func(w io.Writer) error { return writeBundles(w, list) }); err != nil {
 				return err

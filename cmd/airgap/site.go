@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
 
@@ -25,6 +26,7 @@ type site struct {
 	node    config.Node
 	machine kubeadm.Machine
 	facts   kubeadm.Facts
+	peer    preflight.Peer // the host that this one joins; none on the first
 }
 
 // newSite reads the configuration that came with the bundle. name says which

@@ -2,101 +2,200 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"errors"
 	"fmt"
-	"io"
-	"text/tabwriter"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
 
 // status is what this host has of airgap.
 type status struct {
-	Bundles  []storedBundle `json:"bundles"`
-	Steps    []stepStatus   `json:"steps"`
-	Registry string         `json:"registry"` // "answers", "silent: …", "none"
-	Problems []string       `json:"problems,omitempty"`
-}
+	Cluster     string         `json:"cluster,omitempty"` // its name
+	Kubernetes  string         `json:"kubernetes,omitempty"`
+	Node        string         `json:"node,omitempty"` // this host's
+	Address     string         `json:"address,omitempty"`
+	Roles       []config.Role  `json:"roles"`
+	Bundle      *storedBundle  `json:"bundle,omitempty"`      // that this host was installed from
+	From        string         `json:"from,omitempty"`        // where it lies: the store; the index that came with join
+	Store       []storedBundle `json:"bundles"`               // every bundle of this host's store
+	Registry    string         `json:"registry"`              // "answers at ADDRESS:PORT", "silent: …", "none", "unknown: …"
+	Busy        bool           `json:"busy"`                  // a command is changing this host right now
+	Interrupted string         `json:"interrupted,omitempty"` // the step in which the last run died
+	Steps       []stepStatus   `json:"steps"`
+	Drifted     []string       `json:"drifted"` // names of steps that ran to their end and do not hold any more
+	Problems    []string       `json:"problems"`
 
-// stepStatus is the last thing the journal says about a step.
-type stepStatus struct {
-	Step  string    `json:"step"`
-	Event string    `json:"event"`
-	Time  time.Time `json:"time"`
-	Error string    `json:"error,omitempty"`
+	command string // that installed this host, or began to
 }
 
 func (a *app) status() *cobra.Command {
 	var keys []string
+	var node string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what airgap has installed on this server",
-		Long: `Shows the bundles in this server's store, what the journal says about each step,
-and whether the registry answers. Nothing is changed.`,
-		Args: noArgs,
+		Short: "Show what airgap has installed on this server, and what has drifted",
+		Long: `Shows the cluster and this server's part in it, the bundle it was installed from,
+whether the registry answers, and each step: when it ran, and whether what it
+brought about holds now. What a step lists below itself is what airgap install
+(or the same airgap join) would change to put it right.
+
+Nothing is changed. Root sees all; other users what they may read.
+
+A drifted step is no error of this command: the exit code is 0, since drift may be
+somebody's decision. airgap verify gives a verdict on the cluster.`,
+		Example: "  airgap status\n  airgap status --output json",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := readStatus(cmd.Context(), keys)
-			if err != nil {
+			s := readStatus(cmd.Context(), keys, node)
+			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
 			return a.print(s, s.write)
 		},
 	}
 	keyFlags(cmd, &keys)
+	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	return cmd
 }
 
-func readStatus(ctx context.Context, keyFiles []string) (*status, error) {
+// stepTimeout bounds the question whether one step holds, so that a status
+// comes also from a host where something hangs.
+const stepTimeout = 15 * time.Second
+
+// readStatus tells what it can. What it cannot is a problem, on the screen: a
+// status is asked for when something is broken.
+func readStatus(ctx context.Context, keyFiles []string, node string) *status {
+	st := &status{Registry: "none", Busy: errors.Is(hostAtRest(), errBusy)}
 	entries, err := step.OpenJournal(journalFile).Entries()
-	if err != nil {
-		return nil, err
+	st.problem(err)
+	k, err := knownHere(keyFiles, node)
+	st.problem(err)
+	defer k.close()
+	for _, b := range k.stored {
+		st.Store = append(st.Store, describe(b.Index()))
 	}
-	s := &status{Steps: lastOfEach(entries), Registry: "none"}
-	if stored, err := (registry.Store{Dir: storeDir}).List(); err != nil || len(stored) == 0 {
-		return s, err
+	var now []step.Forecast
+	if k.site != nil {
+		st.describe(k)
+		st.Registry = k.site.registryState(ctx)
+		now = step.Check(ctx, k.steps, stepTimeout)
+	}
+	st.judge(entries, now)
+	return st
+}
+
+func (st *status) problem(err error) {
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w (root sees more)", err)
+	}
+	if err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
+}
+
+func (st *status) describe(k *known) {
+	st.Cluster, st.Kubernetes = k.site.config.Name, k.site.config.Kubernetes.Tag()
+	st.Node, st.Address, st.Roles = k.site.node.Name, k.site.node.Address, k.site.node.Roles
+	held := describe(k.site.index)
+	st.Bundle, st.From, st.command = &held, k.from, k.command
+}
+
+// known is what a host's own files say about how it was installed.
+type known struct {
+	stored  []*bundle.Bundle
+	site    *site // nil when nothing tells
+	steps   []step.Step
+	from    string
+	command string
+}
+
+func (k *known) close() {
+	for _, b := range k.stored {
+		b.Close()
+	}
+}
+
+// knownHere reads the newest bundle of the store, or the index that a worker
+// keeps. A host on which airgap never got so far has neither.
+func knownHere(keyFiles []string, node string) (*known, error) {
+	k := &known{}
+	store := registry.Store{Dir: storeDir}
+	names, err := store.List()
+	if err != nil || len(names) == 0 && !exists(indexDir) {
+		return k, err
 	}
 	keys, err := trustedKeys(keyFiles)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
-	if err != nil {
-		s.Problems = append(s.Problems, err.Error())
+	var broken error
+	k.stored, broken = store.Open(keys...)
+	if len(k.stored) > 0 {
+		err = k.asMaster(newestOf(k.stored), keys, node)
+	} else if exists(indexDir) {
+		err = k.asWorker(keys, node)
 	}
-	for _, b := range bundles {
-		defer b.Close()
-		s.Bundles = append(s.Bundles, describe(b))
-	}
-	if len(bundles) > 0 {
-		s.Registry = registryState(ctx, keyFiles)
-	}
-	return s, nil
+	return k, errors.Join(broken, err)
 }
 
-// lastOfEach keeps the newest entry of each step, in the order they first ran.
-func lastOfEach(entries []step.Entry) []stepStatus {
-	var all []stepStatus
-	at := map[string]int{}
-	for _, e := range entries {
-		now := stepStatus{Step: e.Step, Event: e.Event, Time: e.Time, Error: e.Error}
-		if i, ok := at[e.Step]; ok {
-			all[i] = now
-			continue
+// asMaster is a host with a store: the first, or one that joined it.
+func (k *known) asMaster(b *bundle.Bundle, keys []*ecdsa.PublicKey, node string) (err error) {
+	if k.site, err = newSite(b.Index(), node); err != nil {
+		return err
+	}
+	k.from, k.command = storeDir, "install"
+	if k.site.node.Name == k.site.config.Master().Name {
+		k.steps = k.site.installSteps(b, keys, ui.Discard())
+		return nil
+	}
+	k.command = "join"
+	h, err := k.site.recall(b.Index(), keys)
+	k.steps = k.site.stepsAgain(h, b)
+	return err
+}
+
+func (k *known) asWorker(keys []*ecdsa.PublicKey, node string) error {
+	index, err := bundle.ReadIndex(indexDir, keys...)
+	if err != nil {
+		return err
+	}
+	if k.site, err = newSite(index, node); err != nil {
+		return err
+	}
+	k.from, k.command = indexDir, "join"
+	h, err := k.site.recall(index, keys)
+	if err != nil {
+		return err
+	}
+	h.signed = map[string][]byte{}
+	for _, name := range indexFiles() {
+		if h.signed[name], err = os.ReadFile(filepath.Join(indexDir, name)); err != nil {
+			return err
 		}
-		at[e.Step] = len(all)
-		all = append(all, now)
 	}
-	return all
+	k.steps = k.site.stepsAgain(h, nil)
+	return nil
 }
 
-func registryState(ctx context.Context, keyFiles []string) string {
-	s, err := storedSite(keyFiles, "")
-	if err != nil {
-		return "unknown: " + err.Error()
-	}
+// recall is what join kept of the hub, for asking whether its steps hold. An
+// authority that is gone is missed by its own step.
+func (s *site) recall(index *bundle.Index, keys []*ecdsa.PublicKey) (*hub, error) {
+	ca, err := os.ReadFile(registry.PKI{Dir: pkiDir}.CAFile())
+	return &hub{addr: s.registryOf(s.config.Master()), ca: ca, index: index, trusted: keys}, ignoreNotExist(err)
+}
+
+func (s *site) registryState(ctx context.Context) string {
 	client, err := s.registryClient()
 	if err != nil {
 		return "unknown: " + err.Error()
@@ -107,22 +206,4 @@ func registryState(ctx context.Context, keyFiles []string) string {
 		return "silent: " + err.Error()
 	}
 	return "answers at " + s.registryAddr()
-}
-
-func (s *status) write(w io.Writer) error {
-	fmt.Fprintf(w, "registry  %s\n", s.Registry)
-	if err := writeBundles(w, s.Bundles); err != nil {
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, e := range s.Steps {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Step, e.Event, e.Time.Local().Format("2006-01-02 15:04:05"), e.Error)
-	}
-	if len(s.Steps) == 0 {
-		fmt.Fprintln(t, "nothing was installed on this host by airgap")
-	}
-	for _, p := range s.Problems {
-		fmt.Fprintf(t, "problem: %s\n", p)
-	}
-	return t.Flush()
 }

@@ -22,7 +22,18 @@ var pictureScript string
 type picture map[string]int
 
 func (e *Env) picture(ctx context.Context, m lab.Machine) (picture, error) {
-	r, err := e.On(ctx, m, pictureScript, "sh")
+	return e.pictureBut(ctx, m, "")
+}
+
+// livePicture leaves out what a running cluster writes all the time: the data
+// of etcd and containerd, and logs.
+func (e *Env) livePicture(ctx context.Context, m lab.Machine) (picture, error) {
+	return e.pictureBut(ctx, m, "-path /var/lib/etcd -o -path /var/lib/containerd -o -path /run/containerd -o -path /run/runc -o -path /var/log -o")
+}
+
+// pictureBut leaves out what an expression for find matches.
+func (e *Env) pictureBut(ctx context.Context, m lab.Machine, live string) (picture, error) {
+	r, err := e.On(ctx, m, "live='"+live+"'\n"+pictureScript, "sh")
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +83,11 @@ func (e *Env) asBefore(ctx context.Context, m lab.Machine, before picture, excep
 	if err != nil {
 		return err
 	}
+	return e.equal(now, before, m.Name(), exceptions...)
+}
+
+// equal wants two pictures to be the same but for the exceptions.
+func (e *Env) equal(now, before picture, what string, exceptions ...exception) error {
 	lines := now.difference(before)
 	for _, x := range exceptions {
 		pattern, err := regexp.Compile(x.lines)
@@ -83,9 +99,9 @@ func (e *Env) asBefore(ctx context.Context, m lab.Machine, before picture, excep
 	if len(lines) == 0 {
 		return nil
 	}
-	all := filepath.Join(e.Work, m.Name()+".differences")
+	all := filepath.Join(e.Work, "differences")
 	if err := os.WriteFile(all, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not as it was: %d differences, all in %s\n%s", m.Name(), len(lines), all, strings.Join(lines[:min(len(lines), 40)], "\n"))
+	return fmt.Errorf("%s is not as it was: %d differences, all in %s\n%s", what, len(lines), all, strings.Join(lines[:min(len(lines), 40)], "\n"))
 }

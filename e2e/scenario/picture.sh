@@ -7,10 +7,10 @@ on_demand='systemd-(timedat|hostnam|locale)'
 say() { sed "s|^|$1	|"; }
 
 trees="/boot /etc /home /opt /root /srv /usr /var"
-volatile="-path /var/log/journal -o -path /var/lib/rpm -o -path /var/lib/systemd -o -path /var/tmp/systemd-private-* -o -path /var/cache/ldconfig"
+volatile="$live -path /var/log/journal -o -path /var/lib/rpm -o -path /var/lib/systemd -o -path /var/tmp/systemd-private-* -o -path /var/cache/ldconfig"
 find $trees \( $volatile \) -prune -o \( -type f -printf '%y %m %u:%g %p %s\n' -o -printf '%y %m %u:%g %p %l\n' \) | say file
 find $trees \( $volatile -o -path /var/log \) -prune -o -type f -print0 | xargs -0r sha256sum | say content
-find /run \( -path /run/systemd -o -path /run/udev -o -path /run/log -o -path /run/media -o -path /run/user -o -path /run/credentials \) -prune -o -printf '%y %p\n' | say run
+find /run \( $live -path /run/systemd -o -path /run/udev -o -path /run/log -o -path /run/media -o -path /run/user -o -path /run/credentials \) -prune -o -printf '%y %p\n' | say run
 
 rpm -qa --qf '%{NAME}-%{EVR}.%{ARCH}\n' | say package
 getent passwd | say user
@@ -33,5 +33,5 @@ ip -brief address | say address
 ip route show table all | say route
 ip -6 route show table all | say route
 ip rule | say rule
-nft --stateless list ruleset | say nft
+nft --stateless list ruleset 2>&1 | grep -v '^# Warning: table .* is managed by iptables-nft' | say nft
 cat /proc/net/ip_tables_names /proc/net/ip6_tables_names 2>/dev/null | say legacy-iptables

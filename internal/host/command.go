@@ -21,15 +21,18 @@ type Cmd struct {
 	Args  []string // without the name
 	Env   []string // KEY=VALUE, beside the few that every command gets
 	Stdin io.Reader
-	Log   string    // file that stdout and stderr are appended to as well; "" for none
-	Out   io.Writer // copy of stdout and stderr as they come; nil for none
+	// Log is a file that stdout and stderr are appended to, and nowhere else;
+	// "" gives stdout to the caller. With a log the command does not notice
+	// when this program is killed, and comes to its own end: a pipe that nobody
+	// reads would kill it at its next line, dnf in the middle of a transaction.
+	Log string
 }
 
 // CommandError says which command failed and what it said last.
 type CommandError struct {
 	Argv     []string
 	ExitCode int    // -1 when it could not be started or was killed
-	Tail     string // the last lines of stderr, else of stdout
+	Tail     string // the last lines of stderr, else of stdout; of both with a log
 	Log      string // path of the whole output, or ""
 	Err      error
 }
@@ -53,43 +56,55 @@ const tailLines = 12
 // run ends the command's whole process group when ctx ends: first SIGTERM,
 // SIGKILL 10 s later.
 func (c Cmd) run(ctx context.Context) ([]byte, error) {
-	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Name, c.Args...)
 	cmd.Stdin = c.Stdin
 	cmd.Env = environment(os.Environ(), c.Env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	copies, closeLog, err := c.copies()
-	if err != nil {
-		return nil, err
+	if c.Log != "" {
+		return nil, c.runLogged(ctx, cmd)
 	}
-	defer closeLog()
-	cmd.Stdout = io.MultiWriter(append(copies, &stdout)...)
-	cmd.Stderr = io.MultiWriter(append(copies, &stderr)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), c.explain(ctx, err, &stdout, &stderr)
+		said := stderr.String()
+		if strings.TrimSpace(said) == "" {
+			said = stdout.String()
+		}
+		return stdout.Bytes(), c.explain(ctx, err, said)
 	}
 	return stdout.Bytes(), nil
 }
 
-// copies are the extra writers that see both streams.
-func (c Cmd) copies() ([]io.Writer, func(), error) {
-	var ws []io.Writer
-	if c.Out != nil {
-		ws = append(ws, c.Out)
-	}
-	if c.Log == "" {
-		return ws, func() {}, nil
-	}
-	f, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (c Cmd) runLogged(ctx context.Context, cmd *exec.Cmd) error {
+	f, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open command log: %w", err)
+		return fmt.Errorf("open command log: %w", err)
 	}
-	return append(ws, f), func() { f.Close() }, nil
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("open command log: %w", err)
+	}
+	cmd.Stdout, cmd.Stderr = f, f
+	if err := cmd.Run(); err != nil {
+		return c.explain(ctx, err, lastSaid(f, before.Size()))
+	}
+	return nil
 }
 
-func (c Cmd) explain(ctx context.Context, err error, stdout, stderr *bytes.Buffer) error {
+// lastSaid is the end of what came to a log since it had size bytes.
+func lastSaid(f *os.File, size int64) string {
+	const enough = 16 << 10
+	if now, err := f.Stat(); err == nil {
+		size = max(size, now.Size()-enough)
+	}
+	said, _ := io.ReadAll(io.NewSectionReader(f, size, enough)) // what is there says more than nothing
+	return string(said)
+}
+
+func (c Cmd) explain(ctx context.Context, err error, said string) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -97,11 +112,7 @@ func (c Cmd) explain(ctx context.Context, err error, stdout, stderr *bytes.Buffe
 	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		code = exit.ExitCode()
 	}
-	text := stderr.String()
-	if strings.TrimSpace(text) == "" {
-		text = stdout.String()
-	}
-	return &CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: code, Tail: tail(text), Log: c.Log, Err: err}
+	return &CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: code, Tail: tail(said), Log: c.Log, Err: err}
 }
 
 func tail(text string) string {

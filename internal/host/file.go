@@ -7,18 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 )
 
 // WriteFile puts data at path atomically and durably: a temporary file in the
 // same directory, fsync, rename, fsync of the directory. A power cut leaves
-// the old content or the new one. Missing parent directories are made 0755.
+// the old content or the new one. A temporary file that was left behind then is
+// replaced by the next WriteFile. Missing parent directories are made 0755.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(dir, draft(path)+"*")
+	if err := os.Remove(draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	tmp, err := os.OpenFile(draft(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -32,24 +36,17 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return SyncDir(dir)
 }
 
-// draft is how the names of a file's temporary files begin.
-func draft(path string) string { return "." + filepath.Base(path) + ".airgap-" }
+// draft is a file's temporary file. It has one name, so that those of killed
+// runs do not pile up.
+func draft(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".airgap-new")
+}
 
 // Remove takes away what WriteFile put at path, and what a WriteFile that was
 // killed left beside it. A file that is not there is fine.
 func Remove(path string) error {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove %s: %w", path, err)
-	}
-	for _, e := range entries {
-		if e.Name() != filepath.Base(path) && !strings.HasPrefix(e.Name(), draft(path)) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{path, draft(path)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return err
 		}
 	}

@@ -16,13 +16,17 @@ func TestRunReportsWhatTheCommandSaid(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	_, err := host.Local{}.Run(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", "echo out; echo why >&2; exit 7"}, Log: log})
 	var failed *host.CommandError
-	if !errors.As(err, &failed) || failed.ExitCode != 7 || failed.Tail != "why" {
+	if !errors.As(err, &failed) || failed.ExitCode != 7 || failed.Tail != "out\nwhy" {
 		t.Fatalf("got %v", err)
 	}
 	for _, part := range []string{"sh -c", "why", log} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %q", part, err)
 		}
+	}
+	_, err = host.Local{}.Run(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", "echo again >&2; exit 1"}, Log: log})
+	if !errors.As(err, &failed) || failed.Tail != "again" {
+		t.Errorf("the second command's error repeats the first: %v", err)
 	}
 	if data, _ := os.ReadFile(log); !strings.Contains(string(data), "out\n") || !strings.Contains(string(data), "why\n") {
 		t.Errorf("log holds %q", data)
@@ -50,7 +54,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 // nothing else.
 func TestRemove(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "90-x.conf")
-	for _, name := range []string{"90-x.conf", ".90-x.conf.airgap-123", ".90-x.conf.swp", "90-x.conf.rpmsave"} {
+	for _, name := range []string{"90-x.conf", ".90-x.conf.airgap-new", ".90-x.conf.swp", "90-x.conf.rpmsave"} {
 		if err := host.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +70,24 @@ func TestRemove(t *testing.T) {
 	}
 	if err := host.Remove(filepath.Join(t.TempDir(), "no", "such")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWriteFileAfterAKill finds the temporary file of a run that was killed.
+func TestWriteFileAfterAKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.key")
+	left := filepath.Join(filepath.Dir(path), ".ca.key.airgap-new")
+	if err := os.WriteFile(left, []byte("ha"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.WriteFile(path, []byte("half a key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := host.Holds(path, []byte("half a key"), 0o600); err != nil || !ok {
+		t.Errorf("it holds: %v, %v", ok, err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the temporary file is still there")
 	}
 }
 

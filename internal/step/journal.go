@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // What a journal entry says happened.
@@ -52,11 +54,26 @@ func (j *Journal) append(e Entry) error {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	defer f.Close()
+	if begun, err := f.Stat(); err != nil || begun.Size() == 0 {
+		if err := errors.Join(err, host.SyncDir(filepath.Dir(j.path))); err != nil { // its name has to last too
+			return fmt.Errorf("write journal: %w", err)
+		}
+	}
 	// The line feed in front ends a line that a power loss cut short.
 	if _, err := f.Write(slices.Concat([]byte{'\n'}, line, []byte{'\n'})); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return f.Sync()
+}
+
+// open are the steps that the journal has begun, or failed, and not ended.
+func (j *Journal) open() (map[string]bool, error) {
+	entries, err := j.Entries()
+	open := map[string]bool{}
+	for _, e := range entries {
+		open[e.Step] = e.Event == Began || e.Event == Broke
+	}
+	return open, err
 }
 
 // Entries are the journal's lines, oldest first; none when there is no

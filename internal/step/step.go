@@ -61,10 +61,14 @@ type Result struct{ Changed, Unchanged int }
 // names the step.
 func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
 	var result Result
+	begun, err := journal.open()
+	if err != nil {
+		return result, err
+	}
 	for _, s := range steps {
 		observe(Event{Step: s})
 		began := time.Now()
-		outcome, err := one(ctx, journal, s)
+		outcome, err := one(ctx, journal, s, begun[s.Name])
 		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
 		switch outcome {
 		case Changed:
@@ -78,13 +82,18 @@ func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event
 	return result, nil
 }
 
-func one(ctx context.Context, journal *Journal, s Step) (Outcome, error) {
+// one runs a step unless it holds. A step that holds though the journal has
+// it begun, because the run was killed right then, is ended there as well.
+func one(ctx context.Context, journal *Journal, s Step, begun bool) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Failed, err
 	}
 	done, err := s.Done(ctx)
 	if err != nil {
 		return Failed, fmt.Errorf("check: %w", err)
+	}
+	if done && begun {
+		return Unchanged, journal.append(Entry{Step: s.Name, Event: Ended})
 	}
 	if done {
 		return Unchanged, nil

@@ -79,6 +79,26 @@ func TestCancelledRunStartsNothing(t *testing.T) {
 	}
 }
 
+// A run that was killed between a step's end and the journal's next line leaves
+// a step that holds and yet only began: the next run ends it, once.
+func TestWhatHoldsIsEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	if err := os.WriteFile(path, []byte(`{"step":"a","event":"began"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	holds := true
+	for range 2 {
+		got, err := step.Run(t.Context(), step.OpenJournal(path), []step.Step{flag("a", &holds), flag("b", &holds)}, quiet)
+		if err != nil || got.Unchanged != 2 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		entries, err := step.OpenJournal(path).Entries()
+		if err != nil || len(entries) != 2 || entries[1].Step != "a" || entries[1].Event != step.Ended {
+			t.Errorf("the journal has %+v, %v", entries, err)
+		}
+	}
+}
+
 func TestJournalSurvivesACutLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	whole := `{"time":"2026-01-01T00:00:00Z","step":"a","event":"began"}` + "\n"

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// write puts the status on one screen.
+func (st *status) write(w io.Writer) error {
+	if st.Cluster != "" {
+		fmt.Fprintf(w, "cluster   %s, Kubernetes %s\n", st.Cluster, st.Kubernetes)
+		fmt.Fprintf(w, "node      %s, %s, %s\n", st.Node, list(st.Roles), st.Address)
+	}
+	if b := st.Bundle; b != nil {
+		fmt.Fprintf(w, "bundle    %s of %s, %s: %d images, %d packages; in %s\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages, st.From)
+	}
+	for _, b := range st.Store {
+		if st.Bundle == nil || b != *st.Bundle {
+			fmt.Fprintf(w, "          %s of %s, %s, in the store too\n", b.Name, b.Created, ui.Size(b.Bytes))
+		}
+	}
+	fmt.Fprintf(w, "registry  %s\n", st.Registry)
+	st.writeSteps(w)
+	for _, p := range st.Problems {
+		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))
+	}
+	_, err := fmt.Fprintln(w, st.conclusion())
+	return err
+}
+
+// shown is how many of a step's changes the screen has room for.
+const shown = 4
+
+func (st *status) writeSteps(w io.Writer) {
+	if len(st.Steps) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, s := range st.Steps {
+		ran := "-"
+		if !s.Ran.IsZero() {
+			ran = s.Ran.Local().Format("2006-01-02 15:04:05")
+		}
+		fmt.Fprintf(w, "  %-11s  %-19s  %-16s %s\n", s.State, ran, s.Step, s.Title)
+		changes := s.Changes
+		if s.State == stepPending || s.State == stepUndone {
+			changes = nil // the rest of an installation would fill the screen
+		}
+		for _, c := range changes[:min(len(changes), shown)] {
+			fmt.Fprintf(w, "  %50s %s\n", "", c)
+		}
+		if more := len(changes) - shown; more > 0 {
+			fmt.Fprintf(w, "  %50s and %d more\n", "", more)
+		}
+		if s.Error != "" {
+			line, _, _ := strings.Cut(s.Error, "\n")
+			fmt.Fprintf(w, "  %50s %s\n", "", line)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// conclusion says in one line how things stand, and what to do.
+func (st *status) conclusion() string {
+	again := "run the same command again"
+	if st.command != "" {
+		again = "run the same airgap " + st.command + " again"
+	}
+	count := map[string]int{}
+	for _, s := range st.Steps {
+		count[s.State]++
+	}
+	switch {
+	case len(st.Steps) == 0:
+		return "nothing was installed on this host by airgap"
+	case st.Busy:
+		return "an airgap command is changing this host right now"
+	case st.Interrupted != "":
+		return "interrupted in step " + st.Interrupted + "; " + again
+	case count[stepFailed]+count[stepInterrupted] > 0:
+		return "not finished; mend what failed and " + again
+	case len(st.Drifted) > 0:
+		return "drifted: " + strings.Join(st.Drifted, ", ") + "; " + again + " to put it right"
+	case count[stepPending] > 0 && count[stepPending] < len(st.Steps):
+		return fmt.Sprintf("not finished: %d steps have not run; %s", count[stepPending], again)
+	case count[stepUndone] > 0:
+		return "taken back in part; airgap reset goes on"
+	case count[stepUnknown] > 0:
+		return fmt.Sprintf("%d steps could not be told", count[stepUnknown])
+	default:
+		return fmt.Sprintf("all %d steps hold", len(st.Steps))
+	}
+}
+
+func list[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}

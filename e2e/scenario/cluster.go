@@ -1,0 +1,85 @@
+package scenario
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+//go:embed cluster.sh
+var clusterScript string
+
+// cluster is a picture of the cluster as its first host sees it.
+func (e *Env) cluster(ctx context.Context, m lab.Machine) (picture, error) {
+	r, err := e.On(ctx, m, clusterScript, "sh")
+	if err != nil {
+		return nil, err
+	}
+	if err := r.want("take a picture of the cluster", 0); err != nil {
+		return nil, err
+	}
+	p := picture{}
+	for line := range strings.Lines(r.Stdout) {
+		p[strings.TrimSpace(line)]++
+	}
+	return p.normal(), nil
+}
+
+// made are names that are new in every installation, and what stands for them.
+var made = []struct {
+	pattern *regexp.Regexp
+	as      string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`[0-9a-f]{64}`), "SHA256"},
+	{regexp.MustCompile(`[0-9a-f]{32}`), "UID"}, // cgroups of systemd
+	{regexp.MustCompile(`\b(coredns-[0-9a-f]+|kube-proxy|kube-flannel-ds|kube-dns)-[0-9a-z]{5}\b`), "$1-XXXXX"},
+	{regexp.MustCompile(`\bbootstrap-token-[0-9a-z]{6}\b`), "bootstrap-token-XXXXXX"},
+	{regexp.MustCompile(`\bveth[0-9a-f]{8}\b`), "vethXXXXXXXX"},
+	{regexp.MustCompile(`\bcni-[0-9a-f]{8}-[0-9a-f-]+\b`), "cni-UID"},
+	{regexp.MustCompile(`\b(apiserver)-[0-9a-z]{26}\b`), "$1-ID"},
+}
+
+// normal is the picture with one word for every name that was made up.
+func (p picture) normal() picture {
+	n := picture{}
+	for line, count := range p {
+		for _, m := range made {
+			line = m.pattern.ReplaceAllString(line, m.as)
+		}
+		n[line] += count
+	}
+	return n
+}
+
+// asCluster takes a picture of the cluster and wants it to equal an earlier one.
+func (e *Env) asCluster(ctx context.Context, m lab.Machine, before picture) error {
+	now, err := e.cluster(ctx, m)
+	if err != nil {
+		return err
+	}
+	return e.equal(now, before, "the cluster", exception{`^[+-] object\tSecret .* bootstrap-token-`, "codes for joining, one for each run that changed something"})
+}
+
+// asInstalled takes a picture of a node and wants it to equal an earlier one of
+// the same node in another life.
+func (e *Env) asInstalled(ctx context.Context, m lab.Machine, before picture) error {
+	now, err := e.livePicture(ctx, m)
+	if err != nil {
+		return err
+	}
+	return e.equal(now.normal(), before.normal(), fmt.Sprintf("%s, killed and started again,", m.Name()), anotherLife()...)
+}
+
+// anotherLife are the differences between two installations of the same node.
+func anotherLife() []exception {
+	return append(alive(),
+		exception{`^[+-] (file|content)\t.* ?/etc/(kubernetes|airgap)/.*\.(crt|key|pub|conf)( \d+)?$`, "keys and certificates are made anew, and their length differs"},
+		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json|kubeadm\.yaml)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
+		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
+	)
+}
