@@ -18,8 +18,9 @@ import (
 func whole(bundles []*bundle.Bundle) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, b := range bundles {
-			if b.Index().Name == r.PathValue("name") && slices.Contains(b.Names(), r.PathValue("file")) {
-				http.ServeFileFS(w, r, b.Files(), r.PathValue("file"))
+			names := b.Names()
+			if i := slices.Index(names, r.PathValue("file")); i >= 0 && b.Index().Name == r.PathValue("name") {
+				http.ServeFileFS(w, r, b.Files(), names[i])
 				return
 			}
 		}
