@@ -47,7 +47,7 @@ func ha(ctx context.Context, e *Env) error {
 		if err != nil {
 			return err
 		}
-		defer stop() //nolint:errcheck // it ends with this process at the latest
+		defer stop() // it ends with this process at the latest
 		var began time.Time
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l) }},
