@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -26,17 +25,18 @@ func (l *Lab) Balance(ctx context.Context, vip netip.Addr, port int, servers ...
 		return nil, fmt.Errorf("run a load balancer: %w", err)
 	}
 	var said bytes.Buffer
-	cmd := exec.Command("nsenter", "--net="+l.Network.Path(), "haproxy", "-db", "-f", config)
+	// It ends when the pipe does, and that goes with this process.
+	const untilThePipeEnds = `haproxy -db -f "$0" & read -r _; kill $!; wait`
+	cmd := exec.Command("nsenter", "--net="+l.Network.Path(), "sh", "-c", untilThePipeEnds, config)
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	pipe, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("run a load balancer: %w", err)
 	}
-	stop = func() error {
-		err := cmd.Process.Kill()
-		_ = cmd.Wait() // it says that it was killed
-		return err
-	}
+	stop = func() error { return errors.Join(pipe.Close(), cmd.Wait()) }
 	waiting, cancel := context.WithTimeout(ctx, balancerTimeout)
 	defer cancel()
 	_, err = poll(waiting, "the load balancer to listen", func() (bool, error) {

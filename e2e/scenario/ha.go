@@ -255,7 +255,7 @@ func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int) er
 	if err := e.script(ctx, by, kubectl+"delete deployment "+name); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, by, "", "airgap", "verify", "--timeout", "90s")
+	r, err := e.On(ctx, by, "", "airgap", "verify", "--timeout", "1m")
 	if err != nil {
 		return err
 	}
