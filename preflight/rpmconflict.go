@@ -71,7 +71,7 @@ var packages = Check{
 
 func judgeTransaction(_ *Facts, w *Want) Result {
 	if w.DryTransaction == nil {
-		return skipped("no bundle to try")
+		return skipped(cmp.Or(w.NoTransaction, "no bundle to try"))
 	}
 	if err := w.DryTransaction(); err != nil {
 		return Result{Fail, err.Error(), "a transaction that installs exactly what the bundle's lock says",

@@ -57,8 +57,9 @@ type Want struct {
 	GPUs func([]host.PCIDevice) (free, reserved string)
 
 	// DryTransaction resolves the bundle's packages against the host without
-	// changing it. nil skips the check.
+	// changing it. nil skips the check, for the reason in NoTransaction.
 	DryTransaction func() error
+	NoTransaction  string
 }
 
 // Peer is another host of the cluster and its clock: the registry's, when this

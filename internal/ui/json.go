@@ -8,15 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// event is one line of JSON progress. Units are bytes when bytes is true.
-type event struct {
-	Event string `json:"event"` // "begin", "end", "say"
+// Event is one line of JSON progress. Units are bytes when bytes is true.
+type Event struct {
+	Event string `json:"event"` // "begin", "end", "say", "step", "now"
 	Task  string `json:"task,omitempty"`
+	Host  string `json:"host,omitempty"` // the other host that it is about
 	Text  string `json:"text,omitempty"`
 	Total int64  `json:"total,omitempty"`
 	Done  int64  `json:"done,omitempty"`
 	Bytes bool   `json:"bytes,omitempty"`
 	Error string `json:"error,omitempty"`
+}
+
+// Show tells a host's line what its own airgap told there.
+func (e Event) Show(h Host) {
+	if e.Event == "step" {
+		h.Step(int(e.Done)+1, int(e.Total), e.Text)
+	}
 }
 
 type jsonLines struct {
@@ -26,7 +34,7 @@ type jsonLines struct {
 
 func newJSON(w io.Writer) *jsonLines { return &jsonLines{enc: json.NewEncoder(w)} }
 
-func (p *jsonLines) write(e event) {
+func (p *jsonLines) write(e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A progress line that cannot be written must not stop the work.
@@ -34,7 +42,7 @@ func (p *jsonLines) write(e event) {
 }
 
 func (p *jsonLines) Say(format string, args ...any) {
-	p.write(event{Event: "say", Text: fmt.Sprintf(format, args...)})
+	p.write(Event{Event: "say", Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *jsonLines) Now(string) {}
@@ -42,13 +50,13 @@ func (p *jsonLines) Now(string) {}
 func (p *jsonLines) Close() {}
 
 func (p *jsonLines) Task(name string, total int64, bytes bool) Task {
-	p.write(event{Event: "begin", Task: name, Total: total, Bytes: bytes})
-	return &jsonTask{p: p, e: event{Event: "end", Task: name, Total: total, Bytes: bytes}}
+	p.write(Event{Event: "begin", Task: name, Total: total, Bytes: bytes})
+	return &jsonTask{p: p, e: Event{Event: "end", Task: name, Total: total, Bytes: bytes}}
 }
 
 type jsonTask struct {
 	p    *jsonLines
-	e    event
+	e    Event
 	done atomic.Int64
 }
 

@@ -23,6 +23,11 @@ type Progress interface {
 	// Now tells what is going on, until it is told again: on a terminal a line
 	// with the time that it has taken so far, elsewhere nothing. "" is nothing.
 	Now(what string)
+	// Step tells which of how many steps is going on, as Now does.
+	Step(n, of int, title string)
+	// Host announces another host, on which work goes on in steps of its own:
+	// a line that stays.
+	Host(name string) Host
 	// Close draws the last state, once. Nothing may be told afterwards.
 	Close()
 }
@@ -31,6 +36,16 @@ type Progress interface {
 type Task interface {
 	Add(n int64)
 	// End closes the task; a non-nil err marks it as failed.
+	End(err error)
+}
+
+// Host is another host that is worked on. One goroutine at a time tells of it.
+type Host interface {
+	// Step tells which of how many steps is going on there.
+	Step(n, of int, title string)
+	// Now tells what else is going on there: what is waited for.
+	Now(what string)
+	// End closes the line; a non-nil err marks the host as failed.
 	End(err error)
 }
 
