@@ -38,6 +38,7 @@ func All() []Scenario {
 		{"reset", "a host after reset is the host before install, byte for byte", reset},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
+		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
 		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }

@@ -1,0 +1,301 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// throughSSH is one command on the first server that does all four, and every
+// way in which others can make that hard.
+func throughSSH(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 4, func(l *lab.Lab) error {
+		first := l.Machines[0]
+		others := l.Machines[1:]
+		return e.inOrder([]part{
+			{"accounts", func() error { return e.accounts(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, sshNodes()...) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"nobody at a terminal", func() error { return e.strangers(ctx, first) }},
+			{"host keys, passwords, sudo refused", func() error { return e.vouch(ctx, l) }},
+			{"a wrong key, a changed host key", func() error { return e.wrongKeys(ctx, first, others[0]) }},
+			{"no disk, remains of a cluster", func() error { return e.unfit(ctx, l) }},
+			{"Ctrl-C while the others join", func() error { return e.interruptFleet(ctx, first) }},
+			{"a reboot, a host that is busy", func() error { return e.reboot(ctx, first, others[0], others[1]) }},
+			{"two installs at once", func() error { return e.twoInstalls(ctx, first) }},
+			{"install goes on", func() error { return e.finishFleet(ctx, first) }},
+			{"again, and nothing changes", func() error { return e.fleetAgain(ctx, l) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"no secret anywhere", func() error { return e.noSecrets(ctx, l) }},
+			{"a host of another cluster", func() error { return e.otherCluster(ctx, first) }},
+		})
+	})
+}
+
+// fleetInstall is the command, with the options of a scenario.
+func fleetInstall(options ...string) []string {
+	return append([]string{"airgap", "install", labSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
+}
+
+// strangers: without a terminal every host's problem is told, all at once, and
+// nothing is changed anywhere.
+func (e *Env) strangers(ctx context.Context, first lab.Machine) error {
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install, no host key known", 1, "3 of 3 other hosts: no way in",
+		"node2: the host key of node2 (root@10.88.0.12:22) is not known: ssh-ed25519 SHA256:",
+		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
+}
+
+// yes vouches for the keys of all hosts.
+func yes() []answer {
+	var all []answer
+	for _, name := range []string{"node2", "node3", "node4"} {
+		all = append(all, answer{"The host key of " + name, ""}, answer{"Type yes if it is the same: ", "yes\n"})
+	}
+	return all
+}
+
+// typed is the clerk's password when it is asked for.
+func typed(password string) answer { return answer{"(not shown): ", password + "\n"} }
+
+// vouch says yes to the host keys, mistypes the clerk's password, and learns
+// that ops is not in the sudoers file; then the bank's administrator adds ops.
+func (e *Env) vouch(ctx context.Context, l *lab.Lab) error {
+	first, ops := l.Machines[0], l.Machines[2]
+	answers := append(yes(),
+		answer{"sudo password of ops on node3", ""}, typed(opsPassword),
+		answer{"Password of clerk on node4", ""}, typed("a typo"),
+		answer{"Password of clerk on node4, which refused the last one", ""}, typed(clerkPassword))
+	r, err := e.atTerminal(ctx, first, answers, fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install, ops may not become root", 1, "1 of 3 other hosts: no way in",
+		"become root on node3 (ops@10.88.0.13:22): sudo refused: ops is not in the sudoers file", "ops ALL=(ALL) ALL in /etc/sudoers.d/airgap on node3"); err != nil {
+		return err
+	}
+	if strings.Contains(r.Stdout, clerkPassword) || strings.Contains(r.Stdout, opsPassword) {
+		return errors.New("a password was on the screen")
+	}
+	for _, m := range l.Machines[1:] {
+		if err := e.script(ctx, m, "! rpm -q airgap >/dev/null", "! test -e /var/lib/airgap"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		e.script(ctx, first, "test $(stat -c %a /var/lib/airgap/known_hosts) = 600", "! test -e /root/.ssh/known_hosts"),
+		e.script(ctx, ops, "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"))
+}
+
+// wrongKeys takes our key from a host, and then gives the host another one.
+func (e *Env) wrongKeys(ctx context.Context, first, m lab.Machine) error {
+	if err := e.script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install with a key that node2 does not take", 1, "2 of 3 other hosts: no way in",
+		"log in on node2 (root@10.88.0.12:22): it wants a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
+		"log in on node4 (clerk@10.88.0.14:22): it wants a password"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, "mv /root/.ssh/not-now /root/.ssh/authorized_keys", "cp -a /etc/ssh /etc/ssh.old",
+		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
+		return err
+	}
+	r, err = e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install with a changed host key", 1, "1 of 3 other hosts: no way in",
+		"the host key of node2 (root@10.88.0.12:22) is not the known one: it shows ssh-ed25519 SHA256:", "/var/lib/airgap/known_hosts:", "another machine may be answering"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "rm -r /etc/ssh && mv /etc/ssh.old /etc/ssh && systemctl restart ssh")
+}
+
+// unfit: a worker without disk and one with the remains of a cluster keep
+// everybody from being changed; both are told.
+func (e *Env) unfit(ctx context.Context, l *lab.Lab) error {
+	first, full, used := l.Machines[0], l.Machines[1], l.Machines[2]
+	if err := errors.Join(
+		e.script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
+		e.script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
+		return err
+	}
+	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install with two unfit hosts", 3, "node1: ", "node4: ", "node2: Rocky", "free on /var/lib/kubelet", "node3: Rocky", "FAIL   old-cluster", "airgap join asks dnf", "the other hosts have airgap.rpm now"); err != nil {
+		return err
+	}
+	for _, m := range l.Machines {
+		if err := e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /opt/airgap", "! rpm -q kubelet >/dev/null", "rpm -q airgap", "test -z \"$(ls -d /var/tmp/airgap-ssh.* 2>/dev/null)\""); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		e.script(ctx, full, "umount /var/lib/kubelet"),
+		e.script(ctx, used, "rm -r /etc/kubernetes"))
+}
+
+// interruptFleet presses Ctrl-C when all others are at work.
+func (e *Env) interruptFleet(ctx context.Context, first lab.Machine) error {
+	r, err := e.atTerminal(ctx, first, []answer{
+		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
+	}, fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("Ctrl-C while the others join", 130, "interrupted")
+}
+
+// reboot cuts a host's power while dnf works there, and lets another command
+// hold the lock of a second one. The first is waited for, the second reported.
+func (e *Env) reboot(ctx context.Context, first, cut, busy lab.Machine) error {
+	if err := e.script(ctx, busy, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
+		return err
+	}
+	rebooted := make(chan error, 1)
+	watching, enough := context.WithCancel(ctx)
+	defer enough()
+	go func() { rebooted <- e.cutPower(watching, cut) }()
+	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	enough()
+	if err = errors.Join(err, <-rebooted); err != nil {
+		return fmt.Errorf("%w\n%s", err, r.Stdout)
+	}
+	fmt.Fprint(e.Log, r.Stdout)
+	if err := r.want("install while node2 reboots", 1, "node2: lost the connection", "node2: done in",
+		"1 of 3 other hosts: did not join", "node3: another airgap command is changing this host", "hint: wait for it"); err != nil {
+		return err
+	}
+	return e.script(ctx, busy, "systemctl stop busy")
+}
+
+// cutPower waits for a fresh step of join, and switches the host off and on.
+func (e *Env) cutPower(ctx context.Context, m lab.Machine) error {
+	const script = `has() { wc -l </var/lib/airgap/journal.jsonl; }
+had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
+	if err := e.script(ctx, m, script); err != nil {
+		return fmt.Errorf("wait for join on %s: %w", m.Name(), err)
+	}
+	if err := m.Kill(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second) // a server's firmware takes longer
+	return m.Start(context.WithoutCancel(ctx))
+}
+
+// twoInstalls: the second one is told, on this host.
+func (e *Env) twoInstalls(ctx context.Context, first lab.Machine) error {
+	if err := e.script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.want("a second install", 1, "another airgap command is changing this host"), e.script(ctx, first, "systemctl stop busy"))
+}
+
+func (e *Env) finishFleet(ctx context.Context, first lab.Machine) error {
+	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install goes on", 0, "node1: nothing to do", "node3: done (", "the cluster is verified: 4 nodes")
+}
+
+// fleetAgain changes nothing, makes no code, and says so to programs too.
+func (e *Env) fleetAgain(ctx context.Context, l *lab.Lab) error {
+	const codes = kubectl + "get secrets -n kube-system --field-selector type=bootstrap.kubernetes.io/token -o name | sort"
+	first := l.Machines[0]
+	before, err := lab.Output(ctx, first, "sh", "-c", codes)
+	if err != nil {
+		return err
+	}
+	if err := e.script(ctx, l.Machines[3], "umask 337; echo 'clerk ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/zz-clerk", "mkdir -m 700 /home/clerk/.ssh"); err != nil {
+		return err
+	}
+	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
+	if err != nil {
+		return err
+	}
+	if err := e.script(ctx, l.Machines[3], authorize("/home/clerk", key, "clerk")); err != nil {
+		return err
+	}
+	var done struct {
+		Changed int
+		Hosts   []struct {
+			Node               string
+			Changed, Unchanged int
+			Error              string
+		}
+	}
+	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
+		return err
+	}
+	if done.Changed != 0 || len(done.Hosts) != 3 {
+		return fmt.Errorf("a second install says %+v", done)
+	}
+	for _, h := range done.Hosts {
+		if h.Changed != 0 || h.Unchanged == 0 || h.Error != "" {
+			return fmt.Errorf("a second install says %+v, want nothing changed", h)
+		}
+	}
+	after, err := lab.Output(ctx, first, "sh", "-c", codes)
+	if err == nil && after != before {
+		err = fmt.Errorf("codes before: %q, after: %q", before, after)
+	}
+	return err
+}
+
+// noSecrets looks for the passwords on all hosts; the logs per host are there,
+// for root alone.
+func (e *Env) noSecrets(ctx context.Context, l *lab.Lab) error {
+	for _, m := range l.Machines {
+		for _, secret := range []string{clerkPassword, opsPassword} {
+			if err := e.nowhere(ctx, m, secret); err != nil {
+				return err
+			}
+		}
+	}
+	return e.script(ctx, l.Machines[0], `for n in node2 node3 node4; do f=/var/log/airgap/hosts/$n.log; test $(stat -c %a $f) = 600 && grep -q "logged in on $n" $f && grep -q '"event":"step"' $f || exit 1; done`)
+}
+
+// otherCluster resets the first host: the others are nodes of a cluster that
+// is no more, and a new one must not take them over.
+func (e *Env) otherCluster(ctx context.Context, first lab.Machine) error {
+	if _, err := e.must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, first, "! test -e /var/lib/airgap/known_hosts", "ssh-keyscan 10.88.0.12 10.88.0.13 10.88.0.14 >/root/.ssh/known_hosts 2>/dev/null"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
+		"node3 is a node of another cluster already, whose authority is sha256:", "airgap reset on node3")
+}

@@ -1,0 +1,67 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// Passwords of the clerk and of ops. Nobody may find them anywhere afterwards.
+const (
+	clerkPassword = "tulips-in-Oslo-42"
+	opsPassword   = "herons-in-Turku-7"
+)
+
+// sshNodes is the lab's configuration with three workers that people log in
+// on in three ways.
+func sshNodes() []string {
+	return []string{
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n",
+		`  - {name: node2, address: 10.88.0.12, roles: [worker]}
+  - {name: node3, address: 10.88.0.13, roles: [worker], ssh: {user: ops}}
+  - {name: node4, address: 10.88.0.14, roles: [worker], ssh: {user: clerk}}
+ssh:
+  identityFile: ~/.ssh/bank
+`,
+	}
+}
+
+// accounts are the bank's: root with a key on node2, ops with a key and sudo
+// without a password on node3, the clerk with a password for both on node4.
+// Every host has keys of its own.
+func (e *Env) accounts(ctx context.Context, l *lab.Lab) error {
+	first, root, ops, clerk := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3]
+	if err := e.script(ctx, first, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
+		return err
+	}
+	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range l.Machines {
+		errs = append(errs, e.script(ctx, m, "rm -f /etc/ssh/ssh_host_*_key* && ssh-keygen -A >/dev/null && systemctl restart ssh"))
+	}
+	return errors.Join(append(errs,
+		e.script(ctx, root, authorize("/root", key, "root")),
+		e.script(ctx, ops, "useradd -m ops", authorize("/home/ops", key, "ops")),
+		e.password(ctx, ops, "ops", opsPassword),
+		e.script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
+		e.password(ctx, clerk, "clerk", clerkPassword),
+	)...)
+}
+
+func authorize(home, key, user string) string {
+	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
+}
+
+func (e *Env) password(ctx context.Context, m lab.Machine, user, password string) error {
+	r, err := e.On(ctx, m, user+":"+password+"\n", "chpasswd")
+	if err != nil {
+		return err
+	}
+	return r.want("chpasswd on "+m.Name(), 0)
+}

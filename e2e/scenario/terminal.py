@@ -1,0 +1,30 @@
+# Runs a command on a terminal of its own and types what somebody would: after
+# each text that is waited for, its answer. All of it comes on stdin, because
+# arguments can be read by everybody on the host.
+import json, os, pty, sys
+
+job = json.load(sys.stdin)
+pid, screen = pty.fork()
+if pid == 0:
+    os.execvp(job["args"][0], job["args"])
+unseen, answers = b"", job["answers"]
+while True:
+    try:
+        data = os.read(screen, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+    unseen += data
+    while answers and answers[0]["after"].encode() in unseen:
+        answer = answers.pop(0)
+        unseen = unseen[unseen.index(answer["after"].encode()) + len(answer["after"]):]
+        os.write(screen, answer["type"].encode())
+_, status = os.waitpid(pid, 0)
+code = os.waitstatus_to_exitcode(status)
+if answers:
+    print("never asked:", answers[0]["after"])
+    code = 99
+sys.exit(code if code >= 0 else 128 - code)
