@@ -89,7 +89,7 @@ func certSANs(c Config, n Node) []any {
 
 // joinConfiguration holds the code: it is never written to a disk.
 func joinConfiguration(c Config, n Node, material JoinMaterial, code Code) (object, error) {
-	hash, err := material.caHash()
+	hash, err := material.CAHash()
 	if err != nil {
 		return nil, err // without it kubeadm would trust whoever answers
 	}

@@ -23,7 +23,7 @@ import (
 func IssueCode(ctx context.Context, client kubernetes.Interface, parcel Parcel) (Code, time.Time, error) {
 	code := newCode(parcel != nil)
 	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
-	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, ends), create)
+	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, ends), byUs())
 	if err != nil {
 		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
 	}
@@ -39,7 +39,9 @@ func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{})
 }
 
-var create = metav1.CreateOptions{FieldManager: manifests.FieldManager}
+func byUs() metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: manifests.FieldManager}
+}
 
 func tokenName(c Code) string  { return "bootstrap-token-" + c.id }
 func parcelName(c Code) string { return "airgap-parcel-" + c.id }
@@ -70,7 +72,7 @@ func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.S
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: token.Name, UID: token.UID}},
 	}
 	roles := client.RbacV1()
-	if _, err := roles.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: owned, Rules: mayDo(c)}, create); err != nil {
+	if _, err := roles.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: owned, Rules: mayDo(c)}, byUs()); err != nil {
 		return err
 	}
 	binding := &rbacv1.RoleBinding{
@@ -78,7 +80,7 @@ func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.S
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:bootstrap:" + c.id}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: owned.Name},
 	}
-	if _, err := roles.RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, create); err != nil || parcel == nil {
+	if _, err := roles.RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, byUs()); err != nil || parcel == nil {
 		return err
 	}
 	sealed, err := parcel.sealed(c)
@@ -87,7 +89,7 @@ func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.S
 	}
 	owned.Name = parcelName(c)
 	secret := &corev1.Secret{ObjectMeta: owned, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{parcelKey: sealed}}
-	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, create)
+	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, byUs())
 	return err
 }
 

@@ -32,13 +32,13 @@ func Material(m Machine, c Config) (JoinMaterial, error) {
 		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
 	material := JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
-	_, err = material.caHash()
+	_, err = material.CAHash()
 	return material, err
 }
 
-// caHash is "sha256:HEX" of the authority's public key (SPKI), which kubeadm
+// CAHash is "sha256:HEX" of the authority's public key (SPKI), which kubeadm
 // compares.
-func (j JoinMaterial) caHash() (string, error) {
+func (j JoinMaterial) CAHash() (string, error) {
 	block, _ := pem.Decode([]byte(j.CA))
 	if block == nil {
 		return "", errors.New("read the cluster's CA: there is no PEM block")

@@ -37,7 +37,7 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := material.caHash()
+	hash, err := material.CAHash()
 	if err != nil || len(hash) != len("sha256:")+64 || material.APIServer != "192.0.2.11:6443" {
 		t.Errorf("got %+v, %s, %v", material, hash, err)
 	}

@@ -55,11 +55,11 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return m.secede(ctx, client, args)
 	}
 	if s != ended || m.Wipe {
-		return m.kubeadm(ctx, "reset", args...)
+		return m.kubeadmReset(ctx, args...)
 	}
 	// The phase deletes etcd's data. It also tells the other members, but
 	// there are none, or none that can be reached.
-	if err := m.kubeadm(ctx, "reset", append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
+	if err := m.kubeadmReset(ctx, append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
 		return err
 	}
 	return m.keepEtcd(ctx)

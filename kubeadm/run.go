@@ -38,7 +38,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 		return fmt.Errorf("enable the kubelet: %w", err)
 	}
 	if s == began {
-		if err := m.kubeadm(ctx, "reset", "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
+		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", "unix://"+CRISocket); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}
@@ -48,7 +48,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if err := m.kubeadmReading(ctx, c.stdin, c.verb, c.args...); err != nil {
+	if err := m.kubeadm(ctx, c.stdin, c.verb, c.args...); err != nil {
 		return err
 	}
 	return m.setState(ended)
@@ -58,12 +58,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 //
 // When airgap is killed, or its SSH session ends, kubeadm goes on without it.
 // The lock, which kubeadm holds to its end, makes the next run wait for that.
-func (m Machine) kubeadm(ctx context.Context, verb string, args ...string) error {
-	return m.kubeadmReading(ctx, nil, verb, args...)
-}
-
-// kubeadmReading is kubeadm with something on its standard input.
-func (m Machine) kubeadmReading(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
+func (m Machine) kubeadm(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
 	for _, dir := range []string{logDir, path.Dir(lockFile)} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
@@ -87,6 +82,10 @@ func (m Machine) Await(ctx context.Context, waiting func()) error {
 		return fmt.Errorf("wait for kubeadm, which an interrupted run left at work: %w", err)
 	}
 	return nil
+}
+
+func (m Machine) kubeadmReset(ctx context.Context, args ...string) error {
+	return m.kubeadm(ctx, nil, "reset", args...)
 }
 
 // preflightErrors replaces the tail of kubeadm's output by its own list of

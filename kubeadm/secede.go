@@ -39,7 +39,7 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 	if err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, "reset", args...); err != nil || name == "" {
+	if err := m.kubeadmReset(ctx, args...); err != nil || name == "" {
 		return err
 	}
 	err = await(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host

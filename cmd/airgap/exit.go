@@ -50,20 +50,28 @@ func interrupted(err error) error {
 	return &coded{code: exitInterrupted, err: errors.New("interrupted"), hint: "run the same command again: it goes on where it stopped"}
 }
 
+// adviceOf is what to do about err. The library that knows what went wrong
+// knows best.
+func adviceOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		return h.Hint()
+	}
+	if c, is := errors.AsType[*coded](err); is {
+		return c.hint
+	}
+	return ""
+}
+
 // report prints err once and returns the exit code.
 func (a *app) report(err error) int {
 	a.endProgress()
 	if err == nil {
 		return exitOK
 	}
-	code, advice := exitError, ""
+	code, advice := exitError, adviceOf(err)
 	if c, is := errors.AsType[*coded](err); is {
-		code, advice = c.code, c.hint
-	}
-	// The library that knows what went wrong knows best what to do.
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		advice = h.Hint()
+		code = c.code
 	}
 	if !errors.Is(err, errShown) {
 		fmt.Fprintf(a.stderr, "airgap: error: %v\n", err)

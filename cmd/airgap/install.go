@@ -23,16 +23,23 @@ type installOptions struct {
 	keys, skip []string
 	node       string
 	dryRun     bool
+	noSSH      bool
 }
 
 func (a *app) install() *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "install DIR",
-		Short: "Make this server the first control-plane host",
+		Short: "Make this server the first control-plane host, and the others nodes",
 		Long: `Checks this server, copies the bundle into its store, serves it, and installs
 packages, runtime and Kubernetes from there; then verifies the cluster. The
 configuration is the one inside the bundle.
+
+If that has a section ssh, the other servers are checked and joined too, at the same
+time: with keys, an SSH agent or a password, and with sudo for anybody but root. Host
+keys must be known, by known-hosts files or by nodes[].ssh.hostKey; at a terminal
+airgap asks about one that is not. What each server said is in ` + hostLogDir + `.
+Without the section, or with --no-ssh, the line to run on them is printed.
 
 Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
@@ -49,6 +56,7 @@ would run on the other servers. Exit code 3 when a check fails.`,
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change, and on which host")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
 	return cmd
 }
 
@@ -58,6 +66,7 @@ type installed struct {
 	Changed   int        `json:"changed"`   // steps that ran
 	Unchanged int        `json:"unchanged"` // steps whose result held already
 	Join      []joinLine `json:"join,omitempty"`
+	Hosts     []joined   `json:"hosts,omitempty"` // the other ones, when they were joined through SSH
 }
 
 func (a *app) runInstall(ctx context.Context, dir string, o installOptions) error {
@@ -84,15 +93,20 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 		return err
 	}
 	defer release()
+	f, err := a.connectFleet(ctx, s, b, o)
+	if err != nil {
+		return err
+	}
+	defer f.close()
 	p := a.newProgress()
-	if err := a.gate(ctx, s, o.skip, b, trusted, p); err != nil {
+	if err := a.gate(ctx, s, o.skip, b, trusted, f, p); err != nil {
 		return err
 	}
 	result, err := runSteps(ctx, s.installSteps(b, trusted, p), p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	return a.finishInstall(ctx, s, result, p)
+	return a.finishInstall(ctx, s, f, result, p)
 }
 
 func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
@@ -107,10 +121,17 @@ func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, b *bu
 }
 
 // gate runs the checks and lets nothing happen unless all of them pass.
-func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) error {
+func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey, f *fleet, p ui.Progress) error {
 	stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
 	if err != nil {
 		return err
+	}
+	if f != nil {
+		own, err := s.judgeAtRest(ctx, skip, stored, s.dryRunFrom(b), p)
+		if err != nil {
+			return err
+		}
+		return a.gateAll(ctx, f, own, p)
 	}
 	return a.pass(ctx, s, skip, stored, s.dryRunFrom(b), p)
 }
@@ -171,7 +192,10 @@ func (s *site) runtimeStep() step.Step {
 // finishInstall verifies what was built and says how the others join. The
 // code is made only when something changed: a run that changes nothing leaves
 // the cluster as it was, too.
-func (a *app) finishInstall(ctx context.Context, s *site, done step.Result, p ui.Progress) error {
+func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Result, p ui.Progress) error {
+	if f != nil {
+		return a.finishFleet(ctx, f, done, p)
+	}
 	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, timeout: 10 * time.Minute, joinedOnly: true}, p)
 	if err != nil {
 		return err

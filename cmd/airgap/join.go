@@ -97,6 +97,9 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := s.refuseOtherCluster(hub.material); err != nil {
+		return err
+	}
 	s.peer = preflight.Peer{Name: hub.addr, Ahead: hub.ahead}
 	if o.dryRun {
 		return a.rehearseJoin(ctx, s, hub, o.skip)

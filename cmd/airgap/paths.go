@@ -17,6 +17,9 @@ const (
 	logDir   = "/var/log/airgap"
 	dnfLog   = logDir + "/dnf.log"
 
+	knownHostsFile = stateDir + "/known_hosts" // host keys that somebody has vouched for
+	hostLogDir     = logDir + "/hosts"         // what the other hosts said, one file each
+
 	rpmKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 
 	certsDir     = "/etc/containerd/certs.d"

@@ -20,7 +20,7 @@ import (
 func (a *app) preflight() *cobra.Command {
 	var keys, skip []string
 	var nodeName string
-	var list bool
+	var list, indexOnly bool
 	cmd := &cobra.Command{
 		Use:   "preflight DIR",
 		Short: "Check this server before anything on it is changed",
@@ -41,6 +41,9 @@ Exit code 3 when a check fails, or when something could not be told.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
 				return a.listChecks()
+			}
+			if indexOnly {
+				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, skip)
 			}
 			b, trusted, err := openBundle(args[0], keys)
 			if err != nil {
@@ -65,11 +68,13 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	keyFlags(cmd, &keys)
 	cmd.Flags().StringSliceVar(&skip, "skip", nil, "checks to leave out, by id")
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit)
 }
 
-// judge gathers this host's facts and runs the checks.
+// judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
+// answer to a later moment.
 func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(context.Context) error) (preflight.Report, error) {
 	facts, err := preflight.Gather(ctx, host.Local{})
 	if err != nil {
@@ -79,7 +84,11 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	want.DryTransaction = func() error { return dry(ctx) }
+	if dry == nil {
+		want.NoTransaction = "airgap join asks dnf, once the registry is up"
+	} else {
+		want.DryTransaction = func() error { return dry(ctx) }
+	}
 	return preflight.Run(ctx, facts, want, skip)
 }
 
@@ -95,12 +104,17 @@ func (s *site) atRest(ctx context.Context, p ui.Progress) error {
 	return s.machine.Await(ctx, left("kubeadm"))
 }
 
+// judgeAtRest judges the host once nothing is at work on it.
+func (s *site) judgeAtRest(ctx context.Context, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) (preflight.Report, error) {
+	if err := s.atRest(ctx, p); err != nil {
+		return preflight.Report{}, err
+	}
+	return s.judge(ctx, skip, stored, dry)
+}
+
 // pass lets nothing happen to the host unless all checks pass.
 func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
-	if err := s.atRest(ctx, p); err != nil {
-		return err
-	}
-	report, err := s.judge(ctx, skip, stored, dry)
+	report, err := s.judgeAtRest(ctx, skip, stored, dry, p)
 	if err != nil {
 		return err
 	}

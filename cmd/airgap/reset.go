@@ -212,7 +212,7 @@ func wipeData(ctx context.Context) error {
 
 // forget removes what airgap keeps in mind of a host.
 func forget() error {
-	for _, path := range []string{journalFile, undoDir, lockFile} {
+	for _, path := range []string{journalFile, undoDir, lockFile, knownHostsFile} {
 		if err := ignoreNotExist(os.Remove(path)); err != nil {
 			return err
 		}

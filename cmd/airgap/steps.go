@@ -10,7 +10,15 @@ import (
 // runSteps runs the steps and shows each with its time. The caller holds the
 // host's lock.
 func runSteps(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
-	return step.Run(ctx, step.OpenJournal(journalFile), steps, func(e step.Event) { showStep(p, e) })
+	n := 0
+	return step.Run(ctx, step.OpenJournal(journalFile), steps, func(e step.Event) {
+		if e.Outcome != "" {
+			showStep(p, e)
+			return
+		}
+		n++
+		p.Step(n, len(steps), e.Step.Title)
+	})
 }
 
 // showStep says which step is running, and how it ended.

@@ -17,6 +17,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -36,6 +37,7 @@ type Cluster struct {
 	Name       string           `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9]([a-z0-9-]*[a-z0-9])?$,description=Name of the cluster and of the bundle's directory"`
 	Kubernetes kubeadm.Config   `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
 	Nodes      []Node           `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
+	SSH        *remote.Config   `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=How airgap install reaches the other servers to join them too. Left out: it prints what to run on each"`
 	Network    cni.Config       `yaml:"network" json:"network" jsonschema:"description=Pod network"`
 	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
 	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`

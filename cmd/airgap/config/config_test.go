@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/cmd/airgap/remote"
 )
 
 func full(t *testing.T) string {
@@ -31,6 +33,12 @@ func TestParseFillsDefaults(t *testing.T) {
 	if got := c.Preflight.Checks["cpu-count"]["fail"]; got != "1" {
 		t.Errorf("preflight.checks.cpu-count.fail is %q, want 1", got)
 	}
+	if h := c.Remote(c.Nodes[1]); h != (remote.Host{Name: "w1", Address: "10.0.0.12", Port: 2222, User: "ops", IdentityFile: "~/.ssh/id_ed25519"}) {
+		t.Errorf("w1 is reached as %+v", h)
+	}
+	if h := c.Remote(c.Nodes[0]); h.User != "root" || h.Port != 22 {
+		t.Errorf("cp1 is reached as %+v", h)
+	}
 	if got := c.Master().Name; got != "cp1" {
 		t.Errorf("Master() = %q, want cp1", got)
 	}
@@ -44,7 +52,7 @@ func TestProblems(t *testing.T) {
 		want     []string // parts of one line of the error
 	}{
 		"unknown field":       {"podSubnet:", "podSubnett:", []string{"airgap.yaml:7:3:", "kubernetes.podSubnett", "unknown field", "podSubnet"}},
-		"unknown at the top":  {"network:", "networking:", []string{"airgap.yaml:19:1:", "networking: unknown field", "network,"}},
+		"unknown at the top":  {"network:", "networking:", []string{"airgap.yaml:23:1:", "networking: unknown field", "network,"}},
 		"unknown in a list":   {"roles: [worker]", "role: worker", []string{"nodes[1].role: unknown field", "roles"}},
 		"number for a string": {`version: "1.36.3"`, "version: 1.36", []string{"airgap.yaml:5:12:", "kubernetes.version", "want string such as 1.36.3, got number", "quotes"}},
 		"wrong enum":          {"[worker]", "[wroker]", []string{"airgap.yaml:18:13:", "nodes[1].roles[0]", "want one of control-plane, worker", "wroker"}},
@@ -56,17 +64,24 @@ func TestProblems(t *testing.T) {
 		"overlapping subnets": {"10.96.0.0/16", "10.244.8.0/21", []string{"kubernetes.serviceSubnet", "overlap"}},
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"two control planes":  {"[worker]", "[control-plane]", []string{"airgap.yaml:13:3:", "nodes", "want 1, 3, 5 or 7 nodes with the role control-plane"}},
-		"no balancer":         {"    roles: [worker]", "    roles: [control-plane]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}", []string{"kubernetes.controlPlaneEndpoint", "load balancer or virtual IP", "cp1"}},
+		"no balancer":         {"    roles: [worker]\n    ssh: {user: ops, port: 2222}", "    roles: [control-plane]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}", []string{"kubernetes.controlPlaneEndpoint", "load balancer or virtual IP", "cp1"}},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
 		"password, no scheme": {"https://dl.rocky", "u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
-		"no such check":       {"time-sync:", "time-synk:", []string{"airgap.yaml:35:5:", "preflight.checks.time-synk: unknown field", "time-sync"}},
-		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:37:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
-		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:37:17:", "preflight.checks.disk-space.etcdFail", "want a value such as 20GB or 512MiB", "4 gigabytes"}},
-		"percent of nothing":  {"90%", "190%", []string{"airgap.yaml:38:17:", "preflight.checks.disk-space.usedFail", "190%"}},
+		"no such check":       {"time-sync:", "time-synk:", []string{"airgap.yaml:39:5:", "preflight.checks.time-synk: unknown field", "time-sync"}},
+		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:41:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
+		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:41:17:", "preflight.checks.disk-space.etcdFail", "want a value such as 20GB or 512MiB", "4 gigabytes"}},
+		"percent of nothing":  {"90%", "190%", []string{"airgap.yaml:42:17:", "preflight.checks.disk-space.usedFail", "190%"}},
 		"percent as a number": {"90%", "90", []string{"preflight.checks.disk-space.usedFail", "want string such as 85%, got number; put it in quotes"}},
-		"severity":            {"severity: warn", "severity: skip", []string{"airgap.yaml:35:27:", "preflight.checks.time-sync.severity", "want one of fail, warn", "skip"}},
-		"string for a count":  {"fail: 1", "fail: one", []string{"airgap.yaml:40:13:", "preflight.checks.cpu-count.fail", "want integer, got string"}},
+		"severity":            {"severity: warn", "severity: skip", []string{"airgap.yaml:39:27:", "preflight.checks.time-sync.severity", "want one of fail, warn", "skip"}},
+		"string for a count":  {"fail: 1", "fail: one", []string{"airgap.yaml:44:13:", "preflight.checks.cpu-count.fail", "want integer, got string"}},
+		"ssh, unknown":        {"parallel: 3", "parallels: 3", []string{"airgap.yaml:22:3:", "ssh.parallels: unknown field", "parallel"}},
+		"ssh, password":       {"parallel: 3", "password: hunter2", []string{"airgap.yaml:22:3:", "ssh.password", "inline credential"}},
+		"ssh, nobody's key":   {"~/.ssh/id_ed25519", "id_ed25519", []string{"airgap.yaml:21:17:", "ssh.identityFile", "absolute path"}},
+		"ssh, too many":       {"parallel: 3", "parallel: 0", []string{"airgap.yaml:22:13:", "ssh.parallel"}},
+		"ssh, a node's port":  {"2222", "70000", []string{"airgap.yaml:19:28:", "nodes[1].ssh.port"}},
+		"ssh, a node's key":   {"port: 2222", "hostKey: MD5:aa", []string{"airgap.yaml:19:", "nodes[1].ssh.hostKey", "SHA256:"}},
+		"ssh, of a node only": {"ssh:\n  identityFile: ~/.ssh/id_ed25519\n  parallel: 3\n", "", []string{"airgap.yaml:19:10:", "nodes[1].ssh", "write ssh: {}"}},
 		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +105,7 @@ func TestProblems(t *testing.T) {
 
 // TestControlPlanes: several are fine behind an address that is none of them.
 func TestControlPlanes(t *testing.T) {
-	text := strings.NewReplacer("    roles: [worker]", "    roles: [control-plane, worker]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}\n  - {name: w2, address: 10.0.0.14, roles: [worker]}",
+	text := strings.NewReplacer("    roles: [worker]\n    ssh: {user: ops, port: 2222}", "    roles: [control-plane, worker]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}\n  - {name: w2, address: 10.0.0.14, roles: [worker]}",
 		"10.0.0.11:6443", "10.0.0.5:6443").Replace(full(t))
 	c, err := Parse("airgap.yaml", []byte(text))
 	if err != nil {
@@ -146,7 +161,7 @@ func TestAllProblemsAtOnceInOrder(t *testing.T) {
 			[]string{"kubernetes.version", "nodes[1].address", "packages.repositories[0].gpgKeys"},
 		},
 		"an item that is no node": {
-			[]string{"  - name: w1\n    address: 10.0.0.12\n    roles: [worker]\n", "  - w1\n  - {name: UPPER, address: 10.0.0.13, roles: [worker]}\n", "port: 5000", "port: 6443"},
+			[]string{"  - name: w1\n    address: 10.0.0.12\n    roles: [worker]\n    ssh: {user: ops, port: 2222}\n", "  - w1\n  - {name: UPPER, address: 10.0.0.13, roles: [worker]}\n", "port: 5000", "port: 6443"},
 			[]string{"nodes[1]", "registry.port"},
 		},
 		"credentials, twice written, and meaning": {

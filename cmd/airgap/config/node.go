@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/cmd/airgap/remote"
 )
 
 // Role is what a node is for.
@@ -19,9 +21,10 @@ const (
 
 // Node is one server of the bank.
 type Node struct {
-	Name    string `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and of the host: a DNS label such as cp1"`
-	Address string `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address by which the other nodes reach this one"`
-	Roles   []Role `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,description=What the node is for"`
+	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and of the host: a DNS label such as cp1"`
+	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address by which the other nodes reach this one"`
+	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,description=What the node is for"`
+	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=What differs from the section ssh on this server"`
 }
 
 // Has reports whether the node has the role.

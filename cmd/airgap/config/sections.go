@@ -10,12 +10,16 @@ func (c *Cluster) setDefaults() {
 	c.Packages.Default()
 	c.Registry.Default()
 	c.Sources.Default()
+	if c.SSH != nil {
+		c.SSH.Default()
+	}
 }
 
 // validate lets each section judge itself; the nodes are judged here.
 func (c *Cluster) validate() field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
+	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
 	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.Network.Validate(at("network"))...)

@@ -85,14 +85,14 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 		return nil, err
 	}
 	defer end()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", a.host.addr())
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", a.host.Addr())
 	if err != nil {
 		return nil, unreachable(ctx, a.host, err)
 	}
 	// The handshake knows no context.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	c, channels, requests, err := ssh.NewClientConn(conn, a.host.addr(), a.config(keys, hostKeys))
+	c, channels, requests, err := ssh.NewClientConn(conn, a.host.Addr(), a.config(keys, hostKeys))
 	if err != nil {
 		conn.Close()
 		return nil, a.explain(ctx, err)

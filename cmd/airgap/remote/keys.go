@@ -94,6 +94,17 @@ func (k *Keys) GiveUp(file string) {
 	key.unfit = true
 }
 
+// Settled reports whether the key in file is unlocked, or given up on.
+func (k *Keys) Settled(file string) bool {
+	key, err := k.read(file)
+	if err != nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return key.signer != nil || key.unfit
+}
+
 // offered is a key for one login. It remembers when it was wanted and could
 // not sign.
 type offered struct {

@@ -55,7 +55,7 @@ func (k *KnownHosts) check(h Host, key ssh.PublicKey) error {
 func (h Host) names() []string {
 	byName := h
 	byName.Address = h.Name
-	return slices.Compact([]string{h.addr(), byName.addr()})
+	return slices.Compact([]string{h.Addr(), byName.Addr()})
 }
 
 func places(keys []knownhosts.KnownKey) []string {
@@ -133,6 +133,6 @@ func (k *KnownHosts) Add(h Host, key ssh.PublicKey) error {
 	if err := os.MkdirAll(filepath.Dir(k.Own), 0o755); err != nil {
 		return fmt.Errorf("write down the host key of %s: %w", h.Name, err)
 	}
-	line := knownhosts.Line([]string{h.addr()}, key) + "\n"
+	line := knownhosts.Line([]string{h.Addr()}, key) + "\n"
 	return host.WriteFile(k.Own, append(data, line...), 0o600)
 }

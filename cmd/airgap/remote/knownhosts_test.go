@@ -19,8 +19,8 @@ func TestHostKeys(t *testing.T) {
 	h := s.host()
 	byName := h
 	byName.Address = h.Name
-	line := func(h Host, k ssh.Signer) string { return knownhosts.Line([]string{h.addr()}, k.PublicKey()) }
-	hashed := knownhosts.HashHostname(knownhosts.Normalize(h.addr())) + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(first.PublicKey())))
+	line := func(h Host, k ssh.Signer) string { return knownhosts.Line([]string{h.Addr()}, k.PublicKey()) }
+	hashed := knownhosts.HashHostname(knownhosts.Normalize(h.Addr())) + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(first.PublicKey())))
 	for name, tc := range map[string]struct {
 		file, hostKey string
 		want          string // in the error; "" to get in

@@ -28,7 +28,8 @@ type Host struct {
 	HostKey      string // "SHA256:…" as ssh-keygen -l prints it; "" asks the known-hosts files
 }
 
-func (h Host) addr() string { return net.JoinHostPort(h.Address, strconv.Itoa(h.Port)) }
+// Addr is HOST:PORT.
+func (h Host) Addr() string { return net.JoinHostPort(h.Address, strconv.Itoa(h.Port)) }
 
 // String is the host for messages: node2 (ops@10.0.0.12:22).
-func (h Host) String() string { return h.Name + " (" + h.User + "@" + h.addr() + ")" }
+func (h Host) String() string { return h.Name + " (" + h.User + "@" + h.Addr() + ")" }

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/cmd/airgap/remote"
+)
+
+// Remote is how the node is reached through SSH. Only with the section ssh.
+func (c *Cluster) Remote(n Node) remote.Host { return c.SSH.Host(n.Name, n.Address, n.SSH) }
+
+// validateSSH judges the section ssh together with what the nodes say to it.
+func (c *Cluster) validateSSH(at, nodes *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if c.SSH != nil {
+		all = c.SSH.Validate(at)
+	}
+	reached := map[string]bool{}
+	for i, n := range c.Nodes {
+		if n.SSH == nil {
+			continue
+		}
+		p := nodes.Index(i).Child("ssh")
+		all = append(all, n.SSH.Validate(p)...)
+		if c.SSH == nil {
+			all = append(all, field.Invalid(p, n.Name, "without the section ssh nobody logs in on a server: write ssh: {} at the top of the file"))
+			continue
+		}
+		if h := c.Remote(n); n.SSH.Address != "" && reached[h.Addr()] {
+			all = append(all, field.Duplicate(p.Child("address"), n.SSH.Address))
+		}
+		reached[c.Remote(n).Addr()] = true
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cmd/airgap/remote"
+)
+
+// fleet is the other hosts of airgap.yaml, as airgap install on the first one
+// works on them through SSH.
+type fleet struct {
+	app     *app
+	site    *site
+	bundle  *bundle.Bundle
+	skip    []string // preflight checks
+	dialer  *remote.Dialer
+	members []*member
+
+	// Typed once, and tried on every host that wants one.
+	password, sudoPassword string
+}
+
+// member is one other host. One goroutine at a time works on it.
+type member struct {
+	node   config.Node
+	host   remote.Host
+	log    *hostLog
+	client *remote.Client // nil while there is no connection
+	err    error          // what keeps it from being worked on
+
+	password, sudoPassword string
+	refused                map[string]bool // passwords that it did not take
+	asked                  int             // how often somebody was asked for one
+}
+
+// connectFleet logs in on the other hosts. It gives nil when they are not ours
+// to do: airgap.yaml has no section ssh, or no other host, or --no-ssh was given.
+func (a *app) connectFleet(ctx context.Context, s *site, b *bundle.Bundle, o installOptions) (*fleet, error) {
+	if s.config.SSH == nil || len(s.config.Nodes) == 1 || o.noSSH {
+		return nil, nil
+	}
+	f, err := a.newFleet(s, b, o.skip)
+	if err == nil {
+		err = f.connect(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// newFleet lists the other hosts, without saying a word to them.
+func (a *app) newFleet(s *site, b *bundle.Bundle, skip []string) (*fleet, error) {
+	c, h := s.config, homes()
+	f := &fleet{app: a, site: s, bundle: b, skip: skip, dialer: &remote.Dialer{
+		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
+		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: knownHostsFile},
+	}}
+	for _, home := range h {
+		f.dialer.Keys.Defaults = append(f.dialer.Keys.Defaults, remote.DefaultKeys(home)...)
+		f.dialer.Known.Files = append(f.dialer.Known.Files, filepath.Join(home, ".ssh/known_hosts"))
+	}
+	for _, file := range c.SSH.KnownHosts {
+		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
+	}
+	for _, n := range c.Nodes {
+		if n.Name == s.node.Name {
+			continue
+		}
+		log, err := openHostLog(n.Name)
+		if err != nil {
+			return f, err
+		}
+		m := &member{node: n, host: c.Remote(n), log: log, refused: map[string]bool{}}
+		m.host.IdentityFile = expand(m.host.IdentityFile, h)
+		f.members = append(f.members, m)
+	}
+	return f, nil
+}
+
+// close ends the connections. A fleet that is nil has none.
+func (f *fleet) close() error {
+	if f == nil {
+		return nil
+	}
+	var errs []error
+	for _, m := range f.members {
+		if m.client != nil {
+			m.client.Close()
+		}
+		errs = append(errs, m.log.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// each works on several hosts at a time, as many as airgap.yaml allows. What
+// goes wrong on one stands in its err, and does not keep the others.
+func (f *fleet) each(ctx context.Context, members []*member, do func(context.Context, *member) error) {
+	var g errgroup.Group
+	g.SetLimit(f.site.config.SSH.Parallel)
+	for _, m := range members {
+		g.Go(func() error {
+			if m.err = ctx.Err(); m.err == nil {
+				m.err = do(ctx, m)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // each host has its own error
+}
+
+// names are those of the hosts, for people.
+func (f *fleet) names() string {
+	var all []string
+	for _, m := range f.members {
+		all = append(all, m.node.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// problems is what keeps hosts from being worked on, all of it at once.
+func (f *fleet) problems(ctx context.Context, what, next string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var all []*member
+	for _, m := range f.members {
+		if m.err != nil {
+			all = append(all, m)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), plural(len(f.members), "other host"), what)}
+	for _, m := range all {
+		lines = append(lines, m.problem())
+	}
+	return hint(errors.New(strings.Join(lines, "\n")), "%s", next)
+}
+
+// problem is a host's error with its advice, indented below the host's name.
+func (m *member) problem() string {
+	text := "  " + m.node.Name + ": " + m.err.Error()
+	if advice := adviceOf(m.err); advice != "" {
+		text += "\nhint: " + advice
+	}
+	return strings.ReplaceAll(text, "\n", "\n    ")
+}
+
+// homes are the home directories whose keys and known hosts count: of whoever
+// called sudo, and root's.
+func homes() []string {
+	var all []string
+	if name := os.Getenv("SUDO_USER"); name != "" && name != "root" {
+		if u, err := user.Lookup(name); err == nil {
+			all = append(all, u.HomeDir)
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		all = append(all, u.HomeDir)
+	}
+	return all
+}
+
+// expand puts a home directory in place of ~: the first that has the file.
+func expand(file string, homes []string) string {
+	rest, inHome := strings.CutPrefix(file, "~/")
+	if !inHome || len(homes) == 0 {
+		return file
+	}
+	for _, home := range homes {
+		if path := filepath.Join(home, rest); exists(path) {
+			return path
+		}
+	}
+	return filepath.Join(homes[0], rest)
+}

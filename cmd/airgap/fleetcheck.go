@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+// prepare puts the program on every other host and lets it judge that host.
+// The reports come in the order of airgap.yaml; the error is about hosts that
+// gave none.
+func (f *fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report, error) {
+	p.Now("Check " + f.names())
+	defer p.Now("")
+	pkg, err := f.programPackage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := f.signedIndex()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := clusterOf(f.site.machine)
+	if err != nil {
+		return nil, err
+	}
+	reports := map[*member]*preflight.Report{}
+	for _, m := range f.members {
+		reports[m] = &preflight.Report{}
+	}
+	f.each(ctx, f.members, func(ctx context.Context, m *member) error {
+		if err := m.bring(ctx, pkg); err != nil {
+			return fmt.Errorf("put airgap.rpm on it: %w", err)
+		}
+		here, err := m.membership(ctx)
+		if err != nil {
+			return err
+		}
+		if err := otherCluster(m.node.Name, here, cluster); err != nil {
+			return err
+		}
+		return m.preflight(ctx, index, f.skip, reports[m])
+	})
+	var all []preflight.Report
+	for _, m := range f.members {
+		all = append(all, *reports[m])
+	}
+	return all, f.problems(ctx, "cannot be worked on", "nothing was changed but that airgap.rpm may be on the other hosts; mend it and run the same command again")
+}
+
+// programRPM is airgap.rpm with the key that vouches for it, as signed.
+type programRPM struct {
+	files  []remote.File
+	header string // its SHA-256: the package itself, whatever it is called
+}
+
+const headerFormat = "%{SHA256HEADER}"
+
+func (f *fleet) programPackage(ctx context.Context) (programRPM, error) {
+	var p programRPM
+	for _, name := range []string{bundle.RPMKeyName, "airgap.rpm"} {
+		data, err := f.bundle.Vouched(name)
+		if err != nil {
+			return p, err
+		}
+		p.files = append(p.files, remote.File{Name: name, Data: data})
+	}
+	rpm := p.files[len(p.files)-1].Data
+	out, err := host.Local{}.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qp", "--qf", headerFormat, "/dev/stdin"}, Stdin: bytes.NewReader(rpm)})
+	p.header = strings.TrimSpace(string(out))
+	return p, err
+}
+
+// bringRPM imports the key, wants the package to be signed with it, and
+// installs it over any other build.
+const bringRPM = `rpm --import "$1" && rpm -K airgap.rpm >said && grep -q 'signatures OK$' said || { cat said >&2; exit 1; }
+rpm -U --oldpackage --replacepkgs airgap.rpm`
+
+// bring installs airgap.rpm unless the host has this very package.
+func (m *member) bring(ctx context.Context, p programRPM) error {
+	var have strings.Builder
+	err := m.client.Run(ctx, remote.Command{Args: []string{"rpm", "-q", "--qf", headerFormat, "airgap"}, Stdout: io.MultiWriter(&have, m.log), Stderr: m.log})
+	if exit, is := errors.AsType[*remote.ExitError](err); err != nil && (!is || exit.Code != 1) {
+		return err
+	}
+	if err == nil && strings.HasSuffix(strings.TrimSpace(have.String()), p.header) {
+		return nil
+	}
+	m.log.note("install airgap.rpm")
+	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
+}
+
+func (m *member) membership(ctx context.Context) (membership, error) {
+	var far faraway
+	var here membership
+	if err := m.run(ctx, &far, nil, "", "membership", "--output", "json"); err != nil {
+		return here, err
+	}
+	return here, readResult(far.stdout.Bytes(), &here)
+}
+
+// signedIndex is what a host must know to judge itself.
+func (f *fleet) signedIndex() ([]remote.File, error) {
+	var files []remote.File
+	for _, name := range indexFiles() {
+		data, err := f.bundle.Beside(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, remote.File{Name: name, Data: data})
+	}
+	return files, nil
+}
+
+// preflight lets the host judge itself.
+func (m *member) preflight(ctx context.Context, index []remote.File, skip []string, report *preflight.Report) error {
+	var far faraway
+	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, skipFlags(skip)...)
+	err := m.run(ctx, &far, index, "", args...)
+	if failed, is := errors.AsType[*farawayError](err); err != nil && (!is || failed.code != exitPreflight) {
+		return err
+	}
+	return readResult(far.stdout.Bytes(), report)
+}
+
+func skipFlags(skip []string) []string {
+	if len(skip) == 0 {
+		return nil
+	}
+	return []string{"--skip", strings.Join(skip, ",")}
+}
+
+// readResult reads the JSON that airgap printed on another host, behind what
+// a login script may have written there.
+func readResult(stdout []byte, v any) error {
+	at := strings.Index("\n"+string(stdout), "\n{")
+	if at < 0 {
+		return fmt.Errorf("read the result of airgap: no JSON in %q", stdout)
+	}
+	if err := json.Unmarshal(stdout[at:], v); err != nil {
+		return fmt.Errorf("read the result of airgap: %w", err)
+	}
+	return nil
+}
+
+// gateAll runs the checks on all hosts, and lets nothing happen on any unless
+// all of them pass.
+func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.Progress) error {
+	others, err := f.prepare(ctx, p)
+	if err != nil {
+		return err
+	}
+	var failed []preflight.Report
+	for _, r := range append([]preflight.Report{own}, others...) {
+		if r.Passed() {
+			p.Say("preflight: %s: %s", r.Host, r.Summary())
+		} else {
+			failed = append(failed, r)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	if err := a.print(failed, func(w io.Writer) error { return writeReports(w, failed) }); err != nil {
+		return err
+	}
+	return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed but that the other hosts have airgap.rpm now; mend what failed and run the same command again"}
+}
+
+func writeReports(w io.Writer, reports []preflight.Report) error {
+	for i, r := range reports {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := r.Text(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

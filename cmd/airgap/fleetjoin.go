@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+const (
+	patience   = 10 * time.Minute // for a host to come back, or to be done with another command
+	knockAgain = 3 * time.Second
+	maxLosses  = 5
+)
+
+// joined is how the join of another host ended.
+type joined struct {
+	Node      string `json:"node"`
+	Changed   int    `json:"changed"`
+	Unchanged int    `json:"unchanged"`
+	Error     string `json:"error,omitempty"`
+}
+
+// join makes every other host a node: control-plane hosts one after the other,
+// for each changes etcd's members, and workers beside them. A host that fails
+// does not keep the others.
+func (f *fleet) join(ctx context.Context, p ui.Progress) []joined {
+	results := make(map[*member]*joined, len(f.members))
+	lines := make(map[*member]ui.Host, len(f.members))
+	var masters, workers []*member
+	for _, m := range f.members {
+		results[m], lines[m] = &joined{Node: m.node.Name}, p.Host(m.node.Name)
+		if m.node.Has(config.ControlPlane) {
+			masters = append(masters, m)
+		} else {
+			workers = append(workers, m)
+		}
+	}
+	one := func(ctx context.Context, m *member) error {
+		err := f.joinOne(ctx, m, lines[m], results[m])
+		lines[m].End(err)
+		if err != nil {
+			results[m].Error = err.Error()
+		}
+		return err
+	}
+	mastersDone := make(chan struct{})
+	go func() {
+		defer close(mastersDone)
+		for _, m := range masters {
+			if m.err = ctx.Err(); m.err == nil {
+				m.err = one(ctx, m)
+			}
+		}
+	}()
+	f.each(ctx, workers, one)
+	<-mastersDone
+	var all []joined
+	for _, m := range f.members {
+		all = append(all, *results[m])
+	}
+	return all
+}
+
+// joinOne joins a host. One that reboots or loses its network on the way is
+// waited for, and joins again: finished steps are not repeated there. So is
+// what the lost connection left at work.
+func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *joined) error {
+	var until time.Time // zero while the host has not gone away
+	for losses := 0; ; {
+		err := f.joinOnce(ctx, m, line, result)
+		gone, busy := wentAway(err), !until.IsZero() && stillBusy(err)
+		if gone {
+			losses++
+			until = time.Now().Add(patience)
+		}
+		if ctx.Err() != nil || !gone && !busy || losses == maxLosses || time.Now().After(until) {
+			return err
+		}
+		m.log.note("goes on after: %v", err)
+		if err := f.comeBack(ctx, m, line, gone, until); err != nil {
+			return err
+		}
+	}
+}
+
+// joinOnce runs airgap join there. The code is made when its turn has come,
+// and only for a host that has not joined.
+func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *joined) error {
+	here, err := m.membership(ctx)
+	if err != nil {
+		return err
+	}
+	how, err := f.site.joinLine(m.node)
+	if err == nil && !here.Joined {
+		how, err = f.site.joinLineWithCode(ctx, m.node)
+	}
+	if err != nil {
+		return err
+	}
+	far := faraway{show: line}
+	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
+	if err := m.run(ctx, &far, nil, how.Code+"\n", append(args, skipFlags(f.skip)...)...); err != nil {
+		return explainJoin(err)
+	}
+	return readResult(far.stdout.Bytes(), result)
+}
+
+// wentAway reports whether the host went away in the middle, or ended the
+// command as a host does that goes down.
+func wentAway(err error) bool {
+	far, is := errors.AsType[*farawayError](err)
+	return errors.Is(err, remote.ErrLost) || is && (far.code == exitInterrupted || far.code > 128)
+}
+
+// stillBusy reports whether another command changes the host: what the lost
+// connection left behind goes on there for a while.
+func stillBusy(err error) bool {
+	far, is := errors.AsType[*farawayError](err)
+	return is && strings.Contains(far.text, errBusy.Error())
+}
+
+// comeBack waits for the host to let us in again; or, if it has not gone away,
+// a moment.
+func (f *fleet) comeBack(ctx context.Context, m *member, line ui.Host, gone bool, until time.Time) error {
+	if gone {
+		m.client.Close()
+		m.client = nil
+		line.Now("lost the connection; waits for the host to come back, until " + until.Format("15:04:05"))
+	} else {
+		line.Now("waits for what the lost connection left at work there, until " + until.Format("15:04:05"))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(knockAgain):
+		}
+		err := f.enter(ctx, m)
+		if _, changed := errors.AsType[*remote.HostKeyError](err); err == nil || changed {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("wait %s for the host to come back: %w", patience, err)
+		}
+	}
+}
+
+// explainJoin puts the checks that a host failed where its error is read.
+func explainJoin(err error) error {
+	far, is := errors.AsType[*farawayError](err)
+	var report preflight.Report
+	if !is || far.code != exitPreflight || readResult(far.stdout, &report) != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, r := range report.Results {
+		if r.Status == preflight.Fail || r.Status == preflight.Error {
+			fmt.Fprintf(&text, "\n%s: %s", r.ID, r.Found)
+			if r.Fix != "" {
+				fmt.Fprintf(&text, "; %s", r.Fix)
+			}
+		}
+	}
+	return &farawayError{code: far.code, text: "preflight failed" + text.String(), advice: far.advice}
+}

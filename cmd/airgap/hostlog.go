@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// hostLog is a file of this host with everything that another one said.
+type hostLog struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// openHostLog appends to /var/log/airgap/hosts/NAME.log; nobody but root reads
+// it.
+func openHostLog(name string) (*hostLog, error) {
+	if err := os.MkdirAll(hostLogDir, 0o700); err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	f, err := os.OpenFile(filepath.Join(hostLogDir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	return &hostLog{file: f}, nil
+}
+
+// Write implements io.Writer. Stdout and stderr come at the same time.
+func (l *hostLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Write(p)
+}
+
+// note writes a line of our own. The log is for people: that a line cannot be
+// written stops nothing.
+func (l *hostLog) note(format string, args ...any) {
+	fmt.Fprintf(l, "=== %s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
+}
+
+// Close closes the file.
+func (l *hostLog) Close() error { return l.file.Close() }

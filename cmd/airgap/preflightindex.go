@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// preflightByIndex judges this host by the signed index alone. It says all that
+// is wanted of a host; only for dnf's dry run there has to be a repository.
+func (a *app) preflightByIndex(ctx context.Context, dir string, keyFiles []string, node string, skip []string) error {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return err
+	}
+	index, err := bundle.ReadIndex(dir, keys...)
+	if errors.Is(err, os.ErrNotExist) {
+		return hint(err, "name the directory that holds %v", indexFiles())
+	}
+	if err != nil {
+		return untrusted(err, keys)
+	}
+	s, err := newSite(index, node)
+	if err != nil {
+		return err
+	}
+	stored, err := inStore(dir, index.Name)
+	if err != nil {
+		return err
+	}
+	report, err := s.judge(ctx, skip, stored, nil)
+	if err != nil {
+		return err
+	}
+	return a.showPreflight(report)
+}
+
+// inStore reports whether this host's store has the bundle of this index.
+func inStore(dir, name string) (bool, error) {
+	want, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
+	if err != nil {
+		return false, err
+	}
+	have, err := os.ReadFile(filepath.Join(storeDir, name, bundle.SumsName))
+	return err == nil && string(have) == string(want), ignoreNotExist(err)
+}
