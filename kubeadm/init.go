@@ -3,6 +3,8 @@ package kubeadm
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -109,9 +111,19 @@ func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
 	if _, err := os.Stat(m.path(kubeconfig)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", m.path(kubeconfig))
+	return Kubeconfig(m.path(kubeconfig))
+}
+
+// Kubeconfig reads a kubeconfig file. A cluster in an air gap is asked
+// directly: HTTPS_PROXY in the environment is for other places. A proxy-url in
+// the file holds.
+func Kubeconfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if config.Proxy == nil {
+		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return config, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -122,9 +121,9 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 
 // clusterClient speaks protobuf: the cluster may be large.
 func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
-	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	c, err := kubeadm.Kubeconfig(kubeconfig)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read kubeconfig: %w", err), "name one with --kubeconfig")
+		return nil, hint(err, "name one with --kubeconfig")
 	}
 	c.ContentConfig = rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"}
 	c.Timeout = 0 // watches last
