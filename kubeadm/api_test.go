@@ -26,7 +26,8 @@ type api struct {
 	burnt   int    // how often the token abcdef was deleted
 
 	corefile  string
-	conflicts int // how many updates of it are refused first
+	conflicts int    // how many updates of it are refused first
+	theirs    string // what somebody else adds to it then
 }
 
 func newAPI(t *testing.T) *api {
@@ -85,6 +86,7 @@ func (a *api) getCoreDNS(w http.ResponseWriter, _ *http.Request) {
 func (a *api) putCoreDNS(w http.ResponseWriter, r *http.Request) {
 	if a.conflicts > 0 {
 		a.conflicts--
+		a.corefile += a.theirs
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusConflict)
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Conflict","code":409}`)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/manifests"
 )
 
 // Values of Config.DNS.
@@ -21,7 +22,9 @@ const corefile = "Corefile" // key in CoreDNS' ConfigMap, which kubeadm makes
 
 // NoForwarding takes the forwarding out of what kubeadm gave CoreDNS, for a
 // site without name servers: CoreDNS does not start when its node has none to
-// forward to. Resetting the hosts takes the change with the cluster.
+// forward to. The text is one field, which kubeadm wrote and others change: it
+// is changed as it is found, not applied. Resetting the hosts takes the change
+// with the cluster.
 func NoForwarding(m Machine) step.Step {
 	return step.Step{
 		Name: "dns", Title: "Let CoreDNS answer for the cluster only: the site has no name server",
@@ -59,8 +62,12 @@ func (m Machine) stopForwarding(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		config.Data[corefile] = withoutForward(config.Data[corefile])
-		_, err = maps.Update(ctx, config, metav1.UpdateOptions{FieldManager: "airgap"})
+		text := withoutForward(config.Data[corefile])
+		if text == config.Data[corefile] {
+			return nil // somebody else was faster: nothing is left to write
+		}
+		config.Data[corefile] = text
+		_, err = maps.Update(ctx, config, metav1.UpdateOptions{FieldManager: manifests.FieldManager})
 		return err
 	})
 	if err != nil {

@@ -41,12 +41,12 @@ func TestNoForwarding(t *testing.T) {
 	f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
 	s := NoForwarding(m)
 	mustHold(t, s.Done, false)
-	a.conflicts = 1 // somebody else writes at the same moment
+	a.conflicts, a.theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, s.Done, true)
-	if want := strings.Replace(kubeadmCorefile, forward, "", 1); a.corefile != want {
+	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.theirs; a.corefile != want {
 		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.corefile, want)
 	}
 	a.up.Store(false)

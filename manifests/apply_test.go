@@ -11,8 +11,10 @@ import (
 
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -46,6 +48,7 @@ func TestApply(t *testing.T) {
 	t.Run("own changes are written, alone", func(t *testing.T) { appliesChange(t, server) })
 	t.Run("other managers' fields are left to them", func(t *testing.T) { reportsConflict(t, server) })
 	t.Run("races are tried again", func(t *testing.T) { retriesRace(t, server) })
+	t.Run("a race that does not end is told", func(t *testing.T) { endlessRace(t, server) })
 	t.Run("a kind nobody knows", func(t *testing.T) { unknownKind(t, server) })
 }
 
@@ -56,6 +59,10 @@ func appliesOnce(t *testing.T, server *apitest.Server) {
 	wantChanged(t, config, shop, 3)
 	if n := writes.Swap(0); n != 3 {
 		t.Errorf("first apply: %d writes, want 3", n)
+	}
+	got, err := server.Client(t).CoreV1().ConfigMaps("shop").Get(t.Context(), "prices", metav1.GetOptions{})
+	if err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].Manager != manifests.FieldManager || got.ManagedFields[0].Operation != metav1.ManagedFieldsOperationApply {
+		t.Errorf("the fields of prices are %v's (%v), want airgap's, applied server-side", got.ManagedFields, err)
 	}
 	wantCurrent(t, config, shop, true)
 	wantChanged(t, config, shop, 0)
@@ -107,22 +114,66 @@ func reportsConflict(t *testing.T, server *apitest.Server) {
 }
 
 // retriesRace lets the first write fail as it does when somebody else was
-// faster.
+// faster, who really was: the fresh object has both changes in the end.
 func retriesRace(t *testing.T, server *apitest.Server) {
-	var failed atomic.Bool
-	config := rest.CopyConfig(server.Config)
+	maps := server.Client(t).CoreV1().ConfigMaps("shop")
+	wantChanged(t, server.Config, race("b"), 1)
+	var refused, readAfter atomic.Int32
+	config := watched(server.Config, func(r *http.Request) *http.Response {
+		if r.Method == http.MethodGet && refused.Load() > 0 {
+			readAfter.Add(1)
+		}
+		if !isWrite(r) || !refused.CompareAndSwap(0, 1) {
+			return nil
+		}
+		theirs := []byte(`{"data":{"theirs":"1"}}`)
+		if _, err := maps.Patch(t.Context(), "race", types.MergePatchType, theirs, metav1.PatchOptions{FieldManager: "shopkeeper"}); err != nil {
+			t.Error(err)
+		}
+		return raced(r)
+	})
+	wantChanged(t, config, race("c"), 1)
+	got, err := maps.Get(t.Context(), "race", metav1.GetOptions{})
+	if err != nil || got.Data["a"] != "c" || got.Data["theirs"] != "1" {
+		t.Errorf("after the race: %v (%v), want both changes", got.Data, err)
+	}
+	if refused.Load() != 1 || readAfter.Load() == 0 {
+		t.Errorf("%d writes refused, then %d reads: the fresh object was not asked for", refused.Load(), readAfter.Load())
+	}
+}
+
+// Somebody who is always faster is an error in the end, not a loop.
+func endlessRace(t *testing.T, server *apitest.Server) {
+	var refused atomic.Int32
+	config := watched(server.Config, func(r *http.Request) *http.Response {
+		if !isWrite(r) {
+			return nil
+		}
+		refused.Add(1)
+		return raced(r)
+	})
+	n, err := manifests.Apply(t.Context(), config, objects(t, race("d")))
+	if n != 0 || !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "ConfigMap shop/race") || refused.Load() < 3 {
+		t.Errorf("changed %d after %d tries: %v", n, refused.Load(), err)
+	}
+}
+
+func race(value string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: race, namespace: shop}\ndata: {a: " + value + "}\n"
+}
+
+// watched lets answer see each request first; nil lets it through.
+func watched(config *rest.Config, answer func(*http.Request) *http.Response) *rest.Config {
+	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
-			if isWrite(r) && failed.CompareAndSwap(false, true) {
-				return raced(r), nil
+			if response := answer(r); response != nil {
+				return response, nil
 			}
 			return next.RoundTrip(r)
 		})
 	})
-	wantChanged(t, config, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: race, namespace: shop}\ndata: {a: b}\n", 1)
-	if !failed.Load() {
-		t.Error("no write was refused: the test tests nothing")
-	}
+	return config
 }
 
 func unknownKind(t *testing.T, server *apitest.Server) {
@@ -168,16 +219,12 @@ func wantCurrent(t *testing.T, config *rest.Config, text string, want bool) {
 }
 
 func counting(config *rest.Config, writes *atomic.Int32) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport(func(r *http.Request) (*http.Response, error) {
-			if isWrite(r) {
-				writes.Add(1)
-			}
-			return next.RoundTrip(r)
-		})
+	return watched(config, func(r *http.Request) *http.Response {
+		if isWrite(r) {
+			writes.Add(1)
+		}
+		return nil
 	})
-	return config
 }
 
 func isWrite(r *http.Request) bool {
