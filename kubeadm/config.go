@@ -12,6 +12,8 @@ type Config struct {
 	PodSubnet            string    `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods; each node takes a /24 of it."`
 	ServiceSubnet        string    `yaml:"serviceSubnet,omitempty" json:"serviceSubnet,omitempty" jsonschema:"default=10.96.0.0/16" jsonschema_description:"IPv4 network of the Services."`
 	DNS                  string    `yaml:"dns,omitempty" json:"dns,omitempty" jsonschema:"enum=site,enum=none,default=site" jsonschema_description:"Where CoreDNS sends names that are not the cluster's: to the name servers in /etc/resolv.conf of its node (site), or nowhere, because the site has no name server (none)."`
+	EncryptionAtRest     string    `yaml:"encryptionAtRest,omitempty" json:"encryptionAtRest,omitempty" jsonschema:"enum=secretbox,enum=aescbc,enum=none,default=secretbox" jsonschema_description:"How the API server encrypts Secrets before they reach etcd: secretbox, aescbc where only FIPS-approved algorithms may be used, or none. airgap encryption rotate changes the key."`
+	Audit                Audit     `yaml:"audit,omitempty" json:"audit" jsonschema_description:"The API server's audit log, in /var/log/kubernetes/audit on every control-plane host."`
 	Overrides            Overrides `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration."`
 	// IgnorePreflightErrors are the checks of kubeadm, not of airgap.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's own preflight checks whose errors become warnings."`
@@ -39,6 +41,10 @@ func (c *Config) Default(firstControlPlane string) {
 	if c.DNS == "" {
 		c.DNS = SiteDNS
 	}
+	if c.EncryptionAtRest == "" {
+		c.EncryptionAtRest = Secretbox
+	}
+	c.Audit.Default()
 	if c.ControlPlaneEndpoint == "" && firstControlPlane != "" {
 		c.ControlPlaneEndpoint = net.JoinHostPort(firstControlPlane, "6443")
 	}

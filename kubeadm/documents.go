@@ -30,8 +30,8 @@ const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
 func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
 	return documents(
 		initConfiguration(c, n),
-		merge(clusterConfiguration(c, n), c.Overrides.ClusterConfiguration),
-		merge(kubeletConfiguration(c, f), c.Overrides.Kubelet),
+		merge(merge(clusterConfiguration(c, n), baseline(c)), c.Overrides.ClusterConfiguration),
+		merge(merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet),
 		merge(object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": f.ProxyMode(),

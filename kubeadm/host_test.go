@@ -69,6 +69,8 @@ func values(t *testing.T, f *fakeHost) {
 	for name, value := range map[string]string{
 		"net/ipv4/ip_forward": "0", "net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "1",
 		"fs/inotify/max_user_instances": "128", "fs/inotify/max_user_watches": "2000000",
+		"vm/overcommit_memory": "0", "vm/panic_on_oom": "0", "kernel/panic": "0", "kernel/panic_on_oops": "1",
+		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
 	} {
 		f.put(t, "proc/sys/"+name, value+"\n")
 	}
@@ -101,6 +103,9 @@ func TestSysctls(t *testing.T) {
 	}
 	if ipForward, instances := f.get("proc/sys/net/ipv4/ip_forward"), f.get("proc/sys/fs/inotify/max_user_instances"); ipForward != "0" || instances != "128" {
 		t.Errorf("after the undo: ip_forward %q, inotify instances %q", ipForward, instances)
+	}
+	if overcommit, panics := f.get("proc/sys/vm/overcommit_memory"), f.get("proc/sys/kernel/panic"); overcommit != "0" || panics != "0" {
+		t.Errorf("after the undo: overcommit_memory %q, panic %q", overcommit, panics)
 	}
 	if f.has(sysctlFile) || f.has(sysctlUndo) {
 		t.Error("undo left a file")

@@ -1,19 +1,50 @@
 package kubeadm
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
-// merge lays over onto base: maps key by key, anything else replaced. Neither
-// is changed.
+// merge lays over onto base: maps key by key, lists of named things (extraArgs,
+// extraVolumes) name by name, anything else replaced. Neither is changed.
 func merge(base, over map[string]any) map[string]any {
 	merged := make(map[string]any, len(base)+len(over))
 	maps.Copy(merged, base)
 	for k, v := range over {
-		below, isMap := merged[k].(map[string]any)
-		above, both := v.(map[string]any)
-		if isMap && both {
-			v = merge(below, above)
-		}
-		merged[k] = v
+		merged[k] = mergeValue(merged[k], v)
 	}
 	return merged
+}
+
+func mergeValue(below, above any) any {
+	switch above := above.(type) {
+	case map[string]any:
+		if below, both := below.(map[string]any); both {
+			return merge(below, above)
+		}
+	case []any:
+		if below, both := below.([]any); both && named(below) && named(above) {
+			return mergeNamed(below, above)
+		}
+	}
+	return above
+}
+
+// mergeNamed replaces all that has a name which above has too: kubeadm takes
+// an argument several times, so one name may stand for several values.
+func mergeNamed(below, above []any) []any {
+	kept := slices.DeleteFunc(slices.Clone(below), func(item any) bool {
+		return slices.ContainsFunc(above, func(other any) bool { return nameOf(other) == nameOf(item) })
+	})
+	return append(kept, above...)
+}
+
+func named(list []any) bool {
+	return !slices.ContainsFunc(list, func(item any) bool { return nameOf(item) == "" })
+}
+
+func nameOf(item any) string {
+	thing, _ := item.(map[string]any)
+	name, _ := thing["name"].(string)
+	return name
 }

@@ -56,13 +56,16 @@ func TestPlanOfHostSettings(t *testing.T) {
 	f.put(t, modulesFile, "mine\n")
 	wantPlan(t, f, Modules(m), "load kernel module br_netfilter", "write "+modulesFile+" (changed)")
 
-	f.put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
-	f.put(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
-	f.put(t, "proc/sys/fs/inotify/max_user_watches", "2000000\n")
+	values(t, f)
+	for _, gone := range []string{"call-iptables", "call-ip6tables"} {
+		if err := os.Remove(f.root + "/proc/sys/net/bridge/bridge-nf-" + gone); err != nil {
+			t.Fatal(err)
+		}
+	}
 	wantPlan(t, f, Sysctls(m),
 		"net.ipv4.ip_forward 0 → 1",
 		"net.bridge.bridge-nf-call-iptables → 1", "net.bridge.bridge-nf-call-ip6tables → 1", // br_netfilter is not loaded yet
-		"fs.inotify.max_user_instances 128 → 8192",
+		"fs.inotify.max_user_instances 128 → 8192", "vm.overcommit_memory 0 → 1", "kernel.panic 0 → 10",
 		"write "+sysctlFile+" (new)")
 }
 

@@ -33,6 +33,14 @@ func settings() []setting {
 		{key: "net.bridge.bridge-nf-call-ip6tables", value: 1},
 		{key: "fs.inotify.max_user_instances", value: 8192, floor: true},
 		{key: "fs.inotify.max_user_watches", value: 524288, floor: true},
+		// The kubelet insists on exactly these, and with protectKernelDefaults
+		// it does not set them itself.
+		{key: "vm.overcommit_memory", value: 1},
+		{key: "vm.panic_on_oom", value: 0},
+		{key: "kernel.panic", value: 10},
+		{key: "kernel.panic_on_oops", value: 1},
+		{key: "kernel.keys.root_maxkeys", value: 1000000},
+		{key: "kernel.keys.root_maxbytes", value: 25000000},
 	}
 }
 
@@ -42,9 +50,6 @@ func touched() []string {
 	return []string{
 		// the kernel, when net.ipv4.ip_forward changes
 		"net.ipv4.conf.all.accept_redirects", "net.ipv4.conf.default.forwarding",
-		// the kubelet
-		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
 		// kube-proxy
 		"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
 		"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",

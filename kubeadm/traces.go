@@ -33,6 +33,6 @@ func (m Machine) traces() Traces {
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
-		Data: append([]string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers"}, n.Data...),
+		Data: append([]string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
 	}
 }

@@ -26,6 +26,10 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	if c.DNS != SiteDNS && c.DNS != NoDNS {
 		errs = append(errs, field.NotSupported(at.Child("dns"), c.DNS, []string{SiteDNS, NoDNS}))
 	}
+	if providers := []string{Secretbox, AESCBC, NoEncryption}; !slices.Contains(providers, c.EncryptionAtRest) {
+		errs = append(errs, field.NotSupported(at.Child("encryptionAtRest"), c.EncryptionAtRest, providers))
+	}
+	errs = append(errs, c.Audit.validate(at.Child("audit"))...)
 	errs = append(errs, c.validateSubnets(at)...)
 	return append(errs, c.Overrides.validate(at.Child("overrides"))...)
 }

@@ -101,6 +101,9 @@ func TestChecks(t *testing.T) {
 
 		{"room for all on one disk", diskSpace, oneDisk(100*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Pass, "90.0 GB free on /"},
 		{"enough for each, not for all", diskSpace, oneDisk(40*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Fail, "38.0 GB needed"},
+		{"no room for the audit log", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			Filesystem{Path: logPath, Mount: logPath, Device: "8:9", Size: 2 * gigabyte, Used: gigabyte, Free: gigabyte})},
+			Want{Roles: []Role{ControlPlane}, AuditBytes: 1100 << 20}, Fail, "1.0 GB free on /var/log (audit log), 1.2 GB needed"},
 		{"tight", diskSpace, oneDisk(50*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Warn, "70.0 GB recommended"},
 		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
 		{"room that is not ours to use", diskSpace, quota(1000*gigabyte, 300*gigabyte, 100*gigabyte), Want{}, Fail, "90 % used"},
@@ -127,6 +130,8 @@ func TestChecks(t *testing.T) {
 		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
 		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
 
+		{"a parameter of the kubelet's, before us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.d/10-site.conf"}}}, Want{}, Pass, "no file"},
+		{"a parameter of the kubelet's, after us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"vm.overcommit_memory", "2", "2", "/etc/sysctl.d/99-db.conf"}}}, Want{}, Fail, "/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
 		{"forwarding switched off before us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, Want{}, Pass, "install sets"},
 		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, Want{}, Fail, "/etc/sysctl.conf"},
 		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},

@@ -56,6 +56,9 @@ func (w *Want) space() []need {
 	}
 	if w.Is(ControlPlane) {
 		needs = append(needs, need{etcdPath, w.limit(etcdFail), w.limit(etcdWarn), "etcd"})
+		if w.AuditBytes > 0 {
+			needs = append(needs, need{logPath, w.AuditBytes, w.AuditBytes, "audit log"})
+		}
 	}
 	if w.Ours { // they have taken what they need
 		for i := range needs {

@@ -17,6 +17,7 @@ const (
 	kubeletPath    = "/var/lib/kubelet"
 	containerdPath = "/var/lib/containerd"
 	etcdPath       = "/var/lib/etcd"
+	logPath        = "/var/log" // hardened hosts give it a file system of its own
 )
 
 // Filesystem is where a path lies, or would lie once it was made.
@@ -34,7 +35,7 @@ type Filesystem struct {
 // surveyedPaths are those that something of the cluster is written to or
 // started from.
 func surveyedPaths() []string {
-	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, etcdPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
+	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
 }
 
 func readFilesystems(ctx context.Context, r reader, f *Facts) error {

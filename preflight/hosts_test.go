@@ -89,7 +89,7 @@ func TestRecordedHosts(t *testing.T) {
 		{
 			host:   "rhel10-minimal",
 			change: func(w *Want) { w.OS = "el10" },
-			fails:  []string{"kernel-modules", "swap", "selinux", "ip-forward"},
+			fails:  []string{"kernel-modules", "swap", "selinux", "ip-forward", "kernel-defaults"},
 		},
 		{
 			host:   "rocky9-h100",

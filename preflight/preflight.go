@@ -61,7 +61,7 @@ func Checks() []Check {
 		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
 		diskSpace, mountNoexec,
 		selinux, fapolicyd, firewalld, fips,
-		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, resolvConf, portsFree,
+		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, kernelDefaults, resolvConf, portsFree,
 		oldCluster, runtimePresent, rpmConflict,
 		gpuPresent,
 		packages,

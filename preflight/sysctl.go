@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ func surveyedSysctls() []string {
 		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
 		"kernel.modules_disabled", "net.netfilter.nf_conntrack_max",
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
-		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops"}
+		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
 }
 
 func readSysctls(_ context.Context, r reader, f *Facts) error {
@@ -128,14 +130,45 @@ var bridgeNF = Check{
 	},
 }
 
+// kubeletSysctls are what the kubelet insists on before it starts: it is told
+// not to change kernel parameters itself.
+func kubeletSysctls() map[string]string {
+	return map[string]string{
+		"vm.overcommit_memory": "1", "vm.panic_on_oom": "0", "kernel.panic": "10", "kernel.panic_on_oops": "1",
+		"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
+	}
+}
+
+var kernelDefaults = Check{
+	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
+	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result {
+		want := kubeletSysctls()
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if s := f.sysctl(name); s.overrides(want[name]) {
+				return s.lost(want[name])
+			}
+		}
+		return pass("no file sets them after airgap's own")
+	},
+}
+
+// overrides reports whether a file takes back, at every boot, what install set.
+func (s Sysctl) overrides(want string) bool {
+	return s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > ourSysctlFile
+}
+
+func (s Sysctl) lost(want string) Result {
+	return Result{Fail, fmt.Sprintf("%s sets %s = %s at every boot", s.File, s.Name, s.Boot), want,
+		fmt.Sprintf("remove the line from %s, or set it to %s", s.File, want)}
+}
+
 // judgeSysctl passes a setting that install can set; it fails one that a file
 // would take back at the next boot, when nobody looks.
 func judgeSysctl(f *Facts, name string) Result {
 	s := f.sysctl(name)
 	switch {
-	case s.Boot != "" && s.Boot != "1" && path.Base(bootOrder(s.File)) > ourSysctlFile:
-		return Result{Fail, fmt.Sprintf("%s sets %s = %s at every boot", s.File, name, s.Boot), "1",
-			fmt.Sprintf("remove the line from %s, or set it to 1", s.File)}
+	case s.overrides("1"):
+		return s.lost("1")
 	case s.Value == "1":
 		return pass("1")
 	default:

@@ -38,6 +38,7 @@ type Want struct {
 
 	StoreBytes int64 // bundle bytes still to be written on a registry host
 	ImageBytes int64 // images that the node will unpack
+	AuditBytes int64 // the most that the audit log of a control-plane node takes
 
 	Site Config // what airgap.yaml changes in the checks
 

@@ -48,9 +48,18 @@ func (a *admission) ticket(ctx context.Context) (*kubeadm.Ticket, error) {
 	return a.shown, err
 }
 
-// authorityKey is the key of the registry's authority, out of the parcel for
-// control-plane hosts.
+// authorityKey is the key of the registry's authority.
 func (a *admission) authorityKey(ctx context.Context) ([]byte, error) {
+	return a.shared(ctx, registry.PKI{Dir: pkiDir}.CAKeyFile())
+}
+
+// encryptionKeys is the file of the keys that Secrets are encrypted with.
+func (a *admission) encryptionKeys(ctx context.Context) ([]byte, error) {
+	return a.shared(ctx, kubeadm.EncryptionFile)
+}
+
+// shared is a file out of the parcel for control-plane hosts.
+func (a *admission) shared(ctx context.Context, name string) ([]byte, error) {
 	ticket, err := a.ticket(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +68,7 @@ func (a *admission) authorityKey(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keys[registry.PKI{Dir: pkiDir}.CAKeyFile()], nil
+	return keys[name], nil
 }
 
 // readCode takes the code from the file, the terminal or stdin.

@@ -142,12 +142,14 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 	steps := []step.Step{kubeadm.Record(m)}
 	steps = append(steps, s.registrySteps(b, trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromBundle(b), s.registryAddr())...)
+	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
 		steps = append(steps, kubeadm.NoForwarding(m))
 	}
 	return append(steps,
 		kubeadm.AgreementStep(m),
+		kubeadm.Permissions(m, c.Kubernetes),
 		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
 		joinMaterialStep(m, c.Kubernetes, b),
 	)

@@ -54,7 +54,7 @@ func (s *site) joinLineWithCode(ctx context.Context, node config.Node) (joinLine
 	}
 	var keys kubeadm.Parcel
 	if node.Has(config.ControlPlane) {
-		if keys, err = kubeadm.Pack(s.machine, registry.PKI{Dir: pkiDir}.CAKeyFile()); err != nil {
+		if keys, err = kubeadm.Pack(s.machine, append(kubeadm.SharedSecrets(s.config.Kubernetes), registry.PKI{Dir: pkiDir}.CAKeyFile())...); err != nil {
 			return line, err
 		}
 	}

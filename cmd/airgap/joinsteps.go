@@ -37,7 +37,8 @@ func (s *site) workerSteps(h *hub, a *admission) []step.Step {
 	steps = append(steps, s.nodeSteps(h.open, h.addr)...)
 	return append(steps,
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
-		kubeadm.AgreementStep(s.machine))
+		kubeadm.AgreementStep(s.machine),
+		kubeadm.Permissions(s.machine, s.config.Kubernetes))
 }
 
 // controlPlaneSteps make this host the equal of the first one: it has the same
@@ -50,9 +51,11 @@ func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Pr
 	}
 	steps = append(steps, s.registrySteps(b, h.trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
+	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	return append(steps,
 		kubeadm.Join(m, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
 		kubeadm.AgreementStep(m),
+		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
 		joinMaterialStep(m, s.config.Kubernetes, b),
 	)

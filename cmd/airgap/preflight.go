@@ -137,7 +137,8 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: s.facts.ProxyMode(),
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
-		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
+		AuditBytes: c.Kubernetes.Audit.Bytes(),
+		VXLANPort:  c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer,
 		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
 	}

@@ -28,7 +28,10 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove containerd and runc", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
 		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir})),
 		back("Stop containerd", kubeadm.RuntimeService(m, kubeadm.ContainerdOptions{})),
+		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
+		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
+		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
 		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
 	}
 }

@@ -151,6 +151,6 @@ func (e *Env) resetKilled(ctx context.Context, m lab.Machine, begun picture) err
 		return err
 	}
 	return e.asBefore(ctx, m, begun, append(always(), exception{
-		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept)|lib/containerd|log/airgap|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
+		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
 	})...)
 }

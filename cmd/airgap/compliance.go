@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// compliance is what this host has of the baseline.
+type compliance struct {
+	Benchmark string            `json:"benchmark"`
+	Controls  []kubeadm.Finding `json:"controls"`
+	LeftOpen  []kubeadm.Open    `json:"leftOpen"`
+}
+
+func (a *app) compliance() *cobra.Command {
+	var keys []string
+	cmd := &cobra.Command{
+		Use:   "compliance",
+		Short: "Compare this server with the compliance baseline",
+		Long: `Reads back what this server effectively has of the compliance baseline: arguments
+of the programs that run, the kubelet's configuration, modes of files. The numbers
+are those of the ` + kubeadm.Benchmark + `. What airgap.yaml has otherwise
+is shown as chosen. Nothing is changed.
+
+Exit code 4 when something differs and airgap.yaml does not say so.`,
+		Example: "  airgap compliance\n  airgap compliance --output json > $(hostname).json",
+		Args:    noArgs,
+		RunE:    func(*cobra.Command, []string) error { return a.runCompliance(keys) },
+	}
+	keyFlags(cmd, &keys)
+	return cmd
+}
+
+func (a *app) runCompliance(keys []string) error {
+	if err := mustBeRoot("compliance"); err != nil {
+		return err
+	}
+	c, err := hostConfig(keys)
+	if err != nil {
+		return err
+	}
+	found, err := kubeadm.Compliance(thisMachine(), c.Kubernetes)
+	if err != nil {
+		return err
+	}
+	here := slices.DeleteFunc(found, func(f kubeadm.Finding) bool { return f.State == kubeadm.Elsewhere })
+	if len(here) == 0 {
+		return hint(errors.New("read the baseline back: nothing of a cluster is on this host"), "run it on a node")
+	}
+	result := compliance{kubeadm.Benchmark, here, kubeadm.LeftOpen()}
+	if err := a.print(result, result.write); err != nil {
+		return err
+	}
+	if result.count(kubeadm.Differs) > 0 {
+		return &coded{code: exitVerify, err: errShown}
+	}
+	return nil
+}
+
+func (c compliance) count(s kubeadm.State) int {
+	n := 0
+	for _, f := range c.Controls {
+		if f.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+func (c compliance) write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range c.Controls {
+		what := fmt.Sprintf("%s %s", f.Part, f.Name)
+		if f.Part == kubeadm.Files {
+			what = f.Name
+		}
+		found := cmp.Or(f.Found, "not set")
+		if f.State != kubeadm.Holds {
+			found += ", want " + f.Wanted()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, what, found)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: %d hold, %d chosen in airgap.yaml, %d differ; %d recommendations are left open, with reasons (--output json)\n",
+		c.Benchmark, c.count(kubeadm.Holds), c.count(kubeadm.Chosen), c.count(kubeadm.Differs), len(c.LeftOpen))
+	return err
+}
+
+// hostConfig is the configuration of the cluster that this host belongs to:
+// from the index that it joined with, or from the bundle in its store.
+func hostConfig(keyFiles []string) (*config.Cluster, error) {
+	if !exists(indexDir) {
+		s, err := storedSite(keyFiles, "")
+		if err != nil {
+			return nil, err
+		}
+		return s.config, nil
+	}
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return nil, err
+	}
+	index, err := bundle.ReadIndex(indexDir, keys...)
+	if err != nil {
+		return nil, untrusted(err, keys)
+	}
+	return config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+}

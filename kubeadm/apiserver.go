@@ -1,0 +1,158 @@
+package kubeadm
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	auditPolicyFile    = apiServerDir + "/audit-policy.yaml"
+	authenticationFile = apiServerDir + "/authentication.yaml"
+)
+
+// authentication lets those in without a name who have none yet: probes, and
+// hosts that join, which compare what they get with the code they were given.
+//
+//go:embed authentication.yaml
+var authentication []byte
+
+// BeforeControlPlane are the steps that a control-plane host takes before
+// kubeadm; given brings the keys of the hosts before it, nil makes them.
+func BeforeControlPlane(m Machine, c Config, given func(context.Context) ([]byte, error)) []step.Step {
+	steps := []step.Step{APIServerFiles(m, c)}
+	if c.EncryptionAtRest != NoEncryption {
+		steps = append(steps, Encryption(m, c.EncryptionAtRest, given))
+	}
+	return steps
+}
+
+// APIServerFiles brings about what the API server starts with beside its
+// certificates and keys: who may ask without a name, and what is noted of it all.
+func APIServerFiles(m Machine, c Config) step.Step {
+	return step.Step{
+		Name: "apiserver-files", Title: "Write audit policy and rules for the API server",
+		Done: func(context.Context) (bool, error) { return m.apiServerFilesHold(c) },
+		Plan: func(context.Context) ([]string, error) { return m.planAPIServerFiles(c) },
+		Run:  func(context.Context) error { return m.writeAPIServerFiles(c) },
+		Undo: func(context.Context) error { return m.removeFrom(apiServerDir, auditPolicyFile, authenticationFile) },
+	}
+}
+
+func apiServerFiles(c Config) (map[string][]byte, error) {
+	files := map[string][]byte{authenticationFile: authentication}
+	if c.Audit.Log == NoAudit {
+		return files, nil
+	}
+	policy, err := c.Audit.policy()
+	files[auditPolicyFile] = policy
+	return files, err
+}
+
+func (m Machine) apiServerFilesHold(c Config) (bool, error) {
+	files, err := apiServerFiles(c)
+	if err != nil {
+		return false, err
+	}
+	for name, text := range files {
+		if holds, err := host.Holds(m.path(name), text, 0o600); err != nil || !holds {
+			return false, err
+		}
+	}
+	for _, dir := range privateDirs(c) {
+		if private, err := m.privateDir(dir); err != nil || !private {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (m Machine) planAPIServerFiles(c Config) ([]string, error) {
+	var changes []string
+	for _, dir := range privateDirs(c) {
+		private, err := m.privateDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		if !private {
+			changes = append(changes, "make "+m.path(dir)+", root's alone")
+		}
+	}
+	files, err := apiServerFiles(c)
+	if err != nil {
+		return changes, err
+	}
+	at := map[string][]byte{}
+	for name, text := range files {
+		at[m.path(name)] = text
+	}
+	written, err := host.PlanFiles(at, 0o600)
+	return append(changes, written...), err
+}
+
+func (m Machine) writeAPIServerFiles(c Config) error {
+	files, err := apiServerFiles(c)
+	if err != nil {
+		return err
+	}
+	for _, dir := range privateDirs(c) {
+		if err := m.makePrivateDir(dir); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		if err := host.WriteFile(m.path(name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func privateDirs(c Config) []string {
+	if c.Audit.Log == NoAudit {
+		return []string{apiServerDir}
+	}
+	return []string{apiServerDir, AuditDir}
+}
+
+// apiServerVolumes are the directories of the host that its pod sees.
+func apiServerVolumes(c Config) []any {
+	volumes := []any{object{
+		"name": "airgap", "hostPath": apiServerDir, "mountPath": apiServerDir,
+		"readOnly": true, "pathType": "Directory",
+	}}
+	if c.Audit.Log == NoAudit {
+		return volumes
+	}
+	return append(volumes, object{
+		"name": "audit-log", "hostPath": AuditDir, "mountPath": AuditDir, "pathType": "Directory",
+	})
+}
+
+// ownAuthentication reports whether the site decides who gets in by arguments
+// that the API server refuses beside a file of such rules.
+func (c Config) ownAuthentication() bool {
+	for _, name := range c.extraArgs("apiServer") {
+		if name == "anonymous-auth" || strings.HasPrefix(name, "oidc-") {
+			return true
+		}
+	}
+	return false
+}
+
+// extraArgs are the names of the arguments that the site gives a component.
+func (c Config) extraArgs(component string) []string {
+	section, _ := c.Overrides.ClusterConfiguration[component].(map[string]any)
+	if component == "etcd" {
+		section, _ = section["local"].(map[string]any)
+	}
+	list, _ := section["extraArgs"].([]any)
+	var names []string
+	for _, item := range list {
+		names = append(names, nameOf(item))
+	}
+	return names
+}

@@ -1,0 +1,112 @@
+package kubeadm
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// Values of Audit.Log.
+const (
+	AuditFile = "file"
+	NoAudit   = "none"
+)
+
+// AuditDir holds the audit log of a control-plane host, which outlasts a reset
+// as other logs do.
+const (
+	AuditDir = "/var/log/kubernetes/audit"
+	auditLog = AuditDir + "/audit.log"
+)
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
+
+// Audit is kubernetes.audit of airgap.yaml.
+type Audit struct {
+	Log        string         `yaml:"log,omitempty" json:"log,omitempty" jsonschema:"enum=file,enum=none,default=file" jsonschema_description:"Whether there is an audit log."`
+	Policy     map[string]any `yaml:"policy,omitempty" json:"policy,omitempty" jsonschema_description:"A Policy (audit.k8s.io/v1) instead of airgap's own, which notes who did what to which object, the content of changes to permissions, and never the content of Secrets, ConfigMaps or tokens."`
+	MaxAge     int            `yaml:"maxAge,omitempty" json:"maxAge,omitempty" jsonschema:"minimum=1,default=30" jsonschema_description:"Days after which an old file is deleted."`
+	MaxBackups int            `yaml:"maxBackups,omitempty" json:"maxBackups,omitempty" jsonschema:"minimum=1,default=10" jsonschema_description:"Old files that are kept beside the current one."`
+	MaxSize    int            `yaml:"maxSize,omitempty" json:"maxSize,omitempty" jsonschema:"minimum=1,default=100" jsonschema_description:"Megabytes at which a new file is begun."`
+}
+
+// Default fills what was left out with the values of the CIS benchmark.
+func (a *Audit) Default() {
+	if a.Log == "" {
+		a.Log = AuditFile
+	}
+	for _, d := range []struct {
+		value     *int
+		byDefault int
+	}{{&a.MaxAge, 30}, {&a.MaxBackups, 10}, {&a.MaxSize, 100}} {
+		if *d.value == 0 {
+			*d.value = d.byDefault
+		}
+	}
+}
+
+// Bytes is the most room that the log takes: the current file and the old ones.
+func (a Audit) Bytes() int64 {
+	if a.Log == NoAudit {
+		return 0
+	}
+	return int64(a.MaxBackups+1) * int64(a.MaxSize) << 20
+}
+
+// policy is the file that the API server reads.
+func (a Audit) policy() ([]byte, error) {
+	if len(a.Policy) == 0 {
+		return auditPolicy, nil
+	}
+	text, err := yaml.Marshal(merge(object{"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}, a.Policy))
+	if err != nil {
+		return nil, fmt.Errorf("write the audit policy: %w", err)
+	}
+	return text, nil
+}
+
+func (a Audit) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if a.Log != AuditFile && a.Log != NoAudit {
+		errs = append(errs, field.NotSupported(at.Child("log"), a.Log, []string{AuditFile, NoAudit}))
+	}
+	for _, number := range []struct {
+		name  string
+		value int
+	}{{"maxAge", a.MaxAge}, {"maxBackups", a.MaxBackups}, {"maxSize", a.MaxSize}} {
+		if number.value < 1 { // the API server takes 0 for "without limit"
+			errs = append(errs, field.Invalid(at.Child(number.name), number.value, "must be at least 1"))
+		}
+	}
+	if len(a.Policy) > 0 {
+		errs = append(errs, validatePolicy(at.Child("policy"), a.Policy)...)
+	}
+	return errs
+}
+
+// validatePolicy finds what would keep the API server from starting, which
+// kubeadm could only report as a timeout.
+func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for key, want := range map[string]string{"apiVersion": "audit.k8s.io/v1", "kind": "Policy"} {
+		if have, there := policy[key]; there && have != want {
+			errs = append(errs, field.Invalid(at.Child(key), have, "must be "+want))
+		}
+	}
+	rules, _ := policy["rules"].([]any)
+	if len(rules) == 0 {
+		return append(errs, field.Required(at.Child("rules"), "a policy without rules logs nothing; audit.log: none says so"))
+	}
+	levels := []string{"None", "Metadata", "Request", "RequestResponse"}
+	for i, item := range rules {
+		rule, _ := item.(map[string]any)
+		if level, _ := rule["level"].(string); !slices.Contains(levels, level) {
+			errs = append(errs, field.NotSupported(at.Child("rules").Index(i).Child("level"), level, levels))
+		}
+	}
+	return errs
+}

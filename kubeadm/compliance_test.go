@@ -1,0 +1,207 @@
+package kubeadm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// processes gives the host running programs with the arguments that the
+// configuration gives them, and what kubeadm adds.
+func processes(t *testing.T, f *fakeHost, c Config) {
+	t.Helper()
+	byKubeadm := map[Part]string{
+		APIServer: "authorization-mode=Node,RBAC enable-admission-plugins=NodeRestriction kubelet-client-certificate=x service-account-key-file=x " +
+			"etcd-certfile=x etcd-cafile=x tls-cert-file=x client-ca-file=x",
+		ControllerManager: "use-service-account-credentials=true service-account-private-key-file=x root-ca-file=x bind-address=127.0.0.1",
+		Scheduler:         "bind-address=127.0.0.1",
+		Etcd:              "cert-file=x client-cert-auth=true peer-cert-file=x peer-client-cert-auth=true trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt",
+	}
+	for i, part := range []Part{APIServer, ControllerManager, Scheduler, Etcd} {
+		argv := []string{"/usr/bin/" + string(part)}
+		for arg := range strings.FieldsSeq(byKubeadm[part]) {
+			argv = append(argv, "--"+arg)
+		}
+		section := merge(baseline(c), c.Overrides.ClusterConfiguration)[sectionOf(part)].(map[string]any)
+		if local, is := section["local"].(map[string]any); is {
+			section = local
+		}
+		for _, arg := range section["extraArgs"].([]any) {
+			arg := arg.(map[string]any)
+			argv = append(argv, fmt.Sprintf("--%s=%s", arg["name"], arg["value"]))
+		}
+		f.put(t, fmt.Sprintf("/proc/%d/cmdline", 100+i), strings.Join(argv, "\x00")+"\x00")
+	}
+}
+
+func found(t *testing.T, m Machine, c Config, name string) Finding {
+	t.Helper()
+	all, err := Compliance(m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("nothing is said about %s", name)
+	return Finding{}
+}
+
+func TestCompliance(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, `version: 1.36.3`)
+	processes(t, f, c)
+	f.put(t, kubeletConfig, "authentication: {anonymous: {enabled: false}, x509: {clientCAFile: /ca}}\nauthorization: {mode: Webhook}\nrotateCertificates: true\n"+kubeletYAML(t, c))
+	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := Compliance(m, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range all {
+		root := os.Geteuid() == 0 || finding.Part != Files
+		if root && finding.State != Holds && finding.State != Elsewhere || finding.Part != Files && finding.State == Elsewhere {
+			t.Errorf("%s %s: %s, found %q, want %s", finding.Part, finding.Name, finding.State, finding.Found, finding.Wanted())
+		}
+	}
+}
+
+func kubeletYAML(t *testing.T, c Config) string {
+	t.Helper()
+	text, err := documents(baselineKubelet(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestComplianceFindsChanges(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, `version: 1.36.3`)
+	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
+		t.Errorf("a host without an API server: %+v", got)
+	}
+	f.put(t, "/etc/kubernetes/manifests/kube-apiserver.yaml", "x")
+	if got := found(t, m, c, "profiling"); got.State != Differs {
+		t.Errorf("an API server that does not run: %+v", got)
+	}
+	f.put(t, "/proc/7/cmdline", "kube-apiserver\x00--profiling=true\x00--enable-admission-plugins=AlwaysAdmit,NodeRestriction\x00--token-auth-file=/t\x00")
+	for name, want := range map[string]State{
+		"profiling": Differs, "enable-admission-plugins": Holds, "token-auth-file": Differs, "service-account-lookup": Holds,
+		"audit-log-path": Differs, "client-ca-file": Differs,
+	} {
+		if got := found(t, m, c, name); got.State != want {
+			t.Errorf("%s: %+v, want %s", name, got, want)
+		}
+	}
+	f.put(t, kubeletConfig, "podPidsLimit: 5\n")
+	if got := found(t, m, c, "podPidsLimit"); got.State != Differs || got.Found != "5" {
+		t.Errorf("%+v", got)
+	}
+	if got := found(t, m, c, kubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a site decides is not what somebody changed.
+func TestComplianceKnowsTheSitesChoices(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, `
+version: 1.36.3
+encryptionAtRest: none
+audit: {maxAge: 90, policy: {rules: [{level: Metadata}]}}
+overrides:
+  kubelet: {podPidsLimit: 100}
+  clusterConfiguration:
+    apiServer: {extraArgs: [{name: profiling, value: "true"}, {name: oidc-issuer-url, value: "https://sso.bank"}]}
+    etcd: {local: {extraArgs: [{name: tls-min-version, value: TLS1.3}]}}
+`)
+	processes(t, f, c)
+	f.put(t, kubeletConfig, "podPidsLimit: 100\n")
+	for name, want := range map[string]State{
+		"profiling": Chosen, "authentication-config": Chosen, "encryption-provider-config": Chosen, "audit-log-maxage": Chosen,
+		"audit-policy-file": Chosen, "podPidsLimit": Chosen, "seccompDefault": Differs, "audit-log-maxsize": Holds,
+	} {
+		if got := found(t, m, c, name); got.State != want {
+			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, want)
+		}
+	}
+}
+
+// TestBaselineMerges: what a site gives an argument replaces ours, and kubeadm
+// takes the whole.
+func TestBaselineMerges(t *testing.T) {
+	c := section(t, `
+version: 1.36.3
+overrides:
+  clusterConfiguration:
+    apiServer:
+      extraArgs: [{name: profiling, value: "true"}, {name: service-account-issuer, value: "https://a"}, {name: service-account-issuer, value: "https://b"}]
+      extraVolumes: [{name: hsm, hostPath: /run/hsm, mountPath: /run/hsm}]
+`)
+	got, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Driver: Systemd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		"value: https://a\n": 1, "value: https://b\n": 1, "name: audit-log-path\n": 1, "mountPath: /run/hsm\n": 1, "mountPath: " + apiServerDir + "\n": 1,
+		"name: profiling\n":                      3, // of three programs
+		"name: profiling\n    value: \"true\"\n": 1,
+	} {
+		if n := strings.Count(string(got), text); n != want {
+			t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, got)
+		}
+	}
+	acceptedByKubeadm(t, got)
+}
+
+// TestCompliancePage keeps docs/compliance.md as the code is.
+func TestCompliancePage(t *testing.T) {
+	c := Config{Version: "1.36.3"}
+	c.Default("")
+	var page strings.Builder
+	fmt.Fprintf(&page, compliancePage, Benchmark)
+	for _, control := range Controls(c) {
+		setting := ""
+		if control.Setting != "" {
+			setting = "; `" + control.Setting + "`"
+		}
+		fmt.Fprintf(&page, "| %s | %s | `%s` | %s | %s | %s%s |\n", control.ID, control.Part, control.Name, strings.ReplaceAll(control.Wanted(), ",", ", "), control.By, control.Why, setting)
+	}
+	page.WriteString(openPage)
+	for _, o := range LeftOpen() {
+		how := o.How
+		if how == "" {
+			how = "-"
+		}
+		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", o.ID, o.Title, o.Why, how)
+	}
+	golden(t, "../../docs/compliance.md", []byte(page.String()))
+}
+
+const compliancePage = `<!-- Made from kubeadm/baseline*.go: go test ./kubeadm -run CompliancePage -update -->
+# The compliance baseline
+
+What a cluster has without anybody asking for it. The numbers are those of the %s.
+` + "`airgap compliance`" + ` reads on each server what it effectively has of this, and exits with 4 when something
+differs. What ` + "`kubernetes.overrides`" + ` in airgap.yaml gives an argument or a field replaces ours, and is then shown
+as chosen.
+
+By: **airgap** sets what kubeadm leaves open; **kubeadm** and **default** are only read back.
+
+| CIS | Of | Setting | Value | By | Why |
+|---|---|---|---|---|---|
+`
+
+const openPage = `
+## Left open
+Recommendations that are not followed, and why. A site that wants one finds the way in the last column.
+
+| CIS | Recommendation | Why not | How, all the same |
+|---|---|---|---|
+`

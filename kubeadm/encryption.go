@@ -1,0 +1,151 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// apiServerDir holds the files that the API server starts with beside its
+// certificates. The static pod mounts the directory, not the files: a file
+// that is replaced would be the old one to a pod that mounted it.
+const apiServerDir = "/etc/kubernetes/apiserver"
+
+// EncryptionFile holds the keys that Secrets are encrypted with in etcd. Every
+// control-plane host has the very same; without it the Secrets are lost.
+const EncryptionFile = apiServerDir + "/encryption.yaml"
+
+// SharedSecrets are the files that a further control-plane host needs, byte
+// for byte and secretly, before it runs kubeadm join.
+func SharedSecrets(c Config) []string {
+	if c.EncryptionAtRest == NoEncryption {
+		return nil
+	}
+	return []string{EncryptionFile}
+}
+
+// Encryption brings about the keys that Secrets are encrypted with. given
+// brings the file of the cluster's other control-plane hosts; nil makes the
+// first key of a new cluster. A file that is there is never replaced, since
+// Secrets may depend on it.
+func Encryption(m Machine, provider string, given func(context.Context) ([]byte, error)) step.Step {
+	if given == nil {
+		given = func(context.Context) ([]byte, error) { return keyring{keyring{}.newKey(provider)}.file() }
+	}
+	return step.Step{
+		Name: "encryption", Title: "Keep the key that Secrets are encrypted with",
+		Done: func(context.Context) (bool, error) { return m.keysHold() },
+		Plan: func(context.Context) ([]string, error) { return m.planKeys() },
+		Run:  func(ctx context.Context) error { return m.placeKeys(ctx, given) },
+		Undo: func(context.Context) error { return m.leaveKeys() },
+	}
+}
+
+func (m Machine) keysHold() (bool, error) {
+	if _, err := m.keyring(); err != nil {
+		return false, ignoreMissing(err)
+	}
+	info, err := os.Lstat(m.path(EncryptionFile))
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
+		return false, err
+	}
+	return m.privateDir(apiServerDir)
+}
+
+func (m Machine) planKeys() ([]string, error) {
+	if _, err := m.keyring(); err == nil {
+		return []string{"close " + EncryptionFile + " (0600, in a directory of 0700)"}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return []string{"write " + m.path(EncryptionFile) + " (new)"}, nil
+}
+
+func (m Machine) placeKeys(ctx context.Context, given func(context.Context) ([]byte, error)) error {
+	if err := m.makePrivateDir(apiServerDir); err != nil {
+		return err
+	}
+	if _, err := m.keyring(); err == nil {
+		return os.Chmod(m.path(EncryptionFile), 0o600)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := given(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := parseKeyring(text); err != nil {
+		return fmt.Errorf("take the encryption keys of the other hosts: %w", err)
+	}
+	return host.WriteFile(m.path(EncryptionFile), text, 0o600)
+}
+
+// leaveKeys takes the keys away, or puts them beside etcd's data where that is
+// kept: without them its Secrets could not be read.
+func (m Machine) leaveKeys() error {
+	kept, err := filepath.Glob(m.path(KeptDir + "/etcd-*"))
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(m.path(EncryptionFile))
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	if err == nil && len(kept) > 0 && !m.Wipe {
+		beside := filepath.Join(slices.Max(kept), path.Base(EncryptionFile)) // the names are times
+		if err := host.WriteFile(beside, text, 0o600); err != nil {
+			return err
+		}
+	}
+	return m.removeFrom(apiServerDir, EncryptionFile)
+}
+
+// keyring reads the keys of this host.
+func (m Machine) keyring() (keyring, error) {
+	text, err := os.ReadFile(m.path(EncryptionFile))
+	if err != nil {
+		return nil, fmt.Errorf("read the encryption keys: %w", err)
+	}
+	ring, err := parseKeyring(text)
+	if err != nil {
+		return nil, &Failure{What: "read " + EncryptionFile, Err: err, Next: "put the file back from a backup or from another control-plane host: it is never made anew, because Secrets may depend on it"}
+	}
+	return ring, nil
+}
+
+// privateDir reports whether a directory is root's alone.
+func (m Machine) privateDir(dir string) (bool, error) {
+	info, err := os.Lstat(m.path(dir))
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	return info.IsDir() && info.Mode().Perm() == 0o700, nil
+}
+
+func (m Machine) makePrivateDir(dir string) error {
+	if err := os.MkdirAll(m.path(dir), 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(m.path(dir), 0o700)
+}
+
+// removeFrom removes files, and then their directory if nothing else is in it.
+func (m Machine) removeFrom(dir string, files ...string) error {
+	for _, file := range files {
+		if err := host.Remove(m.path(file)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(m.path(dir)); ignoreMissing(err) != nil && !m.inUse(dir) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package kubeadm
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func mode(t *testing.T, f *fakeHost, name string) os.FileMode {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(f.root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
+}
+
+func TestEncryptionMakesOneKeyOnce(t *testing.T) {
+	f, m := newFake(t)
+	s := Encryption(m, Secretbox, nil)
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if mode(t, f, EncryptionFile) != 0o600 || mode(t, f, apiServerDir) != 0o700 {
+		t.Errorf("modes are %o and %o", mode(t, f, EncryptionFile), mode(t, f, apiServerDir))
+	}
+	first := f.get(EncryptionFile)
+
+	// Somebody opened it: it is closed again, and the key stays.
+	if err := os.Chmod(filepath.Join(f.root, EncryptionFile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.get(EncryptionFile) != first {
+		t.Error("the key was replaced: every Secret is lost")
+	}
+	if err := s.Undo(t.Context()); err != nil || f.has(apiServerDir) {
+		t.Errorf("undo: %v, left something: %v", err, f.has(apiServerDir))
+	}
+	if err := s.Run(t.Context()); err != nil || f.get(EncryptionFile) == first {
+		t.Errorf("another cluster got the same key (%v)", err)
+	}
+}
+
+// A file that cannot be understood may hold the key of every Secret.
+func TestEncryptionReplacesNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"foreign": "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{kms: {name: hsm}}]}]\n",
+		"more":    "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets, configmaps], providers: [{secretbox: {keys: [{name: key1, secret: c2VjcmV0}]}}]}]\n",
+		"cut":     "apiVersion: apiserver.config",
+		"empty":   "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := newFake(t)
+			f.put(t, EncryptionFile, text)
+			s := Encryption(m, Secretbox, nil)
+			if done, err := s.Done(t.Context()); err == nil {
+				t.Errorf("it holds: %v", done)
+			}
+			err := s.Run(t.Context())
+			if err == nil || strings.Contains(err.Error(), "c2VjcmV0") || f.get(EncryptionFile) != text {
+				t.Errorf("got %v; the file is now\n%s", err, f.get(EncryptionFile))
+			}
+		})
+	}
+}
+
+func TestEncryptionTakesTheKeysOfTheOthers(t *testing.T) {
+	theirs, err := keyring{keyring{}.newKey(AESCBC)}.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, m := newFake(t)
+	s := Encryption(m, Secretbox, func(context.Context) ([]byte, error) { return theirs, nil })
+	if err := s.Run(t.Context()); err != nil || f.get(EncryptionFile) != string(theirs) {
+		t.Errorf("got %v and\n%s", err, f.get(EncryptionFile))
+	}
+	mustHold(t, s.Done, true)
+	s = Encryption(Machine{Host: f, Root: t.TempDir()}, Secretbox, func(context.Context) ([]byte, error) { return []byte("nothing"), nil })
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("took something that is no key")
+	}
+}
+
+// etcd's data that a reset keeps is worth little without the key beside it.
+func TestKeptDataKeepsItsKey(t *testing.T) {
+	for _, wipe := range []bool{false, true} {
+		f, m := newFake(t)
+		m.Wipe = wipe
+		s := Encryption(m, Secretbox, nil)
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text := f.get(EncryptionFile)
+		f.put(t, KeptDir+"/etcd-20260101T000000Z/snap/db", "old")
+		f.put(t, KeptDir+"/etcd-20260201T000000Z/snap/db", "new")
+		if err := s.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if f.has(EncryptionFile) {
+			t.Error("the key stayed")
+		}
+		beside := KeptDir + "/etcd-20260201T000000Z/encryption.yaml"
+		if kept := f.has(beside) && f.get(beside) == text && mode(t, f, beside) == 0o600; kept == wipe {
+			t.Errorf("wipe %v: the key is beside the newest data: %v", wipe, kept)
+		}
+		if f.has(KeptDir + "/etcd-20260101T000000Z/encryption.yaml") {
+			t.Error("the key is beside data of another cluster")
+		}
+	}
+}
+
+func TestKeyring(t *testing.T) {
+	var ring keyring
+	for _, provider := range []string{Secretbox, Secretbox, AESCBC} {
+		ring = append(ring, ring.newKey(provider))
+	}
+	text, err := ring.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseKeyring(text)
+	if err != nil || len(got) != 3 {
+		t.Fatalf("read back %v: %v", got, err)
+	}
+	for i := range ring {
+		if got[i] != ring[i] {
+			t.Errorf("key %d is %s %s, want %s %s", i, got[i].provider, got[i].name, ring[i].provider, ring[i].name)
+		}
+	}
+	if ring[0].secret == ring[1].secret || got[2].prefix() != "k8s:enc:aescbc:v1:key3:" {
+		t.Errorf("keys are not as they should be: %s", got[2].prefix())
+	}
+	if n := strings.Count(string(text), "secretbox:"); n != 1 {
+		t.Errorf("%d entries for two neighbours of one provider", n)
+	}
+}

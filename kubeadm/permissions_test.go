@@ -1,0 +1,43 @@
+package kubeadm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPermissions(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, `version: 1.36.3`)
+	s := Permissions(m, c)
+	mustHold(t, s.Done, true) // nothing there, nothing open
+	unit := "/usr/lib/systemd/system/kubelet.service"
+	for _, name := range []string{clusterCA, kubeletConfig, unit} {
+		f.put(t, name, "x")
+	}
+	f.put(t, "/etc/cni/net.d/README", "podman's") // none of ours
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if mode(t, f, clusterCA) != 0o600 || mode(t, f, unit) != 0o600 || mode(t, f, "/etc/cni/net.d/README") != 0o644 {
+		t.Errorf("modes are %o, %o, %o", mode(t, f, clusterCA), mode(t, f, unit), mode(t, f, "/etc/cni/net.d/README"))
+	}
+
+	// A package brings its own mode back: it is closed again, and what the
+	// host had first is still known.
+	if err := os.Chmod(filepath.Join(f.root, unit), 0o664); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(f.root, clusterCA)); err != nil { // kubeadm reset
+		t.Fatal(err)
+	}
+	if err := s.Undo(t.Context()); err != nil || mode(t, f, unit) != 0o644 || f.has(modesUndo) {
+		t.Errorf("undo: %v; the unit's mode is %o", err, mode(t, f, unit))
+	}
+}
