@@ -39,6 +39,7 @@ func All() []Scenario {
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
+		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},
 		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }

@@ -31,17 +31,18 @@ type Server struct {
 	binary  string
 	etcdURL string
 	port    string
+	flags   []string
 
 	mu      sync.Mutex // Stop and Resume may come from different goroutines
 	running *process
 }
 
-// Start runs a server until the test ends.
-func Start(t testing.TB) *Server {
+// Start runs a server until the test ends, with flags beside its own.
+func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	etcd, apiserver := find(t, "etcd"), find(t, "kube-apiserver")
 	dir := t.TempDir()
-	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t)}
+	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t), flags: flags}
 	if err := writeIdentity(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +70,9 @@ func (s *Server) Client(t testing.TB) kubernetes.Interface {
 	return client
 }
 
+// Etcd is where the server keeps what it knows.
+func (s *Server) Etcd() string { return s.etcdURL }
+
 // Stop kills the API server; etcd keeps what it knows.
 func (s *Server) Stop() {
 	s.mu.Lock()
@@ -83,16 +87,17 @@ func (s *Server) Resume(t testing.TB) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	log := filepath.Join(s.dir, "kube-apiserver.log")
-	s.running = start(t, log, s.binary,
-		"--etcd-servers="+s.etcdURL,
-		"--bind-address=127.0.0.1", "--secure-port="+s.port, "--cert-dir="+filepath.Join(s.dir, "pki"),
-		"--token-auth-file="+filepath.Join(s.dir, "tokens.csv"), "--authorization-mode=RBAC",
+	s.running = start(t, log, s.binary, append([]string{
+		"--etcd-servers=" + s.etcdURL,
+		"--bind-address=127.0.0.1", "--secure-port=" + s.port, "--cert-dir=" + filepath.Join(s.dir, "pki"),
+		"--token-auth-file=" + filepath.Join(s.dir, "tokens.csv"), "--authorization-mode=RBAC",
 		"--enable-bootstrap-token-auth", // as kubeadm has it
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+filepath.Join(s.dir, "sa.key"),
-		"--service-account-signing-key-file="+filepath.Join(s.dir, "sa.key"),
+		"--service-account-key-file=" + filepath.Join(s.dir, "sa.key"),
+		"--service-account-signing-key-file=" + filepath.Join(s.dir, "sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
-		"--disable-admission-plugins=ServiceAccount") // nobody makes the default accounts
+		"--disable-admission-plugins=ServiceAccount", // nobody makes the default accounts
+	}, s.flags...)...)
 	if err := s.waitReady(); err != nil {
 		s.running.end()
 		tail, _ := os.ReadFile(log)

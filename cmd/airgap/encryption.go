@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/kubeadm"
+)
+
+func (a *app) encryption() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "encryption",
+		Short: "The key that Secrets are encrypted with in etcd",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.encryptionRotate())
+	return gives(cmd, asText)
+}
+
+func (a *app) encryptionRotate() *cobra.Command {
+	var keys []string
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Replace the key that Secrets are encrypted with",
+		Long: `Makes a new key and has every Secret written again with it; then the old key goes.
+Nothing is restarted, and Secrets can be read and written all the while. It takes
+three to four minutes: an API server looks once a minute whether its keys changed,
+and every one must have loaded a key before it is used.
+
+The command can be interrupted at any point and run again: it goes on where it
+stopped. The old key goes only when etcd itself shows no Secret of it any more.
+
+The key lies in ` + kubeadm.EncryptionFile + `, and nowhere else: keep a copy
+where you keep the backups' keys, for a backup of etcd is of no use without the key
+of its day. What etcd deleted stays in its files for a while, encrypted with the
+old key.
+
+Run it on a control-plane host, by default once a year or when somebody who knew the
+key has left. The new key is of the provider that kubernetes.encryptionAtRest names.`,
+		Example: "  airgap encryption rotate",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys) },
+	}
+	keyFlags(cmd, &keys)
+	return cmd
+}
+
+func (a *app) runRotate(ctx context.Context, keys []string) error {
+	if err := mustBeRoot("encryption rotate"); err != nil {
+		return err
+	}
+	s, err := storedSite(keys, "")
+	if err != nil {
+		return err
+	}
+	provider := s.config.Kubernetes.EncryptionAtRest
+	if provider == kubeadm.NoEncryption {
+		return hint(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
+	}
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	cluster, err := kubeadm.LiveCluster(s.machine)
+	if err != nil {
+		return hint(err, "run it on a control-plane host")
+	}
+	p := a.newProgress()
+	rotation := kubeadm.Rotation{Machine: s.machine, Provider: provider, Cluster: cluster, Say: p.Say}
+	done, err := rotation.Run(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(done, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s encrypts all Secrets now, and the old key is gone\n", done.Key)
+		return err
+	})
+}

@@ -1,0 +1,233 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// baseline is the compliance baseline on real servers, found there by other
+// means than airgap's own: stat, /proc, the bytes of etcd's files. Then the key
+// of the Secrets is rotated, with an interruption, and everything taken back.
+func baseline(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var begun picture
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"the program, from the stick", func() (err error) {
+				if err := e.begin(ctx, first, stick); err != nil {
+					return err
+				}
+				begun, err = e.picture(ctx, first)
+				return err
+			}},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"modes of files", func() error { return e.closed(ctx, first, worker) }},
+			{"flags of the programs", func() error { return e.flagsHold(ctx, first, worker) }},
+			{"nobody without a name", func() error { return e.nameless(ctx, first) }},
+			{"Secrets in etcd", func() error { return e.encrypted(ctx, first) }},
+			{"the audit log", func() error { return e.audited(ctx, first) }},
+			{"airgap compliance", func() error { return e.compliant(ctx, first, worker) }},
+			{"the key is rotated, killed on the way", func() error { return e.rotated(ctx, first) }},
+			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"reset leaves nothing", func() error { return e.resetToBefore(ctx, first, begun) }},
+		})
+	})
+}
+
+// closed wants that only root can read what is root's. What an unprivileged
+// user of the host finds readable is asked of that user, not of the mode.
+func (e *Env) closed(ctx context.Context, first, worker lab.Machine) error {
+	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
+	for _, m := range []lab.Machine{first, worker} {
+		if err := e.script(ctx, m, readable,
+			`test "$(stat -c '%a %U:%G' /var/lib/kubelet/config.yaml)" = '600 root:root'`,
+			`test "$(stat -c '%a %U:%G' /etc/kubernetes/pki/ca.crt)" = '600 root:root'`,
+			`test "$(stat -c %a /etc/cni/net.d/10-flannel.conflist)" = 600`,
+		); err != nil {
+			return err
+		}
+	}
+	return e.script(ctx, first,
+		`test "$(stat -c '%a %U:%G' /var/lib/etcd /etc/kubernetes/apiserver /var/log/kubernetes/audit | sort -u)" = '700 root:root'`,
+		`test "$(stat -c '%a %U:%G' /etc/kubernetes/apiserver/* /var/log/kubernetes/audit/* /etc/kubernetes/manifests/* /etc/kubernetes/*.conf /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/*.key /etc/kubernetes/pki/etcd/* | sort -u)" = '600 root:root'`,
+	)
+}
+
+// flagsHold reads the arguments that the running programs were started with.
+func (e *Env) flagsHold(ctx context.Context, first, worker lab.Machine) error {
+	for program, flags := range map[string][]string{
+		"kube-apiserver": {
+			"--profiling=false", "--tls-min-version=VersionTLS12", "--service-account-extend-token-expiration=false",
+			"--encryption-provider-config-automatic-reload=true", "--audit-log-maxage=30", "--audit-log-maxbackup=10", "--audit-log-maxsize=100",
+			"--authorization-mode=Node,RBAC",
+		},
+		"kube-controller-manager": {"--profiling=false", "--terminated-pod-gc-threshold=1000", "--bind-address=127.0.0.1"},
+		"kube-scheduler":          {"--profiling=false", "--bind-address=127.0.0.1"},
+		"etcd":                    {"--tls-min-version=TLS1.2", "--client-cert-auth=true"},
+	} {
+		said, err := lab.Output(ctx, first, "sh", "-c", "tr '\\0' '\\n' </proc/$(pgrep -x "+program[:min(len(program), 15)]+")/cmdline")
+		if err != nil {
+			return err
+		}
+		for _, flag := range flags {
+			if !strings.Contains(said+"\n", flag+"\n") {
+				return fmt.Errorf("%s runs without %s:\n%s", program, flag, said)
+			}
+		}
+	}
+	for _, node := range []lab.Machine{first, worker} { // what the kubelet says of itself
+		said, err := lab.Output(ctx, first, "sh", "-c", kubectl+"get --raw /api/v1/nodes/"+node.Name()+"/proxy/configz")
+		if err != nil {
+			return err
+		}
+		for _, field := range []string{`"protectKernelDefaults":true`, `"seccompDefault":true`, `"podPidsLimit":4096`, `"streamingConnectionIdleTimeout":"5m0s"`, `"tlsMinVersion":"VersionTLS12"`, `"rotateCertificates":true`} {
+			if !strings.Contains(said, field) {
+				return fmt.Errorf("the kubelet of %s is without %s:\n%s", node.Name(), field, said)
+			}
+		}
+	}
+	return nil
+}
+
+// nameless asks the API server without credentials: probes are answered and
+// what a joining host needs; the version, which every attacker asks first, is not.
+func (e *Env) nameless(ctx context.Context, m lab.Machine) error {
+	const ask = "test $(curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
+	return e.script(ctx, m,
+		ask+"/readyz) = 200", ask+"/livez) = 200", ask+"/api/v1/namespaces/kube-public/configmaps/cluster-info) = 200",
+		ask+"/version) = 401", ask+"/api) = 401", ask+"/api/v1/namespaces/kube-public/configmaps) = 401",
+	)
+}
+
+// planted is a value that must not be found in a file, but in this Secret.
+const planted = "planted-value-7d1c0e"
+
+// encrypted makes a Secret and looks for its value in etcd's files.
+func (e *Env) encrypted(ctx context.Context, m lab.Machine) error {
+	secret := "{apiVersion: v1, kind: Secret, metadata: {name: planted}, stringData: {password: " + planted + "}}"
+	r, err := e.On(ctx, m, secret, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("make a Secret", 0); err != nil {
+		return err
+	}
+	return e.script(ctx, m,
+		kubectl+"create configmap openly --from-literal=text=in-the-open-7d1c0e",
+		"sync",
+		"grep -aqr in-the-open-7d1c0e /var/lib/etcd", // so that the next line can fail
+		"! grep -aqr "+planted+" /var/lib/etcd",
+		"! grep -aqr $(printf %s "+planted+" | base64) /var/lib/etcd",
+		"grep -aqr /registry/secrets/default/planted /var/lib/etcd",
+		"grep -aqr k8s:enc:secretbox:v1:key1: /var/lib/etcd",
+		e.readable(),
+	)
+}
+
+// readable reads the planted Secret through the API.
+func (e *Env) readable() string {
+	return `test "$(` + kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
+}
+
+// audited makes a pod, reads a Secret, makes a token, and wants it all noted
+// without anything secret in it.
+func (e *Env) audited(ctx context.Context, m lab.Machine) error {
+	const log = "/var/log/kubernetes/audit/audit.log"
+	if err := e.script(ctx, m,
+		kubectl+"run seen --image=quay.io/lab/tools:1.0 --command -- tools sleep 1",
+		kubectl+"create clusterrole noted --verb=get --resource=pods",
+		kubectl+"create configmap hushed --from-literal=text=hushed-7d1c0e",
+	); err != nil {
+		return err
+	}
+	token, err := lab.Output(ctx, m, "sh", "-c", kubectl+"create token default")
+	if err != nil {
+		return err
+	}
+	if err := e.nowhere(ctx, m, token); err != nil {
+		return err
+	}
+	return e.script(ctx, m,
+		`grep '"verb":"create"' `+log+` | grep '"resource":"pods"' | grep '"name":"seen"' | grep -q '"level":"Metadata"'`,
+		`grep '"verb":"create"' `+log+` | grep '"resource":"clusterroles"' | grep '"name":"noted"' | grep -q '"requestObject"'`,
+		`grep '"verb":"get"' `+log+` | grep '"resource":"secrets"' | grep '"name":"planted"' | grep -q '"username":"kubernetes-admin"'`,
+		`! grep -q '"resource":"leases"' `+log,
+		"! grep -q "+planted+" "+log,
+		"! grep -q $(printf %s "+planted+" | base64) "+log,
+		"! grep -q hushed-7d1c0e "+log,
+	)
+}
+
+func (e *Env) resetToBefore(ctx context.Context, m lab.Machine, begun picture) error {
+	if _, err := e.must(ctx, m, []string{"taken back", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		return err
+	}
+	return e.asBefore(ctx, m, begun, always()...)
+}
+
+// compliant wants that airgap's own reading agrees, and that it sees a change
+// which somebody made behind its back.
+func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
+	for _, m := range []lab.Machine{first, worker} {
+		if _, err := e.must(ctx, m, []string{"0 differ"}, "airgap", "compliance"); err != nil {
+			return err
+		}
+	}
+	if err := e.script(ctx, worker, "chmod 644 /var/lib/kubelet/config.yaml"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, worker, "", "airgap", "compliance")
+	if err != nil {
+		return err
+	}
+	if err := r.want("compliance with an open file", 4, "0644 /var/lib/kubelet/config.yaml", "1 differ"); err != nil {
+		return err
+	}
+	return e.script(ctx, worker, "chmod 600 /var/lib/kubelet/config.yaml")
+}
+
+// rotated fills the cluster with Secrets, rotates the key, kills that while
+// the Secrets are written again, and lets it go on. In the end no Secret in
+// etcd is of the old key, and every one can be read.
+func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
+	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {n: value-%d}}\n' $i $i; done`
+	if err := e.script(ctx, m,
+		kubectl+"create namespace many",
+		many+" | "+kubectl+"create -f - >/dev/null",
+		"cp -p /etc/kubernetes/apiserver/encryption.yaml /root/old-keys",
+	); err != nil {
+		return err
+	}
+	// Once the new key is first and the first Secret is written with it.
+	if err := e.killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, e.readable(), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
+		return err
+	}
+	r, err := e.must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
+	const etcd = `curl -s --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt --key /etc/kubernetes/pki/apiserver-etcd-client.key https://127.0.0.1:2379/v3/kv/range -d '{"key": "'$(printf /registry/secrets/ | base64)'", "range_end": "'$(printf /registry/secrets0 | base64)'"}' | tr ',' '\n' | grep -o '"value":"[^"]*' | cut -d'"' -f4`
+	return e.script(ctx, m, e.readable(),
+		`test "$(`+kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.n}' | base64 -d)" = value-1200`,
+		`test "$(`+kubectl+`get secret -n many -o name | wc -l)" = 1200`,
+		"test $("+etcd+" | wc -l) -gt 1200",
+		"! "+etcd+" | while read -r v; do echo $v | head -c 40 | base64 -d 2>/dev/null | head -c 28; echo; done | grep -avx k8s:enc:secretbox:v1:key2:",
+		"! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml",
+		"! grep -qF $(grep secret: /root/old-keys | cut -d: -f2) /etc/kubernetes/apiserver/encryption.yaml",
+		"test $(stat -c '%a %U' /etc/kubernetes/apiserver/encryption.yaml | tr ' ' _) = 600_root",
+		"! grep -rqF $(grep secret: /root/old-keys | cut -d: -f2) /var/log /var/lib/airgap && rm /root/old-keys",
+	)
+}

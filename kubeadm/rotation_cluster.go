@@ -1,0 +1,66 @@
+package kubeadm
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// LiveCluster is the Cluster that this control-plane host belongs to.
+func LiveCluster(m Machine) (Cluster, error) {
+	config, err := m.RESTConfig(AdminConf)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 100, 100 // one request a Secret; the server itself says when it is too much
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	names, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return liveCluster{m, config, client, names}, nil
+}
+
+type liveCluster struct {
+	machine Machine
+	config  *rest.Config
+	client  kubernetes.Interface
+	names   metadata.Interface
+}
+
+func (c liveCluster) Hosts(ctx context.Context) ([]string, error) {
+	at, err := apiServers(ctx, c.client)
+	return slices.Sorted(maps.Keys(at)), err
+}
+
+func (c liveCluster) Loaded(ctx context.Context, hash string) error {
+	at, err := apiServers(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	for _, host := range slices.Sorted(maps.Keys(at)) {
+		if err := loaded(ctx, c.config, at[host], hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c liveCluster) Rewrite(ctx context.Context, done func(int)) (int, error) {
+	return rewriteSecrets(ctx, c.names, done)
+}
+
+func (c liveCluster) Others(ctx context.Context, prefix string) (int, error) {
+	etcd, err := c.machine.etcd()
+	if err != nil {
+		return 0, err
+	}
+	return etcd.others(ctx, prefix)
+}
