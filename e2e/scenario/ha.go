@@ -172,10 +172,30 @@ func (e *Env) threeOfAll(ctx context.Context, machines []lab.Machine) error {
 			return err
 		}
 	}
+	if err := e.sameKeys(ctx, machines); err != nil {
+		return err
+	}
 	if err := e.members(ctx, machines[0], 3); err != nil {
 		return err
 	}
 	return e.script(ctx, machines[0], `test "$(`+kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
+}
+
+// sameKeys wants every API server to read a Secret that another one wrote.
+func (e *Env) sameKeys(ctx context.Context, machines []lab.Machine) error {
+	for i, m := range machines {
+		if err := e.script(ctx, m, fmt.Sprintf(kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, m.Name(), m.Addr())); err != nil {
+			return err
+		}
+	}
+	for _, m := range machines {
+		for i, by := range machines {
+			if err := e.script(ctx, m, fmt.Sprintf(`test "$(`+kubectl+`get secret from%d --server https://%s:6443 -o jsonpath={.data.by} | base64 -d)" = %s`, i, m.Addr(), by.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // members counts those of etcd, as the API server's own certificate may.
