@@ -2,9 +2,8 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"airgap.dev/airgap/internal/host"
@@ -19,9 +18,11 @@ import (
 //  4. the old key goes, and every API server loads that.
 //
 // What is done is read from the keys themselves, so that a rotation which was
-// interrupted anywhere goes on when it is run again.
+// interrupted anywhere goes on when it is run again. Where several hosts have
+// an API server it is run on each: the first one leads, the others follow.
 type Rotation struct {
 	Machine  Machine
+	Node     string // this host's
 	Provider string // of the new key
 	Cluster  Cluster
 	Say      func(format string, args ...any)
@@ -39,6 +40,11 @@ type Cluster interface {
 	Rewrite(ctx context.Context, done func(n int)) (int, error)
 	// Others counts the Secrets in etcd that do not begin with prefix.
 	Others(ctx context.Context, prefix string) (int, error)
+	// Revoke makes the codes useless with which control-plane hosts would join:
+	// they bring the keys of before. It returns how many there were.
+	Revoke(ctx context.Context) (int, error)
+
+	exchange(node string) exchange
 }
 
 // rotationFile says that a rotation is under way, and to which key. It holds
@@ -49,52 +55,56 @@ type rotation struct {
 	To string `json:"to"` // name of the new key
 }
 
-// loadTime is how long an API server may take to load a changed file: it looks
-// once a minute.
-const loadTime = 3 * time.Minute
+// An API server looks once a minute whether its file changed; where there are
+// several hosts, somebody has to go to each.
+const (
+	loadTime   = 3 * time.Minute
+	gatherTime = time.Hour
+)
 
 // Rotated is what a rotation did.
 type Rotated struct {
-	Key     string `json:"key"`     // the name of the key that encrypts now
-	Secrets int    `json:"secrets"` // that were written again
-	Resumed bool   `json:"resumed"` // it had been interrupted
+	Key     string `json:"key"`              // the name of the key that encrypts now
+	Secrets int    `json:"secrets"`          // that were written again
+	Resumed bool   `json:"resumed"`          // it had been interrupted
+	Leader  string `json:"leader,omitempty"` // the host that this one followed
 }
 
 // Run runs the rotation to its end.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
-	if err := r.alone(ctx); err != nil {
+	hosts, err := r.Cluster.Hosts(ctx)
+	if err != nil {
 		return Rotated{}, err
 	}
-	ring, to, resumed, err := r.begin()
-	done := Rotated{Key: to, Resumed: resumed}
+	under, err := r.Cluster.exchange(r.Node).read(ctx)
 	if err != nil {
-		return done, err
+		return Rotated{}, err
 	}
-	if ring.first().name != to {
-		if ring, err = r.promote(ctx, ring, to); err != nil {
-			return done, err
-		}
+	if under != nil && under.leader != r.Node {
+		return r.follow(ctx, under.leader)
 	}
-	if len(ring) > 1 {
-		if done.Secrets, err = r.replace(ctx, ring); err != nil {
-			return done, err
-		}
-		ring = ring[:1]
+	ring, to, resumed, err := r.begin()
+	if err != nil {
+		return Rotated{}, err
 	}
-	if err := r.put(ctx, ring, "without the old key"); err != nil {
+	l := leading{Rotation: r, hosts: hosts, to: to}
+	if leader, err := l.open(ctx); err != nil || leader != r.Node {
+		return r.followInstead(ctx, leader, err)
+	}
+	done := Rotated{Key: to, Resumed: resumed}
+	done.Secrets, err = l.lead(ctx, ring)
+	if err != nil {
 		return done, err
 	}
 	return done, host.Remove(r.Machine.path(rotationFile))
 }
 
-// alone refuses where the new key would have to travel: an API server without
-// it could not read what the others write.
-func (r Rotation) alone(ctx context.Context) error {
-	hosts, err := r.Cluster.Hosts(ctx)
-	if err != nil || len(hosts) == 1 {
-		return err
+// followInstead is for two hosts that began in the same moment.
+func (r Rotation) followInstead(ctx context.Context, leader string, err error) (Rotated, error) {
+	if err != nil {
+		return Rotated{}, err
 	}
-	return &Failure{What: "rotate the encryption key", Err: fmt.Errorf("the API servers of %s all need the new key, and it cannot be brought to the other hosts yet", strings.Join(hosts, ", "))}
+	return r.follow(ctx, leader)
 }
 
 // begin finds out how far an earlier run came, or begins.
@@ -117,62 +127,47 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 	return ring, to, false, writeJSON(r.Machine.path(rotationFile), rotation{to})
 }
 
-// promote brings the new key to the front by way of the back.
-func (r Rotation) promote(ctx context.Context, ring keyring, to string) (keyring, error) {
-	if !ring.has(to) {
-		ring = append(ring, ring.newKey(r.Provider))
-	}
-	if err := r.put(ctx, ring, "with the new key beside the old one"); err != nil {
-		return nil, err
-	}
-	slices.Reverse(ring)
-	return ring, nil
-}
-
-// replace has every Secret encrypted by the first key. Only etcd's own answer
-// lets the old key go.
-func (r Rotation) replace(ctx context.Context, ring keyring) (int, error) {
-	if err := r.put(ctx, ring, "with the new key first"); err != nil {
-		return 0, err
-	}
-	n, err := r.Cluster.Rewrite(ctx, func(n int) { r.Say("%d Secrets written again", n) })
-	if err != nil {
-		return n, err
-	}
-	others, err := r.Cluster.Others(ctx, ring.first().prefix())
-	if err != nil {
-		return n, err
-	}
-	if others > 0 {
-		return n, &Failure{What: "rotate the encryption key", Err: fmt.Errorf("%d Secrets in etcd are not encrypted by %s", others, ring.first().name), Next: "run the same command again; the old key stays until then"}
-	}
-	r.Say("etcd holds no Secret of another key")
-	return n, nil
-}
-
-// put writes the keys and waits until every API server has loaded them.
-func (r Rotation) put(ctx context.Context, ring keyring, what string) error {
+// place writes the keys where the API server of this host finds them.
+func (r Rotation) place(ring keyring) (hash string, err error) {
 	text, err := ring.file()
 	if err != nil {
-		return err
+		return "", err
 	}
 	path := r.Machine.path(EncryptionFile)
-	if holds, err := host.Holds(path, text, 0o600); err != nil {
-		return err
-	} else if !holds {
-		if err := host.WriteFile(path, text, 0o600); err != nil {
-			return err
+	if holds, err := host.Holds(path, text, 0o600); err != nil || holds {
+		return fileHash(text), err
+	}
+	return fileHash(text), host.WriteFile(path, text, 0o600)
+}
+
+// arrange puts the old and the new key into the order of a phase.
+func (r keyring) arrange(to string, p phase) (keyring, error) {
+	var before, after keyring
+	for _, k := range r {
+		if k.name == to {
+			after = append(after, k)
+		} else {
+			before = append(before, k)
 		}
 	}
-	r.Say("the API server loads its keys, %s; it looks once a minute", what)
-	if err := await(ctx, loadTime, func(ctx context.Context) error { return r.Cluster.Loaded(ctx, fileHash(text)) }); err != nil {
-		return &Failure{What: "wait until every API server has loaded its keys", Err: err, Next: "run the same command again when every API server is up: it goes on there"}
+	switch {
+	case len(after) != 1:
+		return nil, errors.New("the new key is not there")
+	case p == added:
+		return append(before, after...), nil
+	case p == promoted:
+		return append(after, before...), nil
 	}
-	return nil
+	return after, nil
 }
 
 func (r keyring) first() key { return r[0] }
 
-func (r keyring) has(name string) bool {
-	return slices.ContainsFunc(r, func(k key) bool { return k.name == name })
+func (r keyring) find(name string) (key, bool) {
+	for _, k := range r {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return key{}, false
 }

@@ -2,9 +2,14 @@ package kubeadm
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -51,6 +56,28 @@ func (c liveCluster) Loaded(ctx context.Context, hash string) error {
 		}
 	}
 	return nil
+}
+
+func (c liveCluster) exchange(node string) exchange { return exchange{c.client, node} }
+
+// Revoke goes by the names: what is in the parcels is nobody's business here.
+func (c liveCluster) Revoke(ctx context.Context) (int, error) {
+	list, err := c.names.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("list the codes for control-plane hosts: %w", err)
+	}
+	n := 0
+	for _, s := range list.Items {
+		id, is := strings.CutPrefix(s.Name, parcelName(Code{}))
+		if !is {
+			continue
+		}
+		if err := Revoke(ctx, c.client, Code{id: id}); err != nil && !apierrors.IsNotFound(err) {
+			return n, fmt.Errorf("revoke the code %s: %w", id, err)
+		}
+		n++
+	}
+	return n, nil
 }
 
 func (c liveCluster) Rewrite(ctx context.Context, done func(int)) (int, error) {

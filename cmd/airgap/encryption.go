@@ -40,8 +40,9 @@ where you keep the backups' keys, for a backup of etcd is of no use without the 
 of its day. What etcd deleted stays in its files for a while, encrypted with the
 old key.
 
-Run it on a control-plane host, by default once a year or when somebody who knew the
-key has left. The new key is of the provider that kubernetes.encryptionAtRest names.`,
+Run it on a control-plane host; where there are several, on each of them: the first
+one leads, the others get the new key from it, sealed for them alone, and follow. Do
+it once a year, and when somebody who knew the key has left. The new key is of the provider that kubernetes.encryptionAtRest names.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys) },
@@ -72,12 +73,16 @@ func (a *app) runRotate(ctx context.Context, keys []string) error {
 		return hint(err, "run it on a control-plane host")
 	}
 	p := a.newProgress()
-	rotation := kubeadm.Rotation{Machine: s.machine, Provider: provider, Cluster: cluster, Say: p.Say}
+	rotation := kubeadm.Rotation{Machine: s.machine, Node: s.node.Name, Provider: provider, Cluster: cluster, Say: p.Say}
 	done, err := rotation.Run(ctx)
 	if err != nil {
 		return err
 	}
 	return a.print(done, func(w io.Writer) error {
+		if done.Leader != "" {
+			_, err := fmt.Fprintf(w, "%s led the rotation to its end: the old key is gone here, too\n", done.Leader)
+			return err
+		}
 		_, err := fmt.Fprintf(w, "%s encrypts all Secrets now, and the old key is gone\n", done.Key)
 		return err
 	})

@@ -199,7 +199,7 @@ func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
 // the Secrets are written again, and lets it go on. In the end no Secret in
 // etcd is of the old key, and every one can be read.
 func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
-	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {n: value-%d}}\n' $i $i; done`
+	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {word: value-%d}}\n' $i $i; done`
 	if err := e.script(ctx, m,
 		kubectl+"create namespace many",
 		many+" | "+kubectl+"create -f - >/dev/null",
@@ -221,10 +221,10 @@ func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
 	const etcd = `curl -s --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt --key /etc/kubernetes/pki/apiserver-etcd-client.key https://127.0.0.1:2379/v3/kv/range -d '{"key": "'$(printf /registry/secrets/ | base64)'", "range_end": "'$(printf /registry/secrets0 | base64)'"}' | tr ',' '\n' | grep -o '"value":"[^"]*' | cut -d'"' -f4`
 	return e.script(ctx, m, e.readable(),
-		`test "$(`+kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.n}' | base64 -d)" = value-1200`,
+		`test "$(`+kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.word}' | base64 -d)" = value-1200`,
 		`test "$(`+kubectl+`get secret -n many -o name | wc -l)" = 1200`,
 		"test $("+etcd+" | wc -l) -gt 1200",
-		"! "+etcd+" | while read -r v; do echo $v | head -c 40 | base64 -d 2>/dev/null | head -c 28; echo; done | grep -avx k8s:enc:secretbox:v1:key2:",
+		"! "+etcd+" | while read -r v; do echo $v | head -c 40 | base64 -d 2>/dev/null | head -c 26; echo; done | grep -avx k8s:enc:secretbox:v1:key2:",
 		"! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml",
 		"! grep -qF $(grep secret: /root/old-keys | cut -d: -f2) /etc/kubernetes/apiserver/encryption.yaml",
 		"test $(stat -c '%a %U' /etc/kubernetes/apiserver/encryption.yaml | tr ' ' _) = 600_root",

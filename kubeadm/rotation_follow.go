@@ -1,0 +1,98 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/hpke"
+	"errors"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// follow does on this host what the leader says, to the end. Its own key for
+// the exchange lives as long as the run.
+func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
+	done := Rotated{Leader: leader}
+	r.Say("%s leads the rotation, and this host follows", leader)
+	kem, _, _ := sealing()
+	private, err := kem.GenerateKey()
+	if err != nil {
+		return done, err
+	}
+	x := r.Cluster.exchange(r.Node)
+	if err := x.patch(ctx, map[string][]byte{"public." + r.Node: private.PublicKey().Bytes()}); err != nil {
+		return done, err
+	}
+	last := phase("")
+	for {
+		// An answer may fail to come while an API server is restarted.
+		var m *minutes
+		if err := await(ctx, loadTime, func(ctx context.Context) (err error) { m, err = x.read(ctx); return err }); err != nil {
+			return done, err
+		}
+		if m == nil {
+			return done, r.endFollowing(done.Key)
+		}
+		done.Key = m.to
+		if err := r.step(x, m, private); err != nil {
+			return done, err
+		}
+		if m.phase != last {
+			r.Say("keys %s", m.phase)
+			last = m.phase
+		}
+		select {
+		case <-ctx.Done():
+			return done, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// step brings this host's keys into the order that the leader wants.
+func (r Rotation) step(x exchange, m *minutes, private hpke.PrivateKey) error {
+	ring, err := r.Machine.keyring()
+	if err != nil {
+		return err
+	}
+	if _, has := ring.find(m.to); !has {
+		fresh, sealed, err := x.take(m, private)
+		if err != nil || !sealed {
+			return err
+		}
+		ring = append(ring, fresh)
+	}
+	if m.phase == "" {
+		return nil
+	}
+	// Whichever host leads when it goes on knows then what was under way.
+	if err := r.noteUnderWay(m.to); err != nil {
+		return err
+	}
+	ordered, err := ring.arrange(m.to, m.phase)
+	if err != nil {
+		return err
+	}
+	_, err = r.place(ordered)
+	return err
+}
+
+func (r Rotation) noteUnderWay(to string) error {
+	name := r.Machine.path(rotationFile)
+	if have, err := readJSON[rotation](name); err != nil || have.To == to {
+		return err
+	}
+	return writeJSON(name, rotation{to})
+}
+
+// endFollowing tells the rotation's end from a leader that gave up.
+func (r Rotation) endFollowing(to string) error {
+	ring, err := r.Machine.keyring()
+	if err != nil {
+		return err
+	}
+	if len(ring) == 1 && (to == "" || ring.first().name == to) {
+		return host.Remove(r.Machine.path(rotationFile))
+	}
+	return &Failure{What: "follow the rotation", Err: errors.New("nobody leads it any more"), Next: "run the same command again: this host leads it then"}
+}
