@@ -58,6 +58,7 @@ func ha(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
 			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
+			{"the key of the Secrets is rotated", func() error { return e.rotatedOnAll(ctx, l.Machines[:3]) }},
 			{"a used code", func() error { return e.usedCode(ctx, first, l.Machines[3]) }},
 			{"a worker is taken out", func() error { return e.takeOut(ctx, second, l.Machines[4]) }},
 			{"the first host dies", func() error { return e.dies(ctx, first, second, 1) }},
@@ -184,7 +185,7 @@ func (e *Env) threeOfAll(ctx context.Context, machines []lab.Machine) error {
 // sameKeys wants every API server to read a Secret that another one wrote.
 func (e *Env) sameKeys(ctx context.Context, machines []lab.Machine) error {
 	for i, m := range machines {
-		if err := e.script(ctx, m, fmt.Sprintf(kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, m.Name(), m.Addr())); err != nil {
+		if err := e.script(ctx, m, fmt.Sprintf(kubectl+"delete secret from%d --ignore-not-found && "+kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, i, m.Name(), m.Addr())); err != nil {
 			return err
 		}
 	}
@@ -196,6 +197,26 @@ func (e *Env) sameKeys(ctx context.Context, machines []lab.Machine) error {
 		}
 	}
 	return nil
+}
+
+// rotatedOnAll rotates the key on all hosts at once; whichever was first leads.
+func (e *Env) rotatedOnAll(ctx context.Context, machines []lab.Machine) error {
+	g, rotating := errgroup.WithContext(ctx)
+	for _, m := range machines {
+		g.Go(func() error {
+			_, err := e.must(rotating, m, []string{"the old key is gone"}, "airgap", "encryption", "rotate")
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, m := range machines {
+		if err := e.script(ctx, m, "grep -q 'name: key2' /etc/kubernetes/apiserver/encryption.yaml", "! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml", "! test -e /var/lib/airgap/rotation.json"); err != nil {
+			return err
+		}
+	}
+	return e.sameKeys(ctx, machines)
 }
 
 // members counts those of etcd, as the API server's own certificate may.
