@@ -24,6 +24,7 @@ type api struct {
 	up      atomic.Bool
 	parcel  []byte // of abcdef; nil is not found
 	burnt   int    // how often the token abcdef was deleted
+	ready   int    // how often node w1 is still said to be ready
 
 	corefile  string
 	conflicts int    // how many updates of it are refused first
@@ -40,7 +41,12 @@ func newAPI(t *testing.T) *api {
 	})
 	mux.HandleFunc("GET /api/v1/nodes/w1", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"}}`)
+		ready := "False"
+		if a.ready > 0 {
+			a.ready--
+			ready = "True"
+		}
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"conditions":[{"type":"Ready","status":%q}]}}`, ready)
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system/secrets/airgap-parcel-abcdef", a.getParcel)
 	mux.HandleFunc("DELETE /api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef", a.burn)

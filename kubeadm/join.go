@@ -14,6 +14,8 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -105,6 +107,9 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
+	if s == began {
+		join.prepare = inOrder(func() error { return j.awaitOldSelf(ctx, ticket) }, join.prepare)
+	}
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
@@ -112,6 +117,42 @@ func (j joining) run(ctx context.Context) error {
 	// has joined.
 	_ = ticket.burn(ctx)
 	return await(ctx, time.Minute, j.ready)
+}
+
+// awaitOldSelf waits until the cluster knows that this host's kubelet, which an
+// interrupted join may have started, is gone: kubeadm takes a Node that is Ready
+// for another host of the same name.
+func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
+	return await(ctx, 2*time.Minute, func(ctx context.Context) error {
+		node, err := t.client.CoreV1().Nodes().Get(ctx, j.node.Name, metav1.GetOptions{})
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				return fmt.Errorf("the cluster still has node %s as ready, from the join that was interrupted", j.node.Name)
+			}
+		}
+		return nil
+	})
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("ask for this host's own Node: %w", err)
+}
+
+func inOrder(jobs ...func() error) func() error {
+	return func() error {
+		for _, job := range jobs {
+			if err := job(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // command gets everything that joining takes before anything on this host is

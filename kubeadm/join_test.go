@@ -166,3 +166,26 @@ func TestPresentWithoutAServer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestJoinAfterACut takes the interrupted join back, and waits until the
+// cluster has noticed that the old kubelet is gone.
+func TestJoinAfterACut(t *testing.T) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	a.ready = 2
+	withKubeadm(t, f, m, a)
+	f.put(t, stateFile, "began\n")
+	left := -1
+	join := f.answers["kubeadm join"]
+	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
+	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
+		return a.ticketFor(t, "abcdef.0123456789abcdef"), nil
+	})
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left != 0 || f.ran("kubeadm reset") != 1 {
+		t.Errorf("kubeadm joined while the node was ready %d more times; ran %v", left, f.calls)
+	}
+	mustHold(t, s.Done, true)
+}

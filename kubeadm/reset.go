@@ -87,7 +87,7 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 			return &Failure{What: "keep etcd's data", Err: err, Next: "make room in " + KeptDir + ", or airgap reset --wipe-data"}
 		}
 	}
-	to := path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z"))
+	to := m.unused(path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z")))
 	if err := os.Rename(m.path(part), m.path(to)); err != nil {
 		return err
 	}
@@ -98,6 +98,18 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 		return err
 	}
 	return os.RemoveAll(m.path(copied))
+}
+
+// unused is p, or p with a number where that is taken: clocks jump, and may show
+// the same second twice.
+func (m Machine) unused(p string) string {
+	free := p
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(m.path(free)); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", p, n)
+	}
 }
 
 // deleteLinks removes the cluster's network interfaces, and their routes with

@@ -145,3 +145,13 @@ func TestPacketFilter(t *testing.T) {
 	}
 	golden(t, "ruleset.golden.nft", []byte(script))
 }
+
+func TestUnused(t *testing.T) {
+	f, m := newFake(t)
+	for _, want := range []string{"/var/etcd-1", "/var/etcd-1-2", "/var/etcd-1-3"} {
+		if got := m.unused("/var/etcd-1"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		f.put(t, want+"/wal", "data")
+	}
+}

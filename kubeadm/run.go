@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,23 +49,31 @@ func (m Machine) begin(ctx context.Context, c command) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, c.stdin, c.verb, c.args...); err != nil {
+	if err := m.kubeadm(ctx, m.noting(ended), c.stdin, c.verb, c.args...); err != nil {
 		return err
 	}
 	return m.setState(ended)
+}
+
+// noting is a shell that runs a command and, when that comes back fine, writes
+// the state, also if airgap was killed meanwhile: then nothing need be taken back.
+func (m Machine) noting(s state) []string {
+	const script = `draft=$0 state=$1 as=$2; shift 2; "$@" && echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
+	file := m.path(stateFile)
+	return []string{"sh", "-c", script, host.Draft(file), file, string(s)}
 }
 
 // kubeadm runs one command of kubeadm; everything it writes goes to a log.
 //
 // When airgap is killed, or its SSH session ends, kubeadm goes on without it.
 // The lock, which kubeadm holds to its end, makes the next run wait for that.
-func (m Machine) kubeadm(ctx context.Context, stdin io.Reader, verb string, args ...string) error {
+func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb string, args ...string) error {
 	for _, dir := range []string{logDir, path.Dir(lockFile)} {
 		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
 			return err
 		}
 	}
-	locked := []string{"--verbose", "--wait", "300", m.path(lockFile), "kubeadm", verb}
+	locked := slices.Concat([]string{"--verbose", "--wait", "300", m.path(lockFile)}, by, []string{"kubeadm", verb})
 	_, err := m.Host.Run(ctx, host.Cmd{
 		Name: "flock", Args: append(locked, args...),
 		Stdin: stdin, Log: m.path(logDir + "/kubeadm-" + verb + ".log"),
@@ -85,7 +94,7 @@ func (m Machine) Await(ctx context.Context, waiting func()) error {
 }
 
 func (m Machine) kubeadmReset(ctx context.Context, args ...string) error {
-	return m.kubeadm(ctx, nil, "reset", args...)
+	return m.kubeadm(ctx, nil, nil, "reset", args...)
 }
 
 // preflightErrors replaces the tail of kubeadm's output by its own list of

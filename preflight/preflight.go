@@ -85,6 +85,17 @@ func Run(ctx context.Context, facts *Facts, want Want, skip []string) (Report, e
 	return report, ctx.Err()
 }
 
+// RunOne judges by a single check, with the site's settings, for who cannot wait
+// for the others.
+func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c.judge(facts, &want, skip), nil
+		}
+	}
+	return Result{}, fmt.Errorf("run check %q: there is no such check", id)
+}
+
 func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 	if slices.Contains(skip, c.ID) {
 		return Result{Status: Skip, Found: "skipped by request"}

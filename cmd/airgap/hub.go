@@ -18,7 +18,6 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
 
@@ -60,13 +59,6 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 		return nil, fmt.Errorf("read join material of %s: %w", o.addr, err)
 	}
 	return h, h.readIndex(ctx, o.keys)
-}
-
-// apart says by how much the clocks differ where that is so much that not even
-// the checks can be made, and ends as they would.
-func apart(addr string, wrong *registry.ClockError) error {
-	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
-	return &coded{code: exitPreflight, err: err, hint: preflight.ClockRemedy}
 }
 
 // readIndex fetches the signed index and checks it as a stick's would be.

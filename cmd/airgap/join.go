@@ -104,6 +104,9 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if o.dryRun {
 		return a.rehearseJoin(ctx, s, hub, o.skip)
 	}
+	if err := s.clockAgrees(o.skip); err != nil {
+		return err
+	}
 	release, err := lockHost()
 	if err != nil {
 		return err

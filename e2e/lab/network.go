@@ -68,6 +68,10 @@ func (n Network) connect(ctx context.Context, node string, addr netip.Addr) erro
 	if err := n.disconnect(ctx, node); err != nil {
 		return err
 	}
+	// The kernel takes its time to remove the port of a namespace that is gone.
+	if n.plugged(ctx, node) {
+		_ = batch(ctx, n.name(), "link delete "+node) // or it went meanwhile
+	}
 	ns := n.nodeNS(node)
 	if _, err := outer(ctx, "", "ip", "netns", "add", ns); err != nil {
 		return err

@@ -23,6 +23,14 @@ type moment struct {
 	after       time.Duration
 	random      bool
 	power       bool // the whole server, by its plug
+	children    bool // the programs that it started, too
+}
+
+func (at moment) String() string {
+	if at.step == "" {
+		return fmt.Sprintf("start +%.2f s", at.after.Seconds())
+	}
+	return fmt.Sprintf("%s %s +%.2f s", at.step, at.event, at.after.Seconds())
 }
 
 // killing is one command that is killed over and over on one server, and
@@ -94,8 +102,10 @@ func (k *killing) moments(random *rand.Rand, mostInAStep int) []moment {
 			inside = append(inside, time.Duration(random.Int64N(int64(s.took))))
 		}
 		slices.Sort(inside) // what a step has done for good it does not do again
-		for _, after := range inside {
-			all = append(all, moment{step: s.name, event: "began", after: after, random: true})
+		for i, after := range inside {
+			// dnf and kubeadm go on when airgap is killed, and then their step is done.
+			children := (s.name == "packages" || s.name == "kubeadm") && i < len(inside)-1
+			all = append(all, moment{step: s.name, event: "began", after: after, random: true, children: children})
 		}
 		all = append(all, moment{step: s.name, event: "ended"})
 	}
@@ -125,9 +135,9 @@ func (k *killing) run(ctx context.Context, moments []moment) error {
 		}
 		how, err := kill(ctx, at)
 		if err != nil {
-			return fmt.Errorf("%s %s after %.2f s: %w", at.step, at.event, at.after.Seconds(), err)
+			return fmt.Errorf("%s: %w", at, err)
 		}
-		fmt.Fprintf(k.e.Log, "%s: %-14s %-5s +%.2f s: %-36s %5.1f s\n", k.m.Name(), at.step, at.event, at.after.Seconds(), how, time.Since(began).Seconds())
+		fmt.Fprintf(k.e.Log, "%s: %-30s %-52s %5.1f s\n", k.m.Name(), at, how, time.Since(began).Seconds())
 		if i%5 == 0 {
 			if _, err := k.e.must(ctx, k.m, nil, "airgap", "status"); err != nil {
 				return fmt.Errorf("after a kill: %w", err)
@@ -140,11 +150,14 @@ func (k *killing) run(ctx context.Context, moments []moment) error {
 // kill kills the command at one moment. A command that ends by itself before
 // has to end well.
 func (k *killing) kill(ctx context.Context, at moment) (string, error) {
-	entry, past := "", ""
+	entry, past, children := "", "", ""
+	if at.children {
+		children = "too"
+	}
 	if at.step != "" {
 		entry, past = journalled(at.step, at.event), k.later(at.step)
 	}
-	r, err := k.e.On(ctx, k.m, "", "bash", "-c", killScript, "kill", k.command, entry, past, fmt.Sprintf("%.3f", at.after.Seconds()))
+	r, err := k.e.On(ctx, k.m, "", "bash", "-c", killScript, "kill", k.command, entry, past, fmt.Sprintf("%.3f", at.after.Seconds()), children)
 	if err != nil {
 		return "", err
 	}
@@ -158,8 +171,11 @@ func (k *killing) kill(ctx context.Context, at moment) (string, error) {
 	if how != "killed" && how != "missed" {
 		return "", fmt.Errorf("it %s by itself:\n%s", how, said)
 	}
+	if at.children {
+		how += " with its children"
+	}
 	switch {
-	case how == "missed":
+	case strings.HasPrefix(how, "missed"):
 		k.missed++
 	case at.random:
 		k.random++
@@ -202,10 +218,10 @@ func (k *killing) where(ctx context.Context, how string) (string, error) {
 // cut pulls the server's plug at one moment and switches it on again. The
 // journal has lost nothing of what it had said by then.
 func (k *killing) cut(ctx context.Context, at moment) (string, error) {
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
-		_, err := k.e.On(ctx, k.m, "", strings.Fields(k.command)...)
-		ended <- err
+		defer close(ended)
+		_, _ = k.e.On(ctx, k.m, "", strings.Fields(k.command)...) // it ends with the server
 	}()
 	const wait = `had=$(grep -c . /var/lib/airgap/journal.jsonl); until tail -n +$((had+1)) /var/lib/airgap/journal.jsonl | grep -q "$0"; do sleep 0.02; done`
 	if err := k.e.script(ctx, k.m, "timeout 120 bash -c '"+wait+"' '"+journalled(at.step, at.event)+"'"); err != nil {
@@ -219,7 +235,7 @@ func (k *killing) cut(ctx context.Context, at moment) (string, error) {
 	if err := k.m.Kill(ctx); err != nil {
 		return "", err
 	}
-	<-ended // with an error, or the code of a command that was killed
+	<-ended
 	if err := k.m.Start(ctx); err != nil {
 		return "", err
 	}

@@ -19,10 +19,10 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.Remove(draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(Draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	tmp, err := os.OpenFile(draft(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	tmp, err := os.OpenFile(Draft(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -36,16 +36,16 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return SyncDir(dir)
 }
 
-// draft is a file's temporary file. It has one name, so that those of killed
+// Draft is a file's temporary file. It has one name, so that those of killed
 // runs do not pile up.
-func draft(path string) string {
+func Draft(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".airgap-new")
 }
 
 // Remove takes away what WriteFile put at path, and what a WriteFile that was
 // killed left beside it. A file that is not there is fine.
 func Remove(path string) error {
-	for _, name := range []string{path, draft(path)} {
+	for _, name := range []string{path, Draft(path)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return err
 		}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/registry"
+)
+
+// apart says by how much the clocks differ where that is so much that not even
+// the registry's certificate is valid here, and ends as the checks would.
+func apart(addr string, wrong *registry.ClockError) error {
+	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
+	return &coded{code: exitPreflight, err: err, hint: preflight.ClockRemedy}
+}
+
+// clockAgrees makes one of the checks before the others: with a wrong clock the
+// code cannot even be shown to the API server, whose certificate would not be
+// valid yet.
+func (s *site) clockAgrees(skip []string) error {
+	facts := &preflight.Facts{Time: preflight.Time{Now: time.Now()}}
+	result, err := preflight.RunOne("clock-registry", facts, preflight.Want{Peer: s.peer, Site: s.config.Preflight}, skip)
+	if err != nil || result.Status != preflight.Fail {
+		return err
+	}
+	return &coded{code: exitPreflight, err: errors.New("check clock-registry: this host's clock is " + result.Found), hint: result.Fix}
+}
