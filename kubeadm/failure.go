@@ -60,7 +60,7 @@ func nextStep(text string) string {
 	for _, known := range []struct{ words, next string }{
 		{"[ERROR CRI]", "the runtime does not answer: systemctl status containerd"},
 		{"[ERROR ImagePull]", "an image did not come from the registry: airgap registry status, then /etc/containerd/certs.d/_default/hosts.toml"},
-		{"[ERROR Swap]", "turn swap off: swapoff -a, and take it out of /etc/fstab"},
+		{"[ERROR Swap]", "turn swap off: swapoff -a, and take it out of /etc/fstab; or hostSettings.swap: disable in airgap.yaml"},
 		{"[ERROR Port-", "another program listens on a port of the control plane: ss -ltnp names it"},
 		{"[ERROR FileAvailable", "remains of another cluster are on this host: airgap reset removes ours, kubeadm reset any"},
 		{"[ERROR DirAvailable", "remains of another cluster are on this host: airgap reset removes ours, kubeadm reset any"},

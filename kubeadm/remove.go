@@ -65,12 +65,16 @@ func (m Machine) mounts() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	var points []string
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) > 4 {
-			points = append(points, unescape.Replace(fields[4]))
+			points = append(points, unescapeMount(fields[4]))
 		}
 	}
 	return points, nil
+}
+
+// unescapeMount reads a path as the kernel writes it into its tables.
+func unescapeMount(text string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(text)
 }

@@ -136,8 +136,8 @@ func TestChecks(t *testing.T) {
 		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, Want{}, Fail, "/etc/sysctl.conf"},
 		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
 		{"no name server, declared", resolvConf, &Facts{}, Want{NoDNS: true}, Pass, "none"},
-		{"a TCP port does not hold UDP's", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{VXLANPort: 8472}, Pass, "8472/udp"},
-		{"our registry from an interrupted run", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{RegistryPort: 5000}, Pass, "5000/tcp"},
+		{"a TCP port does not hold UDP's", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},
+		{"our registry from an interrupted run", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{Ports: masterPorts()}, Pass, "5000/tcp"},
 
 		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service runs"},
 		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},

@@ -60,10 +60,18 @@ func gather(t testing.TB, name string) *Facts {
 	return facts
 }
 
+func masterPorts() []Port {
+	return []Port{{6443, "tcp", "kube-apiserver"}, {2379, "tcp", "etcd clients"}, {2380, "tcp", "etcd peers"}, {5000, "tcp", "registry"}}
+}
+
+func workerPorts() []Port {
+	return []Port{{10250, "tcp", "kubelet"}, {10256, "tcp", "kube-proxy health"}, {8472, "udp", "VXLAN"}}
+}
+
 func TestRecordedHosts(t *testing.T) {
 	node := Want{
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
-		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", RegistryPort: 5000, VXLANPort: 8472,
+		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", VXLANPort: 8472, Ports: append(masterPorts(), workerPorts()...),
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
 		BundleCreated:  time.Unix(1_790_000_000, 0),
 		DryTransaction: func() error { return nil }, GPUs: countNVIDIA,
@@ -93,7 +101,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host:   "rocky9-h100",
-			change: func(w *Want) { w.Roles = []Role{Worker, GPU} },
+			change: func(w *Want) { w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts() },
 			fails:  []string{"kernel-running", "mount-noexec"},
 		},
 		{

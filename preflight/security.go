@@ -93,24 +93,15 @@ var firewalld = Check{
 }
 
 func judgeFirewalld(f *Facts, w *Want) Result {
-	if !f.unit("firewalld.service").Active() {
+	switch {
+	case !f.unit("firewalld.service").Active():
 		return pass("not active")
+	case w.FirewallLeft == nil:
+		return pass("active; install opens the cluster's ports")
+	default:
+		return Result{Warn, "active, and airgap.yaml leaves it to others", "open: " + strings.Join(w.FirewallLeft, "; "),
+			"have the firewall's owners open them; or set hostSettings.firewalld: open"}
 	}
-	return Result{Warn, "active", "the cluster's ports open between the nodes", firewallCommand(w)}
-}
-
-// firewallCommand opens what other nodes have to reach on this one.
-func firewallCommand(w *Want) string {
-	ports := []string{"10250/tcp"}
-	if w.Is(ControlPlane) {
-		ports = append(ports, "6443/tcp", "2379-2380/tcp")
-	}
-	for _, p := range w.ports() {
-		if p.For == "registry" || p.For == "VXLAN" {
-			ports = append(ports, p.String())
-		}
-	}
-	return "firewall-cmd --permanent --add-port=" + strings.Join(ports, " --add-port=") + "; firewall-cmd --reload"
 }
 
 var fips = Check{

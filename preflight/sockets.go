@@ -103,7 +103,7 @@ func parseOwners(text string) map[string]string {
 	return owners
 }
 
-// String is the port as firewall-cmd takes it: "6443/tcp".
+// String is the port as people write it: "6443/tcp".
 func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol) }
 
 var portsFree = Check{
@@ -116,7 +116,7 @@ func judgePorts(f *Facts, w *Want) Result {
 		return skipped("this host's own cluster uses them")
 	}
 	var busy, free []string
-	for _, p := range w.ports() {
+	for _, p := range w.Ports {
 		if holder := f.holder(p); holder != "" {
 			busy = append(busy, fmt.Sprintf("%s (%s) is held by %s", p, p.For, holder))
 		} else {

@@ -50,7 +50,7 @@ var swap = Check{
 	Needs: []string{"swap"}, Run: judgeSwap,
 }
 
-func judgeSwap(f *Facts, _ *Want) Result {
+func judgeSwap(f *Facts, w *Want) Result {
 	if len(f.Swap) == 0 {
 		return pass("none")
 	}
@@ -58,7 +58,10 @@ func judgeSwap(f *Facts, _ *Want) Result {
 	for _, a := range f.Swap {
 		areas = append(areas, fmt.Sprintf("%s (%s)", a.Path, ui.Size(a.Size)))
 	}
-	fix := "swapoff -a; remove the swap lines from /etc/fstab"
+	if w.SwapOff {
+		return pass("%s; install turns it off", strings.Join(areas, ", "))
+	}
+	fix := "set hostSettings.swap: disable in airgap.yaml and make the bundle again, and install turns it off; or swapoff -a and remove the swap lines from /etc/fstab"
 	if slices.ContainsFunc(f.Swap, func(a SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) {
 		fix += "; remove zram-generator-defaults"
 	}

@@ -32,9 +32,13 @@ type Want struct {
 	ServiceSubnet  string
 	OtherAddresses []string // IPs the subnets must leave alone: virtual IPs, other nodes, registries, proxies, NTP
 
-	RegistryPort int    // 0 when this host serves no registry
-	VXLANPort    int    // UDP; 0 when the network is not VXLAN
-	Ports        []Port // that must be free; nil for those of the roles
+	VXLANPort int    // UDP; 0 when the network is not VXLAN
+	Ports     []Port // that must be free
+	// FirewallLeft are the ports that the site's own people have to open in
+	// firewalld, in words; nil when the installation opens them.
+	FirewallLeft []string
+	// SwapOff says that the installation turns swap off.
+	SwapOff bool
 
 	StoreBytes int64 // bundle bytes still to be written on a registry host
 	ImageBytes int64 // images that the node will unpack
@@ -80,24 +84,4 @@ type Port struct {
 	Number   int
 	Protocol string // "tcp" or "udp"
 	For      string // "kube-apiserver"
-}
-
-func (w *Want) ports() []Port {
-	if w.Ports != nil {
-		return w.Ports
-	}
-	var ports []Port
-	if w.Is(ControlPlane) {
-		ports = append(ports, Port{6443, "tcp", "kube-apiserver"}, Port{2379, "tcp", "etcd clients"}, Port{2380, "tcp", "etcd peers"},
-			Port{2381, "tcp", "etcd metrics"}, Port{10257, "tcp", "kube-controller-manager"}, Port{10259, "tcp", "kube-scheduler"})
-	}
-	ports = append(ports, Port{10250, "tcp", "kubelet"}, Port{10248, "tcp", "kubelet health"},
-		Port{10249, "tcp", "kube-proxy metrics"}, Port{10256, "tcp", "kube-proxy health"})
-	if w.RegistryPort > 0 {
-		ports = append(ports, Port{w.RegistryPort, "tcp", "registry"})
-	}
-	if w.VXLANPort > 0 {
-		ports = append(ports, Port{w.VXLANPort, "udp", "VXLAN"})
-	}
-	return ports
 }

@@ -139,8 +139,7 @@ func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle
 // installSteps is the whole installation of the first host, in order.
 func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
-	steps := []step.Step{kubeadm.Record(m)}
-	steps = append(steps, s.registrySteps(b, trusted, p)...)
+	steps := append(s.firstSteps(), s.registrySteps(b, trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromBundle(b), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
@@ -173,14 +172,12 @@ func (s *site) registrySteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.
 // come from the registry at addr.
 func (s *site) nodeSteps(from source, addr string) []step.Step {
 	m := s.machine
-	return []step.Step{
-		s.packagesStep(from, addr),
-		kubeadm.Modules(m),
-		kubeadm.Sysctls(m),
+	steps := append([]step.Step{s.packagesStep(from, addr)}, s.settingSteps()...)
+	return append(steps,
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
 		registry.MirrorStep(s.mirror()),
 		s.runtimeStep(),
-	}
+	)
 }
 
 func (s *site) runtimeStep() step.Step {

@@ -29,11 +29,10 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 }
 
 func (s *site) workerSteps(h *hub, a *admission) []step.Step {
-	steps := []step.Step{
-		kubeadm.Record(s.machine),
+	steps := append(s.firstSteps(),
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
 		filesStep("index", "Keep the signed index", indexDir, h.signed),
-	}
+	)
 	steps = append(steps, s.nodeSteps(h.open, h.addr)...)
 	return append(steps,
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
@@ -45,10 +44,7 @@ func (s *site) workerSteps(h *hub, a *admission) []step.Step {
 // keys, the whole bundle, and serves it.
 func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Progress) []step.Step {
 	m := s.machine
-	steps := []step.Step{
-		kubeadm.Record(m),
-		registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey),
-	}
+	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
 	steps = append(steps, s.registrySteps(b, h.trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)

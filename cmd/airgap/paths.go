@@ -20,6 +20,8 @@ const (
 	knownHostsFile = stateDir + "/known_hosts" // host keys that somebody has vouched for
 	hostLogDir     = logDir + "/hosts"         // what the other hosts said, one file each
 
+	versionlockUndo = undoDir + "/versionlock.json"
+
 	rpmKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 
 	certsDir     = "/etc/containerd/certs.d"

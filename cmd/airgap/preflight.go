@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -139,8 +140,11 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		VXLANPort:  c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
-		LastRun: lastRun, Peer: s.peer,
+		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
 		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
+	}
+	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+		w.FirewallLeft = s.portsToOpen()
 	}
 	for _, r := range s.node.Roles {
 		w.Roles = append(w.Roles, preflight.Role(r))
@@ -153,7 +157,6 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	}
 	if s.servesRegistry() {
 		w.Roles = append(w.Roles, preflight.Registry)
-		w.RegistryPort = c.Registry.Port
 	}
 	if s.servesRegistry() && !stored {
 		w.StoreBytes = holds.Size
@@ -162,13 +165,13 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 }
 
 // begunHere reports whether the journal says that airgap works on this host
-// already: then its own files and ports are not in the way. The first two steps,
-// a record and a bundle in the store, are in nobody's way. lastRun is the latest
+// already: then its own files and ports are not in the way. The first steps, a
+// record, open ports and a bundle in the store, are in nobody's way. lastRun is the latest
 // time in the journal, which need not be its last: clocks jump.
 func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
 	for _, e := range entries {
-		begun = begun || e.Step != "record" && e.Step != "store"
+		begun = begun || !slices.Contains([]string{"record", "firewalld", "store"}, e.Step)
 		if e.Time.After(lastRun) {
 			lastRun = e.Time
 		}

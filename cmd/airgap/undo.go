@@ -17,14 +17,18 @@ func resetSteps(wipe bool) []step.Step {
 	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
 		back("Remove what else has come since", kubeadm.Record(m)),
+		back("Close the cluster's ports in firewalld", kubeadm.FirewalldStep(m, kubeadm.Firewall{})),
 		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
 		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
 		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts})),
 		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
+		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),
 		back("No more load kernel modules at boot", kubeadm.Modules(m)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
+		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m)),
+		back("Turn swap on again", kubeadm.SwapStep(m)),
 		back("Remove containerd and runc", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
 		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir})),
 		back("Stop containerd", kubeadm.RuntimeService(m, kubeadm.ContainerdOptions{})),

@@ -34,4 +34,8 @@ ip route show table all | say route
 ip -6 route show table all | say route
 ip rule | say rule
 nft --stateless list ruleset 2>&1 | grep -v '^# Warning: table .* is managed by iptables-nft' | say nft
+if systemctl is-active --quiet firewalld; then
+	firewall-cmd --list-all-zones | say firewalld
+	firewall-cmd --permanent --list-all-zones | say firewalld-permanent
+fi
 cat /proc/net/ip_tables_names /proc/net/ip6_tables_names 2>/dev/null | say legacy-iptables

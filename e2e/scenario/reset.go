@@ -43,6 +43,11 @@ func reset(ctx context.Context, e *Env) error {
 			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"dnf keeps the packages", func() error {
+				_, err := e.must(ctx, first, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "dnf", "--disablerepo=*", "versionlock", "list")
+				return err
+			}},
+			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
 			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
 			{"install over the data that was kept", func() error { return e.installOnce(ctx, first) }},
@@ -56,8 +61,8 @@ func reset(ctx context.Context, e *Env) error {
 	})
 }
 
-// furnish gives a server what a bank's may have: a hardened setting that
-// routing changes, packet filter rules in a table of their own and in one that
+// furnish gives a server what a bank's may have: a firewalld that runs, set up
+// by hand and changed since, a hardened setting that routing changes, packet filter rules in a table of their own and in one that
 // iptables shares, an interface, a file where the pod network writes its own.
 func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
 	return e.script(ctx, m,
@@ -66,7 +71,47 @@ func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
 		"nft add table ip filter && nft 'add chain ip filter INPUT { type filter hook input priority filter; policy accept; }' && nft add rule ip filter INPUT ip saddr 10.99.0.0/24 counter accept",
 		"ip link add bank0 type bridge && ip address add 10.99.0.1/24 dev bank0 && ip link set bank0 up",
 		"mkdir -p /etc/cni/net.d && echo podman >/etc/cni/net.d/README",
+		"cat >/etc/firewalld/zones/public.xml <<'END'\n"+theirZone+"END",
+		"systemctl enable --now firewalld",
+		"firewall-cmd --add-port=9100/tcp",                  // until the next reload: ours must not be one
+		"firewall-cmd --zone=trusted --add-interface=bank0", // too; firewalld keeps the empty chains of a zone that is used no more
+		"printf '# change 4711\nopenssl-1:3.2.2-6.el9.*' >/etc/dnf/plugins/versionlock.list",
+		"firewall-cmd --permanent --zone=internal --add-source=10.99.0.0/24 && firewall-cmd --zone=internal --add-source=10.99.0.0/24",
 	)
+}
+
+// theirZone is written by hand: firewalld would write it in another form.
+const theirZone = `<?xml version="1.0" encoding="utf-8"?>
+<zone>
+  <short>Public</short> <!-- change 4711 -->
+  <service name="ssh"/>
+  <rule family="ipv4"><source address="10.99.0.0/24"/><port port="161" protocol="udp"/><accept/></rule>
+  <forward/>
+</zone>
+`
+
+// firewalled reaches a Service from outside the cluster, and does not reach
+// what has no business with the worker: etcd, and what nobody opened.
+func (e *Env) firewalled(ctx context.Context, first, worker lab.Machine) error {
+	if err := e.script(ctx, first, "firewall-cmd --state", kubectl+`patch svc hello -p '{"spec":{"type":"NodePort","ports":[{"port":80,"targetPort":8080,"nodePort":30080}]}}'`); err != nil {
+		return err
+	}
+	if err := e.script(ctx, worker,
+		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done", // pods on both
+		"curl -sk --max-time 5 https://10.88.0.11:6443/healthz",
+	); err != nil {
+		return err
+	}
+	for _, port := range []string{"2379", "2380", "22222"} {
+		r, err := e.On(ctx, worker, "", "timeout", "5", "bash", "-c", "exec 3<>/dev/tcp/10.88.0.11/"+port)
+		if err != nil {
+			return err
+		}
+		if err := r.want("port "+port+" from a worker", 1, "No route to host"); err != nil { // firewalld's answer
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Env) installOnce(ctx context.Context, m lab.Machine) error {

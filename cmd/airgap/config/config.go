@@ -45,6 +45,8 @@ type Cluster struct {
 	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
 	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
+
+	HostSettings kubeadm.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=What install may change in the settings of the hosts"`
 }
 
 // Load reads and judges the file at path.

@@ -59,6 +59,8 @@ func newDressing(cfg Config, lower ...string) (dressing, error) {
 			{"rm", "/base.rpm"},
 			// A bank's servers have them; a scenario that is about them switches them on.
 			{"systemctl", "disable", "firewalld.service", "fapolicyd.service"},
+			// Of dnf's plugins EL's minimal server has none, a bank's versionlock.
+			{"sh", "-c", "cd /etc/dnf/plugins && find . -type f ! -name 'versionlock.*' -delete && find /usr/lib/python3/dist-packages/dnf-plugins -name '*.py' ! -name versionlock.py ! -name __init__.py -delete"},
 		},
 	}
 	for _, layer := range lower {

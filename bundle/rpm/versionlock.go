@@ -1,0 +1,253 @@
+package rpm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// VersionLock keeps dnf from replacing packages by another build of them, by
+// means of its plugin versionlock. Where the plugin is not installed or is
+// switched off, nothing is done.
+type VersionLock struct {
+	Root     string  // where the host's file system begins; "" is "/"
+	UndoFile string  // what we added, for the undo
+	Packages []NEVRA // to be locked
+}
+
+const (
+	versionlockConf = "/etc/dnf/plugins/versionlock.conf"
+	lockComment     = "# Locked by airgap: Kubernetes is upgraded by airgap upgrade."
+)
+
+// VersionLockStep locks the packages. Undo takes out the lines it added, and
+// no other.
+func VersionLockStep(l VersionLock) step.Step {
+	return step.Step{
+		Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf",
+		Done: func(context.Context) (bool, error) {
+			add, drop, err := l.pending()
+			return len(add)+len(drop) == 0, err
+		},
+		Plan: func(context.Context) ([]string, error) { return l.plan() },
+		Run:  func(context.Context) error { return l.lock() },
+		Undo: func(context.Context) error { return l.unlock() },
+	}
+}
+
+// lines are the locks in the form that dnf versionlock writes.
+func (l VersionLock) lines() []string {
+	var lines []string
+	for _, p := range l.Packages {
+		lines = append(lines, fmt.Sprintf("%s-%d:%s-%s.*", p.Name, p.Epoch, p.Version, p.Release))
+	}
+	return lines
+}
+
+func (l VersionLock) path(name string) string { return filepath.Join("/", l.Root, name) }
+
+// list is the path of the plugin's list, "" where the plugin is not at work.
+func (l VersionLock) list() (string, error) {
+	data, err := os.ReadFile(l.path(versionlockConf))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	values := map[string]string{"enabled": "1"}
+	for line := range strings.Lines(string(data)) {
+		if key, value, is := strings.Cut(line, "="); is && !strings.HasPrefix(strings.TrimSpace(key), "#") {
+			values[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	if slices.Contains([]string{"0", "no", "false", "off"}, strings.ToLower(values["enabled"])) {
+		return "", nil
+	}
+	return values["locklist"], nil
+}
+
+// pending are the lines to add and to drop: ours from an earlier release go.
+func (l VersionLock) pending() (add, drop []string, err error) {
+	list, err := l.list()
+	if err != nil || list == "" {
+		return nil, nil, err
+	}
+	have, err := readLines(l.path(list))
+	if err != nil {
+		return nil, nil, err
+	}
+	record, err := l.record()
+	if err != nil {
+		return nil, nil, err
+	}
+	want := l.lines()
+	for _, line := range want {
+		if !slices.Contains(have, line) {
+			add = append(add, line)
+		}
+	}
+	for _, line := range record.Added {
+		if slices.Contains(have, line) && !slices.Contains(want, line) && line != lockComment {
+			drop = append(drop, line)
+		}
+	}
+	return add, drop, nil
+}
+
+func (l VersionLock) plan() ([]string, error) {
+	list, err := l.list()
+	if err != nil {
+		return nil, err
+	}
+	add, drop, err := l.pending()
+	var changes []string
+	for _, line := range add {
+		changes = append(changes, "add "+line+" to "+list)
+	}
+	for _, line := range drop {
+		changes = append(changes, "take "+line+" out of "+list)
+	}
+	return changes, err
+}
+
+// lockRecord is what we added to a list, and how the list was before.
+type lockRecord struct {
+	List   string   `json:"list"`
+	Before []byte   `json:"before"`
+	Absent bool     `json:"absent,omitempty"`
+	Added  []string `json:"added"`
+}
+
+func (l VersionLock) record() (lockRecord, error) {
+	var r lockRecord
+	data, err := os.ReadFile(l.UndoFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("read %s: %w", l.UndoFile, err)
+	}
+	return r, nil
+}
+
+// remember writes down what is going to be added before it is.
+func (l VersionLock) remember(list string, add []string) error {
+	r, err := l.record()
+	if err != nil {
+		return err
+	}
+	if r.List == "" {
+		r.List = list
+		r.Before, err = os.ReadFile(l.path(list))
+		r.Absent = errors.Is(err, fs.ErrNotExist)
+		if err != nil && !r.Absent {
+			return err
+		}
+	}
+	for _, line := range append([]string{lockComment}, add...) {
+		if !slices.Contains(r.Added, line) {
+			r.Added = append(r.Added, line)
+		}
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(l.UndoFile, append(data, '\n'), 0o600)
+}
+
+func (l VersionLock) lock() error {
+	list, err := l.list()
+	if err != nil || list == "" {
+		return err
+	}
+	add, drop, err := l.pending()
+	if err != nil {
+		return err
+	}
+	if err := l.remember(list, add); err != nil {
+		return err
+	}
+	have, err := readLines(l.path(list))
+	if err != nil {
+		return err
+	}
+	have = without(have, drop)
+	if !slices.Contains(have, lockComment) {
+		have = append(have, lockComment)
+	}
+	return writeLines(l.path(list), append(have, add...))
+}
+
+// unlock puts the list back byte for byte unless somebody changed it since:
+// then only our lines go.
+func (l VersionLock) unlock() error {
+	r, err := l.record()
+	if err != nil || r.List == "" {
+		return err
+	}
+	have, err := readLines(l.path(r.List))
+	if err != nil {
+		return err
+	}
+	left := without(have, r.Added)
+	switch {
+	case !slices.Equal(left, split(r.Before)):
+		err = writeLines(l.path(r.List), left)
+	case r.Absent:
+		err = host.Remove(l.path(r.List))
+	case len(left) < len(have):
+		err = overwrite(l.path(r.List), r.Before)
+	}
+	if err != nil {
+		return err
+	}
+	return host.Remove(l.UndoFile)
+}
+
+func without(lines, gone []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(gone, line) })
+}
+
+func readLines(name string) ([]string, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return split(data), err
+}
+
+func split(data []byte) []string {
+	var lines []string
+	for line := range bytes.Lines(data) {
+		lines = append(lines, strings.TrimRight(string(line), "\n"))
+	}
+	return lines
+}
+
+func writeLines(name string, lines []string) error {
+	return overwrite(name, []byte(strings.Join(append(lines, ""), "\n")))
+}
+
+// overwrite keeps the file's mode.
+func overwrite(name string, data []byte) error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return host.WriteFile(name, data, mode)
+}

@@ -1,0 +1,120 @@
+package rpm
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const theirLocks = "# by hand\nkernel-0:5.14.0-570.el9.*\nopenssl-1:3.2.2-6.el9.*" // without an end of line
+
+func lockable(t *testing.T, list string, packages ...string) VersionLock {
+	t.Helper()
+	l := VersionLock{Root: t.TempDir(), UndoFile: filepath.Join(t.TempDir(), "versionlock.json")}
+	for _, p := range packages {
+		n, err := ParseNEVRA(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Packages = append(l.Packages, n)
+	}
+	if err := os.MkdirAll(l.path("/etc/dnf/plugins"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, l.path(versionlockConf), "[main]\nenabled = 1\nlocklist = /etc/dnf/plugins/versionlock.list\n")
+	put(t, l.path("/etc/dnf/plugins/versionlock.list"), list)
+	return l
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l VersionLock) text(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(l.path("/etc/dnf/plugins/versionlock.list"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func runs(t *testing.T, l VersionLock) {
+	t.Helper()
+	s := VersionLockStep(l)
+	for _, want := range []bool{false, true} {
+		if done, err := s.Done(t.Context()); err != nil || done != want {
+			t.Fatalf("done: %v, %v; want %v", done, err, want)
+		}
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestVersionLock(t *testing.T) {
+	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "cri-tools-0:1.36.0-150500.1.1.x86_64")
+	if plan, err := l.plan(); err != nil || !slices.Contains(plan, "add kubelet-0:1.36.3-150500.1.1.* to /etc/dnf/plugins/versionlock.list") || len(plan) != 2 {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	runs(t, l)
+	if got, want := l.text(t), theirLocks+"\n"+lockComment+"\nkubelet-0:1.36.3-150500.1.1.*\ncri-tools-0:1.36.0-150500.1.1.*\n"; got != want {
+		t.Errorf("list is\n%s", got)
+	}
+	for range 2 {
+		if err := VersionLockStep(VersionLock{Root: l.Root, UndoFile: l.UndoFile}).Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := l.text(t); got != theirLocks {
+		t.Errorf("after the undo the list is\n%s", got)
+	}
+}
+
+// What others add or take out in the meantime stays so.
+func TestVersionLockLeavesLaterChanges(t *testing.T) {
+	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
+	runs(t, l)
+	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "# by hand\n", "", 1)+"glibc-0:2.34-1.*\n")
+	if err := VersionLockStep(l).Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.text(t); got != "kernel-0:5.14.0-570.el9.*\nopenssl-1:3.2.2-6.el9.*\nglibc-0:2.34-1.*\n" {
+		t.Errorf("list is\n%s", got)
+	}
+}
+
+// A lock that the site has already is theirs; ours of an older release goes.
+func TestVersionLockOfAnotherRelease(t *testing.T) {
+	theirs := "kubectl-0:1.36.3-150500.1.1.*\n"
+	l := lockable(t, theirs, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	runs(t, l)
+	l.Packages[0].Version = "1.36.4"
+	runs(t, l)
+	if got := l.text(t); strings.Contains(got, "kubelet-0:1.36.3") || strings.Count(got, "kubelet-0:1.36.4-150500.1.1.*\n") != 1 {
+		t.Errorf("list is\n%s", got)
+	}
+	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != theirs {
+		t.Errorf("after the undo, %v:\n%s", err, l.text(t))
+	}
+}
+
+func TestVersionLockWithoutThePlugin(t *testing.T) {
+	for name, conf := range map[string]string{"off": "[main]\nenabled=0\nlocklist=/etc/l\n", "no list": "[main]\nenabled=1\n", "not installed": ""} {
+		l := lockable(t, "", "kubelet-0:1.36.3-150500.1.1.x86_64")
+		put(t, l.path(versionlockConf), conf)
+		if conf == "" {
+			if err := os.Remove(l.path(versionlockConf)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if done, err := VersionLockStep(l).Done(t.Context()); err != nil || !done {
+			t.Errorf("%s: %v, %v", name, done, err)
+		}
+	}
+}

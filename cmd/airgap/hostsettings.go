@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+)
+
+// firstSteps write down what the host is like, and let the other hosts in
+// before anything listens.
+func (s *site) firstSteps() []step.Step {
+	steps := []step.Step{kubeadm.Record(s.machine)}
+	if s.config.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+		return steps
+	}
+	f := kubeadm.Firewall{
+		Address: s.node.Address, Ports: s.ports(),
+		PodSubnet: s.config.Kubernetes.PodSubnet, PodLinks: cni.Leaves().Links,
+	}
+	for _, n := range s.config.Nodes {
+		f.Nodes = append(f.Nodes, n.Address)
+		if n.Has(config.ControlPlane) {
+			f.Masters = append(f.Masters, n.Address)
+		}
+	}
+	return append(steps, kubeadm.FirewalldStep(s.machine, f))
+}
+
+// settingSteps are the settings that a node's programs need.
+func (s *site) settingSteps() []step.Step {
+	m := s.machine
+	steps := []step.Step{s.versionLockStep(), kubeadm.Modules(m), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m)}
+	if s.config.HostSettings.Swap == kubeadm.DisableSwap {
+		steps = append(steps, kubeadm.SwapStep(m))
+	}
+	return steps
+}
+
+// versionLockStep locks those of the bundle's packages that airgap alone may
+// replace.
+func (s *site) versionLockStep() step.Step {
+	l := rpm.VersionLock{UndoFile: versionlockUndo}
+	for _, p := range s.index.Lock.Packages {
+		n, err := rpm.ParseNEVRA(p.NEVRA)
+		if err != nil {
+			return step.Step{Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf", Done: func(context.Context) (bool, error) { return false, err }}
+		}
+		if slices.Contains([]string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}, n.Name) {
+			l.Packages = append(l.Packages, n)
+		}
+	}
+	return rpm.VersionLockStep(l)
+}
+
+// ports are those of this host.
+func (s *site) ports() []kubeadm.Port {
+	l := kubeadm.Listens{ControlPlane: s.node.Has(config.ControlPlane), VXLAN: s.config.Network.Port}
+	if s.servesRegistry() {
+		l.Registry = s.config.Registry.Port
+	}
+	return l.Ports()
+}
+
+// portsToHold are the ports whose programs run on this host.
+func (s *site) portsToHold() []preflight.Port {
+	var ports []preflight.Port
+	for _, p := range s.ports() {
+		if p.Program != "" {
+			ports = append(ports, preflight.Port{Number: p.First, Protocol: p.Protocol, For: p.Program})
+		}
+	}
+	return ports
+}
+
+// portsToOpen are those that others reach this host by, for people.
+func (s *site) portsToOpen() []string {
+	var ports []string
+	for _, p := range s.ports() {
+		if p.From != kubeadm.OnlySelf {
+			ports = append(ports, fmt.Sprintf("%s from %s", p, p.From))
+		}
+	}
+	return append(ports, "forwarding from the interfaces of the pod network")
+}
