@@ -118,8 +118,11 @@ func TestChecks(t *testing.T) {
 		{"memory of a small site", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
 
 		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
-		{"fapolicyd without rules", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Fail, "no rule"},
-		{"fapolicyd with rules", fapolicyd, &Facts{Security: Security{FapolicydTrusts: true}, Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "trusts"},
+		{"fapolicyd", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "install has it trust"},
+		{"firewalld is ours to open", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
+		{"firewalld is left to others", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "leaves it to others"},
+		{"swap is ours to turn off", swap, &Facts{Swap: []SwapArea{{"/dev/dm-1", 4 * gigabyte}}}, Want{SwapOff: true}, Pass, "install turns it off"},
+		{"swap", swap, &Facts{Swap: []SwapArea{{"/dev/zram0", 4 * gigabyte}}}, Want{}, Fail, "/dev/zram0"},
 		{"FIPS", fips, &Facts{Security: Security{FIPS: true}}, Want{}, Warn, "on"},
 
 		{"no address", nodeIP, &Facts{Links: []Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},

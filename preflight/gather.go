@@ -29,7 +29,7 @@ func probes() []probe {
 		{"filesystems", readFilesystems},
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
-		{"security", readSecurity}, {"fapolicyd", readFapolicyd}, {"units", readUnits},
+		{"security", readSecurity}, {"units", readUnits},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers},
 		{"pci", readPCI}, {"packages", readPackages},
 	}

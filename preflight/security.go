@@ -10,9 +10,6 @@ import (
 type Security struct {
 	SELinux string `yaml:"selinux" json:"selinux"` // "enforcing", "permissive" or "disabled"
 	FIPS    bool   `yaml:"fips" json:"fips"`
-	// FapolicydTrusts says that a rule or trust file of fapolicyd names
-	// /opt/airgap.
-	FapolicydTrusts bool `yaml:"fapolicydTrusts" json:"fapolicydTrusts"`
 }
 
 func readSecurity(_ context.Context, r reader, f *Facts) error {
@@ -24,31 +21,6 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 	fips, err := r.optional("proc/sys/crypto/fips_enabled")
 	f.Security.FIPS = fips == "1"
 	return err
-}
-
-func readFapolicyd(_ context.Context, r reader, f *Facts) error {
-	var err error
-	f.Security.FapolicydTrusts, err = r.fapolicydTrusts()
-	return err
-}
-
-func (r reader) fapolicydTrusts() (bool, error) {
-	for _, dir := range []string{"etc/fapolicyd/rules.d", "etc/fapolicyd/trust.d"} {
-		names, err := r.names(dir)
-		if err != nil {
-			return false, err
-		}
-		for _, name := range names {
-			text, err := r.text(dir + "/" + name)
-			if err != nil {
-				return false, err
-			}
-			if strings.Contains(text, "/opt/airgap/") {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 var selinux = Check{
@@ -72,19 +44,14 @@ func judgeSELinux(f *Facts, w *Want) Result {
 
 var fapolicyd = Check{
 	ID: "fapolicyd", Title: "fapolicyd", Source: "k3s#9008, fapolicyd#310",
-	Needs: []string{"units", "fapolicyd"}, Run: judgeFapolicyd,
+	Needs: []string{"units"}, Run: judgeFapolicyd,
 }
 
 func judgeFapolicyd(f *Facts, _ *Want) Result {
-	switch {
-	case !f.unit("fapolicyd.service").Active():
+	if !f.unit("fapolicyd.service").Active() {
 		return pass("not active")
-	case f.Security.FapolicydTrusts:
-		return pass("active, and trusts /opt/airgap")
-	default:
-		return Result{Fail, "active, with no rule for /opt/airgap", "a rule that allows the runtime's programs",
-			"allow dir=/opt/airgap/ and dir=/var/lib/containerd/ in a file in /etc/fapolicyd/rules.d, then fagenrules --load"}
 	}
+	return pass("active; install has it trust the runtime's programs")
 }
 
 var firewalld = Check{

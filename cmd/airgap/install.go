@@ -174,7 +174,9 @@ func (s *site) nodeSteps(from source, addr string) []step.Step {
 	m := s.machine
 	steps := append([]step.Step{s.packagesStep(from, addr)}, s.settingSteps()...)
 	return append(steps,
+		kubeadm.LabelsStep(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
+		kubeadm.FapolicydStep(m),
 		registry.MirrorStep(s.mirror()),
 		s.runtimeStep(),
 	)

@@ -1,0 +1,188 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	trustFile     = "/etc/fapolicyd/trust.d/airgap"
+	rulesFile     = "/etc/fapolicyd/rules.d/45-airgap.rules" // before the one that denies the rest
+	compiledRules = "/etc/fapolicyd/compiled.rules"
+	fapolicydUndo = undoDir + "/fapolicyd.json"
+
+	// rulesText is for what a network plugin puts there itself. What a package
+	// brought needs no rule: rpm's database vouches for it.
+	rulesText = "# Written by airgap: network plugins are run by the runtime, and by nobody else.\n" +
+		"allow perm=execute exe=" + BinDir + "/containerd : dir=/opt/cni/bin/\n"
+)
+
+// FapolicydStep has fapolicyd trust the runtime's programs, each by its hash,
+// and let the runtime start network plugins. Where fapolicyd does not run there
+// is nothing to do.
+func FapolicydStep(m Machine) step.Step {
+	f := fapolicyd{m}
+	return step.Step{
+		Name: "fapolicyd", Title: "Have fapolicyd trust the runtime",
+		Done: f.holds, Plan: f.plan, Run: f.trust, Undo: f.undo,
+	}
+}
+
+type fapolicyd struct{ m Machine }
+
+// fapolicydRecord is what was there. The rules that fapolicyd made of its
+// directory have a copy of the ones before beside them.
+type fapolicydRecord struct {
+	Files map[string]kept `json:"files"`
+	Read  bool            `json:"read"` // fapolicyd has started with our rules
+}
+
+// files are those we write: a trust file has a line for each program, with its
+// size and hash.
+func (f fapolicyd) files() (map[string][]byte, error) {
+	record, err := f.m.readInstalled()
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(record.Files)) {
+		program := path.Join(BinDir, name)
+		info, err := os.Stat(f.m.path(program))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&text, "%s %d %s\n", program, info.Size(), record.Files[name])
+	}
+	return map[string][]byte{trustFile: text.Bytes(), rulesFile: []byte(rulesText)}, nil
+}
+
+func (f fapolicyd) runs(ctx context.Context) (bool, error) {
+	return f.m.unitIs(ctx, "is-active", "fapolicyd")
+}
+
+func (f fapolicyd) holds(ctx context.Context) (bool, error) {
+	if runs, err := f.runs(ctx); err != nil || !runs {
+		return true, err
+	}
+	files, err := f.files()
+	if err != nil {
+		return false, ignoreMissing(err) // the programs have yet to be installed
+	}
+	for name, data := range files {
+		if holds, err := host.Holds(f.m.path(name), data, 0o644); err != nil || !holds {
+			return false, err
+		}
+	}
+	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	if err != nil || !record.Read {
+		return false, err
+	}
+	return f.inForce(ctx, files[trustFile]) == nil, ctx.Err()
+}
+
+// inForce is nil when fapolicyd's database has every line of the trust file.
+func (f fapolicyd) inForce(ctx context.Context, trust []byte) error {
+	database, err := f.m.Host.Run(ctx, host.Cmd{Name: "fapolicyd-cli", Args: []string{"--dump-db"}})
+	if err != nil {
+		return fmt.Errorf("read fapolicyd's database: %w", err)
+	}
+	for line := range bytes.Lines(trust) {
+		if !bytes.Contains(database, bytes.TrimSpace(line)) {
+			return fmt.Errorf("read fapolicyd's database: it lacks %s", bytes.TrimSpace(line))
+		}
+	}
+	return nil
+}
+
+func (f fapolicyd) plan(context.Context) ([]string, error) {
+	changes, err := host.PlanFiles(map[string][]byte{f.m.path(rulesFile): []byte(rulesText)}, 0o644)
+	if err != nil {
+		return changes, err
+	}
+	return append(changes, "list the programs in "+BinDir+" with their hashes in "+trustFile, "restart fapolicyd"), nil
+}
+
+// trust restarts fapolicyd: it reads rules only then.
+func (f fapolicyd) trust(ctx context.Context) error {
+	files, err := f.files()
+	if err != nil {
+		return fmt.Errorf("list the programs to trust: %w", err)
+	}
+	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	if err != nil {
+		return err
+	}
+	if record.Files == nil {
+		record.Files = map[string]kept{}
+		for _, name := range []string{trustFile, rulesFile, compiledRules, compiledRules + ".prev"} {
+			if record.Files[name], err = f.m.keep(name); err != nil {
+				return err
+			}
+		}
+	}
+	record.Read = false
+	if err := writeJSON(f.m.path(fapolicydUndo), record); err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := host.WriteFile(f.m.path(name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := f.restart(ctx); err != nil {
+		return err
+	}
+	if err := await(ctx, 2*time.Minute, func(ctx context.Context) error { return f.inForce(ctx, files[trustFile]) }); err != nil {
+		return err
+	}
+	record.Read = true
+	return writeJSON(f.m.path(fapolicydUndo), record)
+}
+
+func (f fapolicyd) restart(ctx context.Context) error {
+	if err := f.m.run(ctx, "fagenrules"); err != nil {
+		return fmt.Errorf("compile fapolicyd's rules: %w", err)
+	}
+	if err := f.m.run(ctx, "systemctl", "try-restart", "fapolicyd"); err != nil {
+		return f.m.explain(ctx, Failure{What: "restart fapolicyd", Err: err, unit: "fapolicyd"})
+	}
+	return nil
+}
+
+// undo takes our files away and has the rules compiled without them. The copy
+// of the rules before comes back when they are again what they were.
+func (f fapolicyd) undo(ctx context.Context) error {
+	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	if err != nil || record.Files == nil {
+		return err
+	}
+	for _, name := range []string{trustFile, rulesFile} {
+		if err := f.m.putBack(name, record.Files[name]); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(f.m.path(path.Dir(path.Dir(rulesFile)))); err == nil {
+		if err := f.restart(ctx); err != nil {
+			return err
+		}
+	}
+	now, err := f.m.keep(compiledRules)
+	if err != nil {
+		return err
+	}
+	if before := record.Files[compiledRules]; !now.Absent && bytes.Equal(now.Data, before.Data) {
+		if err := f.m.putBack(compiledRules+".prev", record.Files[compiledRules+".prev"]); err != nil {
+			return err
+		}
+	}
+	return host.Remove(f.m.path(fapolicydUndo))
+}
