@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +32,8 @@ func haEdits() []string {
   - {name: node3, address: 10.88.0.13, roles: [control-plane]}
   - {name: node4, address: 10.88.0.14, roles: [worker]}
   - {name: node5, address: 10.88.0.15, roles: [worker]}
+ssh:
+  identityFile: ~/.ssh/bank
 `,
 	}
 }
@@ -52,9 +53,8 @@ func ha(ctx context.Context, e *Env) error {
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
-			{"the first host", func() error { began = time.Now(); return e.firstOfMany(ctx, first, stick) }},
-			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, first, second, stick) }},
-			{"the other hosts", func() error { return e.joinAll(ctx, first, stick, l.Machines[1:]...) }},
+			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
+			{"one command, five servers", func() error { began = time.Now(); return e.installAll(ctx, first, stick) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
 			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
@@ -62,12 +62,13 @@ func ha(ctx context.Context, e *Env) error {
 			{"a used code", func() error { return e.usedCode(ctx, first, l.Machines[3]) }},
 			{"a worker is taken out", func() error { return e.takeOut(ctx, second, l.Machines[4]) }},
 			{"the first host dies", func() error { return e.dies(ctx, first, second, 1) }},
-			{"a worker joins without it", func() error { return e.joinAll(ctx, second, stick, l.Machines[4]) }},
+			{"a worker joins without it", func() error { return e.joinOne(ctx, second, l.Machines[4]) }},
 			{"the first host is back", func() error { return e.isBack(ctx, first, second) }},
 			{"the third host dies", func() error { return e.dies(ctx, third, first, 2) }},
 			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
 			{"the second host is reset", func() error { return e.takeOut(ctx, first, second) }},
-			{"the second host joins again", func() error { return e.joinAll(ctx, third, stick, second) }},
+			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, first, second) }},
+			{"the second host joins again", func() error { return e.joinOne(ctx, third, second) }},
 			{"a cold start", func() error { return e.coldStart(ctx, l) }},
 		})
 	})
@@ -80,25 +81,43 @@ func within(began time.Time, limit time.Duration, what string) error {
 	return nil
 }
 
-func (e *Env) firstOfMany(ctx context.Context, first lab.Machine, stick string) error {
+// letIn gives root on one server a key to the others, and their host keys.
+func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
+	key, err := e.newKey(ctx, first)
+	if err != nil {
+		return err
+	}
+	for _, m := range others {
+		host, err := lab.Output(ctx, m, "cat", "/etc/ssh/ssh_host_ed25519_key.pub")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(e.script(ctx, m, authorize("/root", key, "root")),
+			e.script(ctx, first, fmt.Sprintf("echo '%s %s' >>/root/.ssh/known_hosts", m.Addr(), host))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installAll begins on the first server, which does the others.
+func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string) error {
 	if err := e.begin(ctx, first, stick); err != nil {
 		return err
 	}
-	done, err := e.airgapOn(ctx, first, "", "install", labSkips, lab.StickPath+"/bank")
-	if err == nil && (done.Changed == 0 || len(done.Join) != 4) {
-		err = fmt.Errorf("install says %+v, want four lines for joining", done)
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Fprint(e.Log, r.Stderr)
+	return r.want("install", 0, "the cluster is verified: 5 nodes")
 }
 
 // wrongCode tries to make a control-plane host with a worker's code: that is
 // refused before anything is changed.
-func (e *Env) wrongCode(ctx context.Context, first, m lab.Machine, stick string) error {
-	line, err := e.joinLine(ctx, first, "node4")
+func (e *Env) wrongCode(ctx context.Context, by, m lab.Machine) error {
+	line, err := e.joinLine(ctx, by, "node4")
 	if err != nil {
-		return err
-	}
-	if err := e.begin(ctx, m, stick); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
@@ -111,41 +130,9 @@ func (e *Env) wrongCode(ctx context.Context, first, m lab.Machine, stick string)
 	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
 }
 
-// joinAll lets the servers in: control-plane hosts one after the other, as etcd
-// wants it, and workers meanwhile.
-func (e *Env) joinAll(ctx context.Context, by lab.Machine, stick string, machines ...lab.Machine) error {
-	g, ctx := errgroup.WithContext(ctx)
-	masters := func(m lab.Machine) bool { return slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) }
-	g.Go(func() error {
-		for _, m := range machines {
-			if masters(m) {
-				if err := e.joinOne(ctx, by, m, stick); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	for _, m := range machines {
-		if !masters(m) {
-			g.Go(func() error { return e.joinOne(ctx, by, m, stick) })
-		}
-	}
-	return g.Wait()
-}
-
-func (e *Env) joinOne(ctx context.Context, by, m lab.Machine, stick string) error {
-	began := time.Now()
-	if r, err := e.On(ctx, m, "", "rpm", "-q", "airgap"); err != nil {
-		return err
-	} else if r.Code != 0 {
-		if err := e.begin(ctx, m, stick); err != nil {
-			return err
-		}
-	}
-	if err := m.PullStick(ctx); err != nil {
-		return err
-	}
+// joinOne lets a server in that has airgap.rpm, by the line that another one
+// prints.
+func (e *Env) joinOne(ctx context.Context, by, m lab.Machine) error {
 	line, err := e.joinLine(ctx, by, m.Name())
 	if err != nil {
 		return err
@@ -154,7 +141,6 @@ func (e *Env) joinOne(ctx context.Context, by, m lab.Machine, stick string) erro
 	if err == nil && joined.Changed == 0 {
 		err = fmt.Errorf("join says %+v", joined)
 	}
-	fmt.Fprintf(e.Log, "ha: %s joined in %.1f s\n", m.Name(), time.Since(began).Seconds())
 	return err
 }
 
@@ -257,7 +243,7 @@ func (e *Env) usedCode(ctx context.Context, first, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
 		return err
 	}
-	return e.joinOne(ctx, first, worker, "")
+	return e.joinOne(ctx, first, worker)
 }
 
 // takeOut resets a server and wants the others to know.

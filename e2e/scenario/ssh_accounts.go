@@ -34,10 +34,7 @@ ssh:
 // Every host has keys of its own.
 func (e *Env) accounts(ctx context.Context, l *lab.Lab) error {
 	first, root, ops, clerk := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3]
-	if err := e.script(ctx, first, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
-		return err
-	}
-	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
+	key, err := e.newKey(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -52,6 +49,14 @@ func (e *Env) accounts(ctx context.Context, l *lab.Lab) error {
 		e.script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
 		e.password(ctx, clerk, "clerk", clerkPassword),
 	)...)
+}
+
+// newKey makes root a key, and gives its public half.
+func (e *Env) newKey(ctx context.Context, m lab.Machine) (string, error) {
+	if err := e.script(ctx, m, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
+		return "", err
+	}
+	return lab.Output(ctx, m, "cat", "/root/.ssh/bank.pub")
 }
 
 func authorize(home, key, user string) string {
