@@ -36,7 +36,11 @@ func IssueCode(ctx context.Context, client kubernetes.Interface, parcel Parcel) 
 
 // Revoke takes a code back that nobody needs any more.
 func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
-	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{})
+	return deleteToken(ctx, client, c)
+}
+
+func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRun ...string) error {
+	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{DryRun: dryRun})
 }
 
 func byUs() metav1.CreateOptions {
