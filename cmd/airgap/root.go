@@ -21,7 +21,8 @@ const about = `airgap puts a Kubernetes cluster onto servers that have never see
 
   connected host   airgap bundle -f airgap.yaml -o /media/stick     everything onto one stick
   first server     airgap install /media/stick/NAME                 checks, registry, packages, cluster
-  other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      the code comes by prompt or stdin
+                                                                    with a section ssh in airgap.yaml: on all servers
+  other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      without SSH; the code comes by prompt or stdin
   any time         airgap verify                                    is everything as it should be?
 
 Results are written to stdout, progress and errors to stderr.
