@@ -105,6 +105,9 @@ func (m Machine) leaveKeys() error {
 			return err
 		}
 	}
+	if err := host.Remove(m.path(rotationFile)); err != nil { // of one that will not go on
+		return err
+	}
 	return m.removeFrom(apiServerDir, EncryptionFile)
 }
 

@@ -42,8 +42,9 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 	if f.get(EncryptionFile) != first {
 		t.Error("the key was replaced: every Secret is lost")
 	}
-	if err := s.Undo(t.Context()); err != nil || f.has(apiServerDir) {
-		t.Errorf("undo: %v, left something: %v", err, f.has(apiServerDir))
+	f.put(t, rotationFile, `{"to":"key2"}`)
+	if err := s.Undo(t.Context()); err != nil || f.has(apiServerDir) || f.has(rotationFile) {
+		t.Errorf("undo: %v, left the keys: %v, a rotation: %v", err, f.has(apiServerDir), f.has(rotationFile))
 	}
 	if err := s.Run(t.Context()); err != nil || f.get(EncryptionFile) == first {
 		t.Errorf("another cluster got the same key (%v)", err)
