@@ -24,6 +24,7 @@ func (a *app) encryption() *cobra.Command {
 
 func (a *app) encryptionRotate() *cobra.Command {
 	var keys []string
+	var node string
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Replace the key that Secrets are encrypted with",
@@ -41,21 +42,24 @@ of its day. What etcd deleted stays in its files for a while, encrypted with the
 old key.
 
 Run it on a control-plane host; where there are several, on each of them: the first
-one leads, the others get the new key from it, sealed for them alone, and follow. Do
-it once a year, and when somebody who knew the key has left. The new key is of the provider that kubernetes.encryptionAtRest names.`,
+one leads, the others get the new key from it, sealed for them alone, and follow. Let
+no control-plane host join meanwhile. Do it once a year, and when somebody who knew
+the key has left. The new key is of the provider that kubernetes.encryptionAtRest
+names.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys, node) },
 	}
 	keyFlags(cmd, &keys)
+	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	return cmd
 }
 
-func (a *app) runRotate(ctx context.Context, keys []string) error {
+func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
 	if err := mustBeRoot("encryption rotate"); err != nil {
 		return err
 	}
-	s, err := storedSite(keys, "")
+	s, err := storedSite(keys, node)
 	if err != nil {
 		return err
 	}
