@@ -34,14 +34,20 @@ var made = []struct {
 	pattern *regexp.Regexp
 	as      string
 }{
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
-	{regexp.MustCompile(`[0-9a-f]{64}`), "SHA256"},
-	{regexp.MustCompile(`[0-9a-f]{32}`), "UID"}, // cgroups of systemd
+	// As in files, in slices, and in the names of mount units.
+	{regexp.MustCompile(`[0-9a-f]{8}(?:(?:-|_|\\x2d)[0-9a-f]{4}){3}(?:-|_|\\x2d)[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`[0-9a-f]{64}`), "ID"},
+	{regexp.MustCompile(`\b(pod)?[0-9a-f]{32}\b`), "${1}UID"},
 	{regexp.MustCompile(`\b(coredns-[0-9a-f]+|kube-proxy|kube-flannel-ds|kube-dns)-[0-9a-z]{5}\b`), "$1-XXXXX"},
-	{regexp.MustCompile(`\bbootstrap-token-[0-9a-z]{6}\b`), "bootstrap-token-XXXXXX"},
-	{regexp.MustCompile(`\bveth[0-9a-f]{8}\b`), "vethXXXXXXXX"},
-	{regexp.MustCompile(`\bcni-[0-9a-f]{8}-[0-9a-f-]+\b`), "cni-UID"},
-	{regexp.MustCompile(`\b(apiserver)-[0-9a-z]{26}\b`), "$1-ID"},
+	{regexp.MustCompile(`(kube(?:-|\\x2d)api(?:-|\\x2d)access(?:-|\\x2d))[0-9a-z]{5}`), "${1}XXXXX"},
+	{regexp.MustCompile(`\bveth[0-9a-f]{8}\b`), "vethX"},
+	{regexp.MustCompile(`@if[0-9]+`), "@ifN"},
+	{regexp.MustCompile(`\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`), "MAC"},
+	{regexp.MustCompile(`\bfe80::[0-9a-f:]+`), "fe80::X"},
+	{regexp.MustCompile(`\b10\.244\.([0-9]+)\.[0-9]+\b`), "10.244.$1.X"},
+	{regexp.MustCompile(`\bKUBE-SEP-[A-Z0-9]{16}\b`), "KUBE-SEP-X"},
+	{regexp.MustCompile(`\b127\.0\.0\.1:[3-6][0-9]{4}\b`), "127.0.0.1:PORT"},
+	{regexp.MustCompile(`\bapiserver-[0-9a-z]{26}\b`), "apiserver-ID"},
 }
 
 // normal is the picture with one word for every name that was made up.
@@ -62,7 +68,7 @@ func (e *Env) asCluster(ctx context.Context, m lab.Machine, before picture) erro
 	if err != nil {
 		return err
 	}
-	return e.equal(now, before, "the cluster", exception{`^[+-] object\tSecret .* bootstrap-token-`, "codes for joining, one for each run that changed something"})
+	return e.equal(now, before, "the cluster", exception{`^[+-] object\t(Secret|Role|RoleBinding) +kube-system +(bootstrap-token|airgap-join|airgap-parcel)-`, "codes for joining, one for each run that changed something"})
 }
 
 // asInstalled takes a picture of a node and wants it to equal an earlier one of
@@ -77,10 +83,12 @@ func (e *Env) asInstalled(ctx context.Context, m lab.Machine, before picture) er
 
 // anotherLife are the differences between two installations of the same node.
 func anotherLife() []exception {
-	return append(alive(),
+	return append(append(alive(), always()...),
 		exception{`^[+-] (file|content)\t.* ?/etc/(kubernetes|airgap)/.*\.(crt|key|pub|conf)( \d+)?$`, "keys and certificates are made anew, and their length differs"},
-		exception{`^[+-] content\t.* /etc/kubernetes/apiserver/encryption\.yaml$`, "the key of the Secrets is another one"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json|kubeadm\.yaml)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
+		exception{`^[+-] content\t.* /etc/kubernetes/.*(encryption|keys).*$`, "so is the key that Secrets are encrypted with"},
+		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
+		exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
+		exception{`^[+-] content\t.* /root/code$`, "the scenario's own: the one-time code"},
 	)
 }

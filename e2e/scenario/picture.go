@@ -99,7 +99,8 @@ func (e *Env) equal(now, before picture, what string, exceptions ...exception) e
 	if len(lines) == 0 {
 		return nil
 	}
-	all := filepath.Join(e.Work, "differences")
+	name, _, _ := strings.Cut(what, ",")
+	all := filepath.Join(e.Work, strings.ReplaceAll(name, " ", "-")+".differences")
 	if err := os.WriteFile(all, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		return err
 	}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/preflight"
+)
+
+func aDryRun(worst preflight.Status) dryRun {
+	here := hostPlan{Node: "cp1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane}, Command: "install", Asked: true}
+	here.add([]step.Forecast{
+		{Step: step.Step{Name: "store", Title: "Copy the bundle"}, Holds: true},
+		{Step: step.Step{Name: "sysctls", Title: "Set kernel parameters"}, Changes: []string{"net.ipv4.ip_forward 0 → 1"}},
+		{Step: step.Step{Name: "network", Title: "Bring up the pod network"}, Untold: errors.New("open /etc/kubernetes/admin.conf: no such file")},
+	})
+	there := hostPlan{Node: "w1", Address: "10.0.0.21", Roles: []config.Role{config.Worker}, Command: "join", Steps: []stepPlan{{Step: "packages", Title: "Install the packages"}}}
+	report := preflight.Report{Host: "cp1", Worst: worst, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: worst, Found: "2 GB on /dev/sda2"}}}}
+	return dryRun{Preflight: report, Hosts: []hostPlan{here, there}}
+}
+
+func TestDryRunShowsWhatWouldChange(t *testing.T) {
+	var text bytes.Buffer
+	a := &app{stdout: &text, output: asText}
+	if err := a.showDryRun(aDryRun(preflight.Pass)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"cp1 (10.0.0.11, control-plane): airgap install would run 2 steps, 1 hold\n",
+		"sysctls          Set kernel parameters\n",
+		"  net.ipv4.ip_forward 0 → 1\n",
+		"(more when the steps before it have run)\n",
+		"w1 (10.0.0.21, worker): airgap join would run 1 steps; --dry-run there says what is left to change\n",
+		"nothing was changed\n",
+	} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("%q is not in\n%s", line, &text)
+		}
+	}
+	if strings.Contains(text.String(), "admin.conf") || strings.Contains(text.String(), "Copy the bundle") {
+		t.Errorf("what an earlier step brings looks like a failure, or what holds like work:\n%s", &text)
+	}
+}
+
+// Failed checks are part of the result, and its exit code.
+func TestDryRunWithFailedChecks(t *testing.T) {
+	for _, format := range []string{asText, asJSON} {
+		var out bytes.Buffer
+		a := &app{stdout: &out, output: format}
+		err := a.showDryRun(aDryRun(preflight.Fail))
+		if c, is := errors.AsType[*coded](err); !is || c.code != exitPreflight || !errors.Is(err, errShown) {
+			t.Errorf("%s: got %v, want exit code 3", format, err)
+		}
+		if !strings.Contains(out.String(), "2 GB on /dev/sda2") || !strings.Contains(out.String(), "ip_forward") {
+			t.Errorf("%s: the check or the plan is missing:\n%s", format, &out)
+		}
+		var d dryRun
+		if err := json.Unmarshal(out.Bytes(), &d); format == asJSON && (err != nil || len(d.Hosts) != 2 || d.Hosts[0].Holds != 1 || d.Hosts[1].Asked) {
+			t.Errorf("read back: %+v, %v", d, err)
+		}
+	}
+}
