@@ -152,11 +152,11 @@ func (h hostPlan) write(w io.Writer) {
 	fmt.Fprintf(w, "%s (%s, %s): airgap %s ", h.Node, h.Address, list(h.Roles), h.Command)
 	switch {
 	case !h.Asked:
-		fmt.Fprintf(w, "would run %d steps; --dry-run there says what is left to change\n", len(h.Steps))
+		fmt.Fprintf(w, "would run %s; --dry-run there says what is left to change\n", steps(len(h.Steps)))
 	case len(h.Steps) == 0:
 		fmt.Fprintf(w, "would change nothing: all %d steps hold\n", h.Holds)
 	default:
-		fmt.Fprintf(w, "would run %d steps, %d hold\n", len(h.Steps), h.Holds)
+		fmt.Fprintf(w, "would run %s; holding already: %d\n", steps(len(h.Steps)), h.Holds)
 	}
 	for _, s := range h.Steps {
 		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
@@ -168,4 +168,11 @@ func (h hostPlan) write(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+func steps(n int) string {
+	if n == 1 {
+		return "1 step"
+	}
+	return fmt.Sprintf("%d steps", n)
 }

@@ -31,11 +31,11 @@ func TestDryRunShowsWhatWouldChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"cp1 (10.0.0.11, control-plane): airgap install would run 2 steps, 1 hold\n",
+		"cp1 (10.0.0.11, control-plane): airgap install would run 2 steps; holding already: 1\n",
 		"sysctls          Set kernel parameters\n",
 		"  net.ipv4.ip_forward 0 → 1\n",
 		"(more when the steps before it have run)\n",
-		"w1 (10.0.0.21, worker): airgap join would run 1 steps; --dry-run there says what is left to change\n",
+		"w1 (10.0.0.21, worker): airgap join would run 1 step; --dry-run there says what is left to change\n",
 		"nothing was changed\n",
 	} {
 		if !strings.Contains(text.String(), line) {
