@@ -80,11 +80,19 @@ func (t Transaction) Check(ctx context.Context) ([]NEVRA, error) {
 	return missing, nil
 }
 
-// Run installs what is missing, after dnf's transaction was found to equal it.
+// Run installs what is missing, after dnf's transaction was found to equal it,
+// and mends what a power cut made of an earlier transaction.
 func (t Transaction) Run(ctx context.Context) error {
 	if err := t.repair(ctx); err != nil {
 		return err
 	}
+	if err := t.install(ctx); err != nil {
+		return err
+	}
+	return t.sweep(ctx)
+}
+
+func (t Transaction) install(ctx context.Context) error {
 	missing, err := t.Check(ctx)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -94,9 +102,6 @@ func (t Transaction) Run(ctx context.Context) error {
 		return err
 	}
 	if err := t.remember(missing, before); err != nil {
-		return err
-	}
-	if err := t.begin(missing); err != nil {
 		return err
 	}
 	if err := t.transact(ctx, "install", missing); err != nil {
@@ -156,6 +161,15 @@ func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, err
 		return nil, fmt.Errorf("resolve packages: %w", cmp.Or(asked, err))
 	}
 	return strings.FieldsFunc(string(record), func(r rune) bool { return r == '\n' }), nil
+}
+
+// rpmNames are names as rpm takes them: not every rpm takes an epoch.
+func rpmNames(packages []NEVRA) []string {
+	all := make([]string, len(packages))
+	for i, p := range packages {
+		all[i] = fmt.Sprintf("%s-%s-%s.%s", p.Name, p.Version, p.Release, p.Arch)
+	}
+	return all
 }
 
 func names(packages []NEVRA) []string {

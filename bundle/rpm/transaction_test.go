@@ -115,8 +115,15 @@ func TestCutTransaction(t *testing.T) {
 	}
 
 	tr.Packages = all
-	if err := tr.begin(all); err != nil {
+	if err := writeMark(tr.begunPath(), all); err != nil {
 		t.Fatal(err)
+	}
+	halves := []string{filepath.Join(h.root, "opt", "library;5f3c2a1b"), filepath.Join(h.root, "opt", "agent;5f3c2a1c")}
+	others := filepath.Join(h.root, "opt", "other;5f3c2a1d")
+	for _, name := range append(halves, others) {
+		if err := os.WriteFile(name, []byte("ha"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lost := filepath.Join(h.root, "opt", "library")
 	if err := os.RemoveAll(lost); err != nil {
@@ -137,6 +144,14 @@ func TestCutTransaction(t *testing.T) {
 	}
 	if _, err := os.Stat(lost); err != nil {
 		t.Errorf("the package of the cut transaction was not installed again: %v", err)
+	}
+	for _, name := range halves {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is left", name)
+		}
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("somebody else's file is gone: %v", err)
 	}
 }
 

@@ -36,13 +36,7 @@ func (t Transaction) Undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var args []string
-	for _, p := range done.Packages {
-		if have[p.String()] {
-			// Not every rpm takes an epoch here.
-			args = append(args, fmt.Sprintf("%s-%s-%s.%s", p.Name, p.Version, p.Release, p.Arch))
-		}
-	}
+	args := rpmNames(slices.DeleteFunc(done.Packages, func(p NEVRA) bool { return !have[p.String()] }))
 	for _, key := range done.Keys {
 		if have[installedKey(key)] {
 			args = append(args, key)

@@ -60,7 +60,7 @@ func (e *Env) dryRunBare(ctx context.Context, m lab.Machine) error {
 		return err
 	}
 	here := p.Hosts[0]
-	if !here.Asked || here.Node != "node1" || here.Holds != 0 {
+	if !here.Asked || here.Node != "node1" || len(here.Steps) < 10 {
 		return fmt.Errorf("the dry run says of this host: %+v", here)
 	}
 	changes := map[string][]string{}
