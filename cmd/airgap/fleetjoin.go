@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -107,9 +108,26 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	far := faraway{show: line}
 	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
 	if err := m.run(ctx, &far, nil, how.Code+"\n", append(args, skipFlags(f.skip)...)...); err != nil {
+		f.revoke(ctx, how.Code, err)
 		return explainJoin(err)
 	}
 	return readResult(far.stdout.Bytes(), result)
+}
+
+// revoke ends a code whose join came to its end and failed. What only lost its
+// connection may still be at work there, with it. A code that stays ends by
+// itself, so that it cannot be ended is no error of the join.
+func (f *fleet) revoke(ctx context.Context, code string, failed error) {
+	if _, ended := errors.AsType[*farawayError](failed); !ended || wentAway(failed) {
+		return
+	}
+	c, err := kubeadm.ParseCode(code)
+	if err != nil {
+		return // none was made
+	}
+	if client, err := f.site.machine.Client(kubeadm.AdminConf); err == nil {
+		_ = kubeadm.Revoke(ctx, client, c)
+	}
 }
 
 // wentAway reports whether the host went away in the middle, or ended the

@@ -135,7 +135,7 @@ func (f *fleet) choose(ctx context.Context, m *member, its, shared *string, what
 	}
 	m.asked++
 	question := fmt.Sprintf("%s on %s, and on the other hosts that want one (not shown): ", what, m.node.Name)
-	if len(m.refused) > 0 {
+	if *shared != "" { // it has been tried
 		question = fmt.Sprintf("%s on %s, which refused the last one (not shown): ", what, m.node.Name)
 	}
 	typed, err := f.app.ask(ctx, question, true)

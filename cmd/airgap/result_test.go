@@ -85,3 +85,23 @@ func TestRunningStepIsShown(t *testing.T) {
 		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
 	}
 }
+
+// TestHostsStayOnTheTerminal leaves a line for each host, and how it ended.
+func TestHostsStayOnTheTerminal(t *testing.T) {
+	tty := newTerminal(t)
+	a := &app{stderr: tty.File, progress: "auto"}
+	p := a.newProgress()
+	good, bad := p.Host("node2"), p.Host("node3")
+	good.Step(1, 2, "Install the packages")
+	tty.await(t, "Install the packages")
+	bad.Now("waits for the host to come back")
+	tty.await(t, "come back")
+	bad.End(errors.New("no disk\nat all"))
+	good.End(nil)
+	a.endProgress()
+	lines := strings.Split(strings.TrimSpace(tty.screen()), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "node2") || !strings.HasSuffix(strings.TrimSpace(lines[0]), "done") || !strings.Contains(lines[0], "2/2") ||
+		!strings.HasPrefix(lines[1], "node3") || !strings.HasSuffix(strings.TrimSpace(lines[1]), "FAILED: no disk") {
+		t.Errorf("left on the screen:\n%s", strings.Join(lines, "\n"))
+	}
+}

@@ -70,14 +70,19 @@ func (y *terminal) read() {
 // await waits until the text was written.
 func (y *terminal) await(t *testing.T, text string) {
 	t.Helper()
+	if !y.shows(text) {
+		t.Fatalf("%q was never written, but\n%q", text, y.text)
+	}
+}
+
+// shows waits until the text was written, or nothing can come any more.
+func (y *terminal) shows(text string) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	for !strings.Contains(y.text, text) {
-		if y.closed {
-			t.Fatalf("%q was never written, but\n%q", text, y.text)
-		}
+	for !strings.Contains(y.text, text) && !y.closed {
 		y.more.Wait()
 	}
+	return strings.Contains(y.text, text)
 }
 
 // screen closes the program's side and gives the lines that are left to see.

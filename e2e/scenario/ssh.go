@@ -154,7 +154,8 @@ func (e *Env) unfit(ctx context.Context, l *lab.Lab) error {
 		e.script(ctx, used, "rm -r /etc/kubernetes"))
 }
 
-// interruptFleet presses Ctrl-C when all others are at work.
+// interruptFleet presses Ctrl-C when all others are at work: dnf there is told
+// to end, too, before airgap does.
 func (e *Env) interruptFleet(ctx context.Context, first lab.Machine) error {
 	r, err := e.atTerminal(ctx, first, []answer{
 		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
@@ -162,7 +163,7 @@ func (e *Env) interruptFleet(ctx context.Context, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.want("Ctrl-C while the others join", 130, "interrupted")
+	return errors.Join(r.want("Ctrl-C while the others join", 130, "interrupted"), r.endedWithin(15*time.Second))
 }
 
 // reboot cuts a host's power while dnf works there, and lets another command

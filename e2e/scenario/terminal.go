@@ -4,6 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -25,4 +29,21 @@ func (e *Env) atTerminal(ctx context.Context, m lab.Machine, answers []answer, a
 		return Result{}, err
 	}
 	return e.On(ctx, m, string(job), "python3", "-c", terminalDriver)
+}
+
+// endedWithin wants that a command at a terminal ended so soon after the last
+// key.
+func (r Result) endedWithin(limit time.Duration) error {
+	_, said, found := strings.Cut(r.Stdout, "\nended ")
+	if !found {
+		return errors.New("the terminal does not say when the command ended")
+	}
+	var seconds float64
+	if _, err := fmt.Sscanf(said, "%f s after", &seconds); err != nil {
+		return err
+	}
+	if seconds > limit.Seconds() {
+		return fmt.Errorf("it ended %.1f s after the last key, want at most %s", seconds, limit)
+	}
+	return nil
 }

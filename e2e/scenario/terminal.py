@@ -1,13 +1,13 @@
 # Runs a command on a terminal of its own and types what somebody would: after
 # each text that is waited for, its answer. All of it comes on stdin, because
 # arguments can be read by everybody on the host.
-import json, os, pty, sys
+import json, os, pty, sys, time
 
 job = json.load(sys.stdin)
 pid, screen = pty.fork()
 if pid == 0:
     os.execvp(job["args"][0], job["args"])
-unseen, answers = b"", job["answers"]
+unseen, answers, typed = b"", job["answers"], time.monotonic()
 while True:
     try:
         data = os.read(screen, 4096)
@@ -22,9 +22,11 @@ while True:
         answer = answers.pop(0)
         unseen = unseen[unseen.index(answer["after"].encode()) + len(answer["after"]):]
         os.write(screen, answer["type"].encode())
+        typed = time.monotonic()
 _, status = os.waitpid(pid, 0)
 code = os.waitstatus_to_exitcode(status)
 if answers:
     print("never asked:", answers[0]["after"])
     code = 99
+print("ended %.1f s after the last key" % (time.monotonic() - typed))
 sys.exit(code if code >= 0 else 128 - code)

@@ -17,6 +17,7 @@ func (b *bars) Step(n, of int, title string) { b.Now(fmt.Sprintf("%d/%d %s", n, 
 type barHost struct {
 	bar *mpb.Bar
 	now atomic.Value // string
+	of  int64        // steps
 }
 
 // Host implements Progress.
@@ -26,14 +27,23 @@ func (b *bars) Host(name string) Host {
 	h.bar = b.p.New(0, mpb.BarStyle(), mpb.BarWidth(16),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
 		mpb.AppendDecorators(
-			decor.Any(func(s decor.Statistics) string { return fmt.Sprintf("%2d/%-2d", s.Current, s.Total) }, decor.WCSyncSpace),
+			decor.Any(func(s decor.Statistics) string { return outOf(s.Current, s.Total) }, decor.WCSyncSpace),
 			decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace),
 			decor.Any(func(decor.Statistics) string { return " " + h.now.Load().(string) })))
 	return h
 }
 
+// outOf is nothing as long as nobody knows how many there are.
+func outOf(done, total int64) string {
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", done, total)
+}
+
 func (h *barHost) Step(n, of int, title string) {
 	h.now.Store(title)
+	h.of = int64(of)
 	h.bar.SetTotal(int64(of), false)
 	h.bar.SetCurrent(int64(n - 1))
 }
@@ -47,6 +57,7 @@ func (h *barHost) End(err error) {
 		return
 	}
 	h.now.Store("done")
+	h.bar.SetCurrent(h.of)
 	h.bar.SetTotal(-1, true)
 }
 

@@ -9,14 +9,16 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
 )
 
 // TestHostKeys: a server with two keys, and files that know one thing or
 // another about it.
 func TestHostKeys(t *testing.T) {
-	first, second, other := newKey(t), newECDSA(t), newKey(t)
-	s := serve(t, anyone, first, second)
-	h := s.host()
+	first, second, other := sshtest.NewKey(t), sshtest.NewECDSA(t), sshtest.NewKey(t)
+	s := sshtest.Serve(t, sshtest.Anyone, first, second)
+	h := hostAt(s)
 	byName := h
 	byName.Address = h.Name
 	line := func(h Host, k ssh.Signer) string { return knownhosts.Line([]string{h.Addr()}, k.PublicKey()) }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"path/filepath"
@@ -11,30 +10,20 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
-)
 
-// takes lets one key in.
-func takes(public ssh.PublicKey) func(*ssh.ServerConfig) {
-	return func(c *ssh.ServerConfig) {
-		c.PublicKeyCallback = func(_ ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
-			if bytes.Equal(k.Marshal(), public.Marshal()) {
-				return nil, nil
-			}
-			return nil, errors.New("no")
-		}
-	}
-}
+	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+)
 
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	good, locked, open, other := dir+"/good", dir+"/locked", dir+"/open", dir+"/other"
-	hostKey := newKey(t)
-	lets := func(public ssh.PublicKey) *server { return serve(t, takes(public), hostKey) }
-	byGood, byLocked := lets(keyFile(t, good, "", 0o600)), lets(keyFile(t, locked, "hunter2", 0o600))
-	keyFile(t, open, "", 0o644)
-	keyFile(t, other, "", 0o600)
+	hostKey := sshtest.NewKey(t)
+	lets := func(public ssh.PublicKey) *sshtest.Server { return sshtest.Serve(t, sshtest.Takes(public), hostKey) }
+	byGood, byLocked := lets(sshtest.KeyFile(t, good, "", 0o600)), lets(sshtest.KeyFile(t, locked, "hunter2", 0o600))
+	sshtest.KeyFile(t, open, "", 0o644)
+	sshtest.KeyFile(t, other, "", 0o600)
 	for name, tc := range map[string]struct {
-		s        *server
+		s        *sshtest.Server
 		file     string   // that the configuration names
 		defaults []string // else
 		want     string
@@ -52,7 +41,7 @@ func TestKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := trusting(t, tc.s, hostKey)
 			d.Keys.Defaults = tc.defaults
-			h := tc.s.host()
+			h := hostAt(tc.s)
 			h.IdentityFile = tc.file
 			c, err := d.Dial(t.Context(), h, "")
 			switch {
@@ -65,7 +54,7 @@ func TestKeys(t *testing.T) {
 	}
 	t.Run("unlocked", func(t *testing.T) {
 		d := trusting(t, byLocked, hostKey)
-		h := byLocked.host()
+		h := hostAt(byLocked)
 		h.IdentityFile = locked
 		if err := d.Keys.Unlock(locked, "hunter3"); err == nil || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("a wrong passphrase gives %v", err)
@@ -81,7 +70,7 @@ func TestKeys(t *testing.T) {
 	})
 	t.Run("given up", func(t *testing.T) {
 		d := trusting(t, byLocked, hostKey)
-		h := byLocked.host()
+		h := hostAt(byLocked)
 		h.IdentityFile = locked
 		d.Keys.GiveUp(locked)
 		if _, err := d.Dial(t.Context(), h, ""); err == nil || strings.Contains(err.Error(), "passphrase") {
@@ -100,7 +89,7 @@ func TestKeys(t *testing.T) {
 		for _, file := range []string{"", locked} {
 			d := trusting(t, byLocked, hostKey)
 			d.Keys.Socket = agentAt(t, ring)
-			h := byLocked.host()
+			h := hostAt(byLocked)
 			h.IdentityFile = file
 			c, err := d.Dial(t.Context(), h, "")
 			if err != nil {
@@ -132,7 +121,7 @@ func agentAt(t *testing.T, ring agent.Agent) string {
 }
 
 func TestPasswords(t *testing.T) {
-	hostKey := newKey(t)
+	hostKey := sshtest.NewKey(t)
 	tries := 0
 	judge := func(password string) error {
 		tries++
@@ -159,11 +148,11 @@ func TestPasswords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, setup, hostKey)
+			s := sshtest.Serve(t, setup, hostKey)
 			d := trusting(t, s, hostKey)
 			for password, want := range map[string]string{"": "it wants a password", "hunter3": "the password was refused", "hunter2": ""} {
 				tries = 0
-				c, err := d.Dial(t.Context(), s.host(), password)
+				c, err := d.Dial(t.Context(), hostAt(s), password)
 				if want == "" {
 					if err != nil {
 						t.Fatal(err)
@@ -190,7 +179,7 @@ func TestNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := (&server{addr: l.Addr().String()}).host()
+	h := hostAt(&sshtest.Server{Addr: l.Addr().String()})
 	d := &Dialer{Keys: &Keys{}, Known: &KnownHosts{Own: t.TempDir() + "/known"}, Timeout: 300 * time.Millisecond}
 	if _, err := d.Dial(t.Context(), h, ""); err == nil || !strings.Contains(err.Error(), "connect to node2 (ops@127.0.0.1:") || !strings.Contains(err.Error(), "no answer in time") {
 		t.Errorf("silent: got %v", err)

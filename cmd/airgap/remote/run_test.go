@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
 )
 
 func readFile(t *testing.T, path string) []byte {
@@ -112,7 +114,7 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 func TestLostWhenCut(t *testing.T) {
 	c, s := connected(t)
 	begun := make(chan struct{})
-	go func() { <-begun; s.cut() }()
+	go func() { <-begun; s.Cut() }()
 	err := c.Run(t.Context(), Command{Args: []string{"sh", "-c", "echo; exec sleep 5"}, Stdout: &signal{c: begun}})
 	if !errors.Is(err, ErrLost) {
 		t.Errorf("got %v", err)
@@ -125,8 +127,8 @@ func TestLostWhenCut(t *testing.T) {
 // TestLostWhenSilent puts a wire between that stops carrying anything, as when
 // a host loses its power.
 func TestLostWhenSilent(t *testing.T) {
-	key := newKey(t)
-	s := serve(t, anyone, key)
+	key := sshtest.NewKey(t)
+	s := sshtest.Serve(t, sshtest.Anyone, key)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -138,14 +140,14 @@ func TestLostWhenSilent(t *testing.T) {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", s.addr)
+		far, err := net.Dial("tcp", s.Addr)
 		if err != nil {
 			return
 		}
 		go wire(near, far, silent)
 		wire(far, near, silent)
 	}()
-	h := s.host()
+	h := hostAt(s)
 	h.Port = l.Addr().(*net.TCPAddr).Port
 	h.HostKey = ssh.FingerprintSHA256(key.PublicKey())
 	d := &Dialer{Keys: &Keys{}, Known: &KnownHosts{}, Keepalive: 50 * time.Millisecond}

@@ -1,6 +1,11 @@
-package remote
+// Package sshtest is an sshd in the test's own process.
+//
+// It decides who gets in as the test says. Its commands are real processes of
+// this machine; what a test cannot have, such as sudo, is a script of its own.
+package sshtest
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -20,10 +25,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// server is sshd in this process. Its commands are real processes of this
+// Server is sshd in this process. Its commands are real processes of this
 // machine, but for sudo and id, which are scripts in bin.
-type server struct {
-	addr   string
+type Server struct {
+	Addr string // HOST:PORT
+
 	bin    string
 	config *ssh.ServerConfig
 
@@ -32,7 +38,8 @@ type server struct {
 	conns []net.Conn // to be cut
 }
 
-func newKey(t *testing.T) ssh.Signer {
+// NewKey makes an Ed25519 key.
+func NewKey(t *testing.T) ssh.Signer {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -41,7 +48,8 @@ func newKey(t *testing.T) ssh.Signer {
 	return signer(t, private)
 }
 
-func newECDSA(t *testing.T) ssh.Signer {
+// NewECDSA makes a key of another kind.
+func NewECDSA(t *testing.T) ssh.Signer {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,8 +67,8 @@ func signer(t *testing.T, private any) ssh.Signer {
 	return s
 }
 
-// keyFile writes a fresh private key and returns its public half.
-func keyFile(t *testing.T, path, passphrase string, mode os.FileMode) ssh.PublicKey {
+// KeyFile writes a fresh private key and returns its public half.
+func KeyFile(t *testing.T, path, passphrase string, mode os.FileMode) ssh.PublicKey {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -81,14 +89,14 @@ func keyFile(t *testing.T, path, passphrase string, mode os.FileMode) ssh.Public
 	return signer(t, private).PublicKey()
 }
 
-// serve starts a server that shows these keys, after setup.
-func serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *server {
+// Serve starts a server that shows these keys, after setup.
+func Serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{addr: l.Addr().String(), bin: t.TempDir(), config: &ssh.ServerConfig{}}
+	s := &Server{Addr: l.Addr().String(), bin: t.TempDir(), config: &ssh.ServerConfig{}}
 	setup(s.config)
 	for _, k := range keys {
 		s.config.AddHostKey(k)
@@ -106,12 +114,12 @@ func serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *ser
 			serving.Go(func() { s.talk(conn) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); s.cut(); serving.Wait() })
+	t.Cleanup(func() { l.Close(); s.Cut(); serving.Wait() })
 	return s
 }
 
-// cut ends all connections, as a power cut of a host nearby does.
-func (s *server) cut() {
+// Cut ends all connections, as a power cut of a host nearby does.
+func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
@@ -119,19 +127,47 @@ func (s *server) cut() {
 	}
 }
 
-func (s *server) host() Host {
-	addr, _ := net.ResolveTCPAddr("tcp", s.addr)
-	return Host{Name: "node2", Address: "127.0.0.1", Port: addr.Port, User: "ops"}
+// Port is the TCP port on 127.0.0.1.
+func (s *Server) Port() int {
+	addr, _ := net.ResolveTCPAddr("tcp", s.Addr)
+	return addr.Port
 }
 
-// asked are the commands, for looking for secrets in them.
-func (s *server) asked() string {
+// Anyone lets everybody in.
+func Anyone(c *ssh.ServerConfig) { c.NoClientAuth = true }
+
+// Takes lets one key in.
+func Takes(public ssh.PublicKey) func(*ssh.ServerConfig) {
+	return func(c *ssh.ServerConfig) {
+		c.PublicKeyCallback = func(_ ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
+			if bytes.Equal(k.Marshal(), public.Marshal()) {
+				return nil, nil
+			}
+			return nil, errors.New("no")
+		}
+	}
+}
+
+// Password lets one password in.
+func Password(want string) func(*ssh.ServerConfig) {
+	return func(c *ssh.ServerConfig) {
+		c.PasswordCallback = func(_ ssh.ConnMetadata, p []byte) (*ssh.Permissions, error) {
+			if string(p) == want {
+				return nil, nil
+			}
+			return nil, errors.New("no")
+		}
+	}
+}
+
+// Asked are the commands, for looking for secrets in them.
+func (s *Server) Asked() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.lines, "\n")
 }
 
-func (s *server) talk(conn net.Conn) {
+func (s *Server) talk(conn net.Conn) {
 	defer conn.Close()
 	_, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
@@ -147,7 +183,7 @@ func (s *server) talk(conn net.Conn) {
 	}
 }
 
-func (s *server) session(channel ssh.Channel, requests <-chan *ssh.Request) {
+func (s *Server) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
 	for r := range requests {
 		if r.Type != "exec" {
@@ -162,7 +198,7 @@ func (s *server) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-func (s *server) exec(channel ssh.Channel, line string) int {
+func (s *Server) exec(channel ssh.Channel, line string) int {
 	s.mu.Lock()
 	s.lines = append(s.lines, line)
 	s.mu.Unlock()
@@ -194,37 +230,10 @@ func (s *server) exec(channel ssh.Channel, line string) int {
 	return 0
 }
 
-// program puts a script where the server's commands find it.
-func (s *server) program(t *testing.T, name, script string) {
+// Program puts a script where the server's commands find it.
+func (s *Server) Program(t *testing.T, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// trusting is a dialer that knows the server's key.
-func trusting(t *testing.T, s *server, keys ...ssh.Signer) *Dialer {
-	t.Helper()
-	known := &KnownHosts{Own: filepath.Join(t.TempDir(), "known_hosts")}
-	for _, k := range keys {
-		if err := known.Add(s.host(), k.PublicKey()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &Dialer{Keys: &Keys{}, Known: known, Timeout: 10 * time.Second}
-}
-
-func anyone(c *ssh.ServerConfig) { c.NoClientAuth = true }
-
-// connected is a client of a server that lets everybody in.
-func connected(t *testing.T) (*Client, *server) {
-	t.Helper()
-	key := newKey(t)
-	s := serve(t, anyone, key)
-	c, err := trusting(t, s, key).Dial(t.Context(), s.host(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c, s
 }

@@ -1,0 +1,32 @@
+package bundle_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+func TestVouched(t *testing.T) {
+	f := bundletest.New(t)
+	b, err := bundle.Open(f.Dir, &f.Key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Vouched(bundle.IndexName); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Vouched("nobody.rpm"); err == nil {
+		t.Error("a file that nobody signed was vouched for")
+	}
+	if err := os.WriteFile(filepath.Join(f.Dir, bundle.IndexName), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Vouched(bundle.IndexName); !errors.Is(err, bundle.ErrDamaged) {
+		t.Errorf("a file that was exchanged: %v", err)
+	}
+}
