@@ -41,9 +41,9 @@ type swap struct{ m Machine }
 
 // swapRecord is what was there.
 type swapRecord struct {
-	Areas  []swapArea `json:"areas"`
-	Zram   kept       `json:"zram"`
-	Masked []string   `json:"masked"` // units that we masked
+	Areas []swapArea `json:"areas"`
+	Zram  kept       `json:"zram"`
+	Units bootUnits  `json:"units"` // that we disabled, or masked
 }
 
 type swapArea struct {
@@ -98,18 +98,36 @@ func (s swap) zramWanted() (bool, error) {
 	return err == nil, ignoreMissing(err)
 }
 
-// units are those of swap that may start at boot. Those that were generated go
-// with what they were made from, but for those of a partition's type.
-func (s swap) units(ctx context.Context, generated bool) ([]string, error) {
+// bootUnits are units of swap that start at boot: those that somebody has
+// enabled, and those that systemd makes of partitions by their type.
+type bootUnits struct {
+	Enabled   []string `json:"enabled,omitempty"`
+	Generated []string `json:"generated,omitempty"`
+}
+
+func (b bootUnits) none() bool { return len(b.Enabled)+len(b.Generated) == 0 }
+
+// with has the units of both, each once.
+func (b bootUnits) with(more bootUnits) bootUnits {
+	join := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
+	return bootUnits{join(b.Enabled, more.Enabled), join(b.Generated, more.Generated)}
+}
+
+// units asks systemd. While fstab and zram's generator ask for swap, units
+// generated from them are among the others.
+func (s swap) units(ctx context.Context) (bootUnits, error) {
+	var units bootUnits
 	out, err := s.m.Host.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"list-unit-files", "--type=swap", "--plain", "--no-legend", "--no-pager"}})
 	if err != nil {
-		return nil, fmt.Errorf("list systemd's units of swap: %w", err)
+		return units, fmt.Errorf("list systemd's units of swap: %w", err)
 	}
-	var units []string
 	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
-		if len(words) >= 2 && words[1] != "masked" && (generated || words[1] != "generated") {
-			units = append(units, words[0])
+		switch words := strings.Fields(line); {
+		case len(words) < 2:
+		case words[1] == "enabled":
+			units.Enabled = append(units.Enabled, words[0])
+		case words[1] == "generated":
+			units.Generated = append(units.Generated, words[0])
 		}
 	}
 	return units, nil
@@ -140,11 +158,11 @@ func (s swap) plan(ctx context.Context) ([]string, error) {
 	for _, a := range areas {
 		changes = append(changes, "swapoff "+a.Path)
 	}
-	units, err := s.units(ctx, len(changes) == 0)
-	for _, unit := range units {
-		changes = append(changes, "mask "+unit)
+	units, err := s.units(ctx)
+	if len(changes) == 0 {
+		changes = append(changes, prefixed("mask ", units.Generated)...)
 	}
-	return changes, err
+	return append(changes, prefixed("disable ", units.Enabled)...), err
 }
 
 // off writes down the areas before it changes what they come from.
@@ -178,7 +196,7 @@ func (s swap) off(ctx context.Context) error {
 			return &Failure{What: "turn swap off", Err: err, Next: "free some memory: what is swapped out has to fit into it"}
 		}
 	}
-	return s.mask(ctx, record)
+	return s.quiet(ctx, record)
 }
 
 func (s swap) commentOut() error {
@@ -219,24 +237,43 @@ func (s swap) overrideZram() error {
 	return host.WriteFile(s.m.path(zramConf), []byte(zramText), 0o644)
 }
 
-// mask keeps units that nothing above has made from starting at boot.
-func (s swap) mask(ctx context.Context, record swapRecord) error {
-	units, err := s.units(ctx, true)
-	if err != nil || len(units) == 0 {
+// quiet keeps what nothing above has made from starting at boot. A unit whose
+// file is an administrator's can be disabled and not masked; one that is made
+// at boot, the other way round.
+func (s swap) quiet(ctx context.Context, record swapRecord) error {
+	units, err := s.units(ctx)
+	if err != nil || units.none() {
 		return err
 	}
-	for _, unit := range units {
-		if !slices.Contains(record.Masked, unit) {
-			record.Masked = append(record.Masked, unit)
-		}
-	}
+	record.Units = record.Units.with(units)
 	if err := writeJSON(s.m.path(swapUndo), record); err != nil {
 		return err
 	}
-	if err := s.m.run(ctx, "systemctl", append([]string{"mask"}, units...)...); err != nil {
-		return fmt.Errorf("keep swap off at boot: %w", err)
+	return s.systemctl(ctx, "disable", units.Enabled, "mask", units.Generated)
+}
+
+// systemctl runs one verb on the enabled units, another on the generated ones.
+func (s swap) systemctl(ctx context.Context, first string, enabled []string, second string, generated []string) error {
+	for _, c := range []struct {
+		verb  string
+		units []string
+	}{{first, enabled}, {second, generated}} {
+		if len(c.units) == 0 {
+			continue
+		}
+		if err := s.m.run(ctx, "systemctl", append([]string{c.verb}, c.units...)...); err != nil {
+			return fmt.Errorf("%s systemd's units of swap: %w", c.verb, err)
+		}
 	}
 	return nil
+}
+
+func prefixed(prefix string, words []string) []string {
+	var all []string
+	for _, w := range words {
+		all = append(all, prefix+w)
+	}
+	return all
 }
 
 func (s swap) undo(ctx context.Context) error {
@@ -250,10 +287,8 @@ func (s swap) undo(ctx context.Context) error {
 	if err := errors.Join(s.uncomment(), s.m.putBack(zramConf, record.Zram)); err != nil {
 		return err
 	}
-	if len(record.Masked) > 0 {
-		if err := s.m.run(ctx, "systemctl", append([]string{"unmask"}, record.Masked...)...); err != nil {
-			return fmt.Errorf("put systemd's units of swap back: %w", err)
-		}
+	if err := s.systemctl(ctx, "enable", record.Units.Enabled, "unmask", record.Units.Generated); err != nil {
+		return err
 	}
 	if err := s.m.run(ctx, "systemctl", "daemon-reload"); err != nil {
 		return fmt.Errorf("put systemd's units of swap back: %w", err)

@@ -19,7 +19,7 @@ const theirFstab = "# /etc/fstab\nUUID=1 / xfs defaults 0 0\n/dev/mapper/rl-swap
 func fakeSwap(t *testing.T, f *fakeHost) map[string]int {
 	t.Helper()
 	active := map[string]int{"/dev/dm-1": -2, "/swap file": 5, "/dev/zram0": 100}
-	units := "dev-sdc.swap disabled\n"
+	units := "dev-sdc.swap enabled enabled\ndev-sdx.swap disabled enabled\ndev-sdd.swap generated -\n"
 	write := func() {
 		text := "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 		for name, priority := range active {
@@ -31,8 +31,12 @@ func fakeSwap(t *testing.T, f *fakeHost) map[string]int {
 	f.answers["swapoff"] = func(c host.Cmd) ([]byte, error) { delete(active, c.Args[0]); write(); return nil, nil }
 	f.answers["swapon"] = func(c host.Cmd) ([]byte, error) { active[c.Args[len(c.Args)-1]] = 0; write(); return nil, nil }
 	f.answers["systemctl list-unit-files"] = func(host.Cmd) ([]byte, error) { return []byte(units), nil }
-	f.answers["systemctl mask"] = func(c host.Cmd) ([]byte, error) {
-		units = strings.Join(c.Args[1:], " masked\n") + " masked\n"
+	f.answers["systemctl mask"] = func(host.Cmd) ([]byte, error) {
+		units = strings.Replace(units, "sdd.swap generated", "sdd.swap masked", 1)
+		return nil, nil
+	}
+	f.answers["systemctl disable"] = func(host.Cmd) ([]byte, error) {
+		units = strings.Replace(units, "sdc.swap enabled", "sdc.swap disabled", 1)
 		return nil, nil
 	}
 	f.put(t, fstab, theirFstab)
@@ -49,7 +53,7 @@ func TestSwap(t *testing.T) {
 	s := SwapStep(m)
 	wantPlan(t, f, s,
 		"comment out in /etc/fstab: /dev/mapper/rl-swap\tnone  swap  defaults 0 0", `comment out in /etc/fstab: /swap\040file none swap pri=5 0 0`,
-		"write "+zramConf, "swapoff /dev/zram0", "swapoff /swap file", "swapoff /dev/dm-1", "mask dev-sdc.swap")
+		"write "+zramConf, "swapoff /dev/zram0", "swapoff /swap file", "swapoff /dev/dm-1", "disable dev-sdc.swap")
 	mustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -73,7 +77,7 @@ func TestSwap(t *testing.T) {
 		t.Errorf("mode of fstab: %v, %v", info.Mode(), err)
 	}
 	on := slices.DeleteFunc(f.calls, func(c string) bool { return !strings.HasPrefix(c, "swapon") && !strings.HasPrefix(c, "systemctl") })
-	want := []string{"systemctl unmask dev-sdc.swap", "systemctl daemon-reload", "systemctl start dev-zram0.swap", "swapon --priority 5 /swap file", "swapon /dev/dm-1"}
+	want := []string{"systemctl enable dev-sdc.swap", "systemctl unmask dev-sdd.swap", "systemctl daemon-reload", "systemctl start dev-zram0.swap", "swapon --priority 5 /swap file", "swapon /dev/dm-1"}
 	if !slices.Equal(on, want) {
 		t.Errorf("ran %q, want %q", on, want)
 	}
