@@ -98,6 +98,27 @@ func TestPackagesStep(t *testing.T) {
 	}
 }
 
+// TestUndoKeepsAnEmptyDirectory that was there before, as /opt is on a system
+// where no package owns it.
+func TestUndoKeepsAnEmptyDirectory(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent"))
+	tr := transaction(t, h, from, repository, "agent")
+	opt := filepath.Join(h.root, "opt")
+	if err := os.Mkdir(opt, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !isEmpty(opt) {
+		t.Error("/opt is gone, or not empty")
+	}
+}
+
 // TestCutTransaction has a transaction that a power cut ended: one package is
 // in the database, though a file of it is not there, the other is not.
 func TestCutTransaction(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 // record is what we are about to add to a host, written down before.
 type record struct {
 	Packages []NEVRA  `json:"packages"`
-	Keys     []string `json:"keys"` // as rpm names public keys: gpg-pubkey-ID-TIME
+	Keys     []string `json:"keys"`            // as rpm names public keys: gpg-pubkey-ID-TIME
+	Empty    []string `json:"empty,omitempty"` // directories of / with nothing in them: no package need own /opt
 }
 
 // Undo erases exactly the packages and the keys that Run added, and the
@@ -43,7 +44,7 @@ func (t Transaction) Undo(ctx context.Context) error {
 		}
 	}
 	if len(args) > 0 {
-		if err := t.erase(ctx, args); err != nil {
+		if err := t.erase(ctx, args, done.Empty); err != nil {
 			return fmt.Errorf("erase packages: %w", err)
 		}
 	}
@@ -51,8 +52,8 @@ func (t Transaction) Undo(ctx context.Context) error {
 }
 
 // erase removes packages, and the directories that rpm made for their files
-// though no package lists them.
-func (t Transaction) erase(ctx context.Context, packages []string) error {
+// though no package lists them. Those to keep were there before.
+func (t Transaction) erase(ctx context.Context, packages, keep []string) error {
 	dirs, err := t.parents(ctx, packages)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (t Transaction) erase(ctx context.Context, packages []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if !isEmpty(filepath.Join("/", t.Root, dir)) || t.owned(ctx, dir) {
+		if slices.Contains(keep, dir) || !isEmpty(filepath.Join("/", t.Root, dir)) || t.owned(ctx, dir) {
 			continue
 		}
 		if err := os.Remove(filepath.Join("/", t.Root, dir)); err != nil {
@@ -92,6 +93,21 @@ func (t Transaction) parents(ctx context.Context, packages []string) ([]string, 
 func (t Transaction) owned(ctx context.Context, dir string) bool {
 	_, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qf", dir}})
 	return err == nil
+}
+
+// emptyAtTop are the empty directories of /.
+func (t Transaction) emptyAtTop() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join("/", t.Root))
+	if err != nil {
+		return nil, err
+	}
+	var empty []string
+	for _, e := range entries {
+		if isEmpty(filepath.Join("/", t.Root, e.Name())) {
+			empty = append(empty, "/"+e.Name())
+		}
+	}
+	return empty, nil
 }
 
 // isEmpty is false for what is no directory, a link to one for instance.
@@ -135,6 +151,11 @@ func (t Transaction) remember(missing []NEVRA, before map[string]bool) error {
 	done, err := t.recorded()
 	if err != nil {
 		return err
+	}
+	if len(done.Packages) == 0 {
+		if done.Empty, err = t.emptyAtTop(); err != nil {
+			return err
+		}
 	}
 	for _, p := range missing {
 		if !slices.Contains(done.Packages, p) {
