@@ -31,6 +31,7 @@ func Present(ctx context.Context, material JoinMaterial, code Code) (*Ticket, er
 		BearerToken:     code.token(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(material.CA)},
 		Timeout:         10 * time.Second,
+		Proxy:           direct,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("show the code to the API server: %w", err)

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/remote"
 )
 
-func full(t *testing.T) string {
+func full(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
