@@ -38,6 +38,8 @@ type member struct {
 	client *remote.Client // nil while there is no connection
 	err    error          // what keeps it from being worked on
 
+	codes []string // made for it, and not known to have been used
+
 	password, sudoPassword string
 	refused                map[string]bool // passwords that it did not take
 	asked                  int             // how often somebody was asked for one

@@ -73,6 +73,7 @@ func (f *fleet) join(ctx context.Context, p ui.Progress) []joined {
 // waited for, and joins again: finished steps are not repeated there. So is
 // what the lost connection left at work.
 func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *joined) error {
+	defer f.revoke(ctx, m)
 	var until time.Time // zero while the host has not gone away
 	for losses := 0; ; {
 		err := f.joinOnce(ctx, m, line, result)
@@ -101,6 +102,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	how, err := f.site.joinLine(m.node)
 	if err == nil && !here.Joined {
 		how, err = f.site.joinLineWithCode(ctx, m.node)
+		m.codes = append(m.codes, how.Code)
 	}
 	if err != nil {
 		return err
@@ -108,26 +110,33 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	far := faraway{show: line}
 	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
 	if err := m.run(ctx, &far, nil, how.Code+"\n", append(args, skipFlags(f.skip)...)...); err != nil {
-		f.revoke(ctx, how.Code, err)
 		return explainJoin(err)
 	}
 	return readResult(far.stdout.Bytes(), result)
 }
 
-// revoke ends a code whose join came to its end and failed. What only lost its
-// connection may still be at work there, with it. A code that stays ends by
-// itself, so that it cannot be ended is no error of the join.
-func (f *fleet) revoke(ctx context.Context, code string, failed error) {
-	if _, ended := errors.AsType[*farawayError](failed); !ended || wentAway(failed) {
+// revokeTimeout is for one call of the API on this very host.
+const revokeTimeout = 5 * time.Second
+
+// revoke ends the codes that were made for a host, now that it has joined or is
+// given up on: of those that were used nothing is left to end. A code that
+// stays ends by itself, so that one cannot be ended is no error of the join.
+func (f *fleet) revoke(ctx context.Context, m *member) {
+	if len(m.codes) == 0 {
 		return
 	}
-	c, err := kubeadm.ParseCode(code)
+	client, err := f.site.machine.Client(kubeadm.AdminConf)
 	if err != nil {
-		return // none was made
+		return
 	}
-	if client, err := f.site.machine.Client(kubeadm.AdminConf); err == nil {
-		_ = kubeadm.Revoke(ctx, client, c)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
+	defer cancel()
+	for _, text := range m.codes {
+		if code, err := kubeadm.ParseCode(text); err == nil {
+			_ = kubeadm.Revoke(ctx, client, code)
+		}
 	}
+	m.codes = nil
 }
 
 // wentAway reports whether the host went away in the middle, or ended the
