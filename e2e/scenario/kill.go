@@ -46,6 +46,7 @@ type killing struct {
 	missed        int            // kills a little later, because the step was over
 	in            map[string]int // kills by the step that had begun last
 	waited        int            // runs that waited for children of the one before
+	whole         bool           // a run came to its end
 }
 
 // ranStep is a step of the journal and how long it took.
@@ -97,19 +98,31 @@ func (e *Env) ran(ctx context.Context, m lab.Machine) ([]ranStep, error) {
 func (k *killing) moments(random *rand.Rand, mostInAStep int) []moment {
 	all := k.around(random, 3, time.Second)
 	for _, s := range k.steps {
-		var inside []time.Duration
-		for range min(int(s.took/hittable), mostInAStep) {
-			inside = append(inside, time.Duration(random.Int64N(int64(s.took))))
-		}
-		slices.Sort(inside) // what a step has done for good it does not do again
-		for i, after := range inside {
-			// dnf and kubeadm go on when airgap is killed, and then their step is done.
-			children := (s.name == "packages" || s.name == "kubeadm") && i < len(inside)-1
-			all = append(all, moment{step: s.name, event: "began", after: after, random: true, children: children})
-		}
+		all = append(all, s.moments(random, min(int(s.took/hittable), mostInAStep))...)
 		all = append(all, moment{step: s.name, event: "ended"})
 	}
 	return append(all, k.around(random, 6, 4*time.Second)...)
+}
+
+// moments are n at random in a step, the early ones first: what it has done for
+// good it does not do again. dnf and kubeadm go on when airgap alone is killed,
+// and then their step is done: that comes last, well before their end.
+func (s ranStep) moments(random *rand.Rand, n int) []moment {
+	children := s.name == "packages" || s.name == "kubeadm"
+	within := s.took
+	if children {
+		within /= 2
+	}
+	var inside []time.Duration
+	for range n {
+		inside = append(inside, time.Duration(random.Int64N(int64(within)+1)))
+	}
+	slices.Sort(inside)
+	var all []moment
+	for i, after := range inside {
+		all = append(all, moment{step: s.name, event: "began", after: after, random: true, children: children && i < n-1})
+	}
+	return all
 }
 
 // hittable is how long a step takes that gets a random moment.
@@ -128,6 +141,9 @@ func (k *killing) around(random *rand.Rand, n int, within time.Duration) []momen
 func (k *killing) run(ctx context.Context, moments []moment) error {
 	k.in = map[string]int{}
 	for i, at := range moments {
+		if k.whole && at.step != "" {
+			continue // nothing is left to be done, and none of these comes any more
+		}
 		began := time.Now()
 		kill := k.kill
 		if at.power {
@@ -166,6 +182,7 @@ func (k *killing) kill(ctx context.Context, at moment) (string, error) {
 		k.waited++
 	}
 	if how == "ended 0" {
+		k.whole = true
 		return "had ended well", nil
 	}
 	if how != "killed" && how != "missed" {

@@ -1,18 +1,25 @@
 # Runs a command and kills it with SIGKILL, it alone or with its children: so many
-# seconds after a line that matches $entry comes into the journal, or after the start when
-# $entry is empty. When a line that matches $past comes first, the moment is
-# over, and the kill comes at once. Says how it went (killed, missed or ended
-# CODE), and then what the command said.
+# seconds after a line that matches $entry comes into the journal, or after the
+# start when $entry is empty. When a line that matches $past comes first, the
+# moment is over, and the kill comes at once. Says how it went (killed, missed or
+# ended CODE), and then what the command said. What it takes to notice a line has
+# to be less than a short step: bash alone reads, a thousand times a second.
+export LC_ALL=C
 command=$1 entry=$2 past=$3 later=$4 children=$5
 journal=/var/lib/airgap/journal.jsonl
-next=$(($(wc -l 2>/dev/null <$journal || echo 0) + 1))
+seen=$(stat -c %s $journal 2>/dev/null || echo 0)
 how=killed
+exec {pause}<> <(:)
 $command >/tmp/said 2>&1 &
 pid=$!
-if [ -n "$entry" ]; then # tail ends with the command
-	read -r line < <(tail -s 0.005 -n +$next -F --pid=$pid $journal 2>/dev/null | grep -m1 --line-buffered -E "$entry${past:+|$past}")
-	[[ $line =~ $entry ]] || { how=missed later=0; }
-fi
+while [ -n "$entry" ] && kill -0 $pid 2>/dev/null; do
+	said=
+	{ read -r -d '' said <$journal; } 2>/dev/null
+	said=${said:seen}
+	[[ $said =~ $entry ]] && break
+	[[ -n $past && $said =~ $past ]] && { how=missed later=0.000; break; }
+	read -r -t 0.001 -u $pause
+done
 [ "$later" = 0.000 ] || sleep "$later"
 groups=
 [ -z "$children" ] || groups=$(ps -o pgid= --ppid $pid)
