@@ -287,10 +287,11 @@ func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int) er
 	if err := within(began, haPodsLimit, "new pods after "+dead.Name()+" has died"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, by, kubectl+"delete deployment "+name); err != nil {
+	// The API server calls a node ready until it has missed its heartbeats for 50 s.
+	if err := e.script(ctx, by, kubectl+"delete deployment "+name, kubectl+"wait node "+dead.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
 		return err
 	}
-	r, err = e.On(ctx, by, "", "airgap", "verify", "--timeout", "1m")
+	r, err = e.On(ctx, by, "", "airgap", "verify", "--timeout", "20s")
 	if err != nil {
 		return err
 	}
