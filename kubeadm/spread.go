@@ -30,6 +30,9 @@ func SpreadDNS(m Machine) step.Step {
 			pods, err := hostedDNS(ctx, client)
 			return err == nil && crowded(pods) == nil, err
 		},
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"delete a pod of CoreDNS that shares its host with the others: it comes back elsewhere"}, nil
+		},
 		Run: m.spreadDNS,
 	}
 }
