@@ -141,8 +141,8 @@ func (c *crashed) killInstall(ctx context.Context) error {
 		return err
 	}
 	k.report("install")
-	if k.random < randomMoments || k.exact < len(c.firstRan)-1 || k.in["packages"] < 2 || k.in["kubeadm"] < 3 || k.waited == 0 {
-		return errors.New("too few kills")
+	if k.random < randomMoments || k.exact < len(c.firstRan)-2 || k.in["packages"] < 2 || k.in["kubeadm"] < 3 || k.waited == 0 {
+		c.tooFew = fmt.Errorf("too few kills hit where they were meant: %+v", k.in)
 	}
 	return nil
 }
