@@ -48,6 +48,7 @@ type crashed struct {
 	firstRan, workerRan []ranStep
 	firstIs, workerIs   picture
 	clusterIs           picture
+	tooFew              error // told last: what was seen of the cluster says more
 }
 
 // twoAtOnce installs, and while that runs asks for another installation: it is
@@ -187,6 +188,7 @@ func (c *crashed) same(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
+		c.tooFew,
 		c.stands(ctx, c.first, "/var/lib/airgap/store"), c.stands(ctx, c.worker, "/var/lib/airgap/index"),
 		c.asCluster(ctx, c.first, c.clusterIs),
 		c.asInstalled(ctx, c.first, c.firstIs), c.asInstalled(ctx, c.worker, c.workerIs))
