@@ -13,7 +13,7 @@ import (
 // directories on the way. A file that was there is replaced in one move, so a
 // running program may be overwritten.
 func PutFile(ctx context.Context, m Machine, path string, mode fs.FileMode, r io.Reader) error {
-	const script = `set -e; mkdir -p "$(dirname "$1")"; cat >"$1.new"; chmod "$2" "$1.new"; mv "$1.new" "$1"`
+	const script = `set -e; mkdir -p "$(dirname "$1")"; (umask 077; cat >"$1.new"); chmod "$2" "$1.new"; mv "$1.new" "$1"`
 	cmd := Cmd{Args: []string{"sh", "-c", script, "sh", path, fmt.Sprintf("%o", mode.Perm())}, Stdin: r}
 	if err := m.Exec(ctx, cmd); err != nil {
 		return fmt.Errorf("put %s: %w", path, err)

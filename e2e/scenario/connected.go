@@ -29,13 +29,13 @@ func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
 }
 
 // command runs a prepared command with the connected host's environment: its
-// keys lie in the work directory, not in this machine's home.
+// keys and credentials lie in the work directory, not in this machine's home.
 func (e *Env) command(cmd *exec.Cmd) (Result, error) { return e.watched(cmd, new(watcher)) }
 
 // watched is command with somebody who reads along on stderr.
 func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
 	var stdout bytes.Buffer
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"), "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	if e.Terminal {
 		cmd.Stderr = os.Stderr
@@ -46,7 +46,7 @@ func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
 	if _, is := errors.AsType[*exec.ExitError](err); is {
 		err = nil // the code says it
 	}
-	return r, err
+	return r, errors.Join(err, e.heard("connected host", cmd.Args, r))
 }
 
 // watcher keeps what is written, and calls react once when it has mark.

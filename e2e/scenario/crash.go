@@ -57,7 +57,7 @@ func (c *crashed) twoAtOnce(ctx context.Context) error {
 	const script = `$0 >/tmp/first 2>&1 & pid=$!
 until grep -qs '"step":"packages"' /var/lib/airgap/journal.jsonl; do kill -0 $pid || exit 9; sleep 0.05; done
 $0; second=$?
-wait $pid || { cat /tmp/first >&2; exit 8; }
+wait $pid || { cat /tmp/first >&2; exit 8; }; rm /tmp/first
 exit $second`
 	r, err := c.On(ctx, c.first, "", "bash", "-c", script, c.install)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -57,7 +58,7 @@ while [ -n "$2" ] && [ "$(entries "$2")" = "$had" ] && kill -0 $!; do sleep 0.05
 sleep "$3"
 kill -INT -- -$!
 wait $!; code=$?
-cat /tmp/said; exit $code`
+cat /tmp/said; rm /tmp/said; exit $code`
 	r, err := e.On(ctx, m, "", "bash", "-c", script, "interrupt", command, entry, fmt.Sprintf("%.1f", later.Seconds()))
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stic
 	if err := e.begin(ctx, worker, stick); err != nil {
 		return err
 	}
-	if err := e.script(ctx, worker, "umask 077; echo "+line.Code+" >/root/code"); err != nil {
+	if err := lab.PutFile(ctx, worker, "/root/code", 0o600, strings.NewReader(line.Code+"\n")); err != nil {
 		return err
 	}
 	command := line.Line + " " + labSkips + " --code-file /root/code"

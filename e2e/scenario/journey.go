@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -165,7 +166,12 @@ type installed struct {
 
 func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (installed, error) {
 	var done installed
-	r, err := e.On(ctx, m, stdin, append([]string{"airgap"}, append(args, "--output", "json")...)...)
+	env, err := e.environment()
+	if err != nil {
+		return done, err
+	}
+	argv := slices.Concat([]string{"sh", "-c", `umask $0; exec "$@"`, umask(args[0]), "airgap"}, args, []string{"--output", "json"})
+	r, err := e.exec(ctx, m, lab.Cmd{Args: argv, Env: env, Stdin: strings.NewReader(stdin)})
 	if err != nil {
 		return done, err
 	}
@@ -200,11 +206,11 @@ func (j joinLine) args() []string { return append(strings.Fields(j.Line)[1:], la
 
 // joinLine asks a control-plane host for the line and a fresh code.
 func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j joinLine, err error) {
-	out, err := lab.Output(ctx, first, "airgap", "join", "--new-code", "--node", node, "--output", "json")
+	r, err := e.must(ctx, first, nil, "airgap", "join", "--new-code", "--node", node, "--output", "json")
 	if err != nil {
 		return j, err
 	}
-	return j, json.Unmarshal([]byte(out), &j)
+	return j, json.Unmarshal([]byte(r.Stdout), &j)
 }
 
 func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string) error {
@@ -226,31 +232,11 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 	if joined.Changed == 0 {
 		return fmt.Errorf("join says %+v", joined)
 	}
-	if err := errors.Join(e.nowhere(ctx, first, line.Code), e.nowhere(ctx, worker, line.Code)); err != nil {
-		return err
-	}
 	again, err := e.airgapOn(ctx, worker, "", args...)
 	if err == nil && again.Changed != 0 {
 		err = fmt.Errorf("a second join says %+v, want nothing changed", again)
 	}
 	return err
-}
-
-// nowhere wants that a secret was not written to a log, to our files or into
-// the arguments of a process.
-func (e *Env) nowhere(ctx context.Context, m lab.Machine, secret string) error {
-	// The pattern comes as a file: as an argument it would find itself.
-	const script = `read -r secret
-has() { grep -F "$@" -f <(echo "$secret"); }
-has -rl /var/log /var/lib/airgap /etc/airgap /etc/kubernetes /run/airgap && exit 1
-journalctl --no-pager | has && exit 1
-cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | has && exit 1
-exit 0`
-	r, err := e.On(ctx, m, secret+"\n", "bash", "-c", script)
-	if err != nil {
-		return err
-	}
-	return r.want("look for the one-time code on "+m.Name(), 0)
 }
 
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {

@@ -27,4 +27,4 @@ if kill -9 $pid 2>/dev/null; then
 	for group in $groups; do kill -9 -- -$group 2>/dev/null; done
 	echo $how; wait $pid 2>/dev/null
 else wait $pid; echo "ended $?"; fi
-cat /tmp/said
+cat /tmp/said; rm /tmp/said

@@ -20,6 +20,7 @@ import (
 
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/lab/root"
+	"airgap.dev/airgap/e2e/secrets"
 	"airgap.dev/airgap/e2e/upstream"
 )
 
@@ -55,6 +56,10 @@ type Env struct {
 	Terminal bool // commands draw on the terminal: the demo
 
 	run string // name of the lab
+
+	book     *secrets.Book // what must be nowhere but where it belongs
+	said     []reply       // of commands
+	saidLock sync.Mutex
 }
 
 // Run runs one scenario from preparation to the last trace removed.
@@ -105,15 +110,17 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name)}
+	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name), book: &secrets.Book{}}
 	if err := os.RemoveAll(e.Work); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(e.Work, 0o755); err != nil {
 		return nil, err
 	}
-	e.Upstream, err = upstream.Serve(ctx, cache, "127.0.0.1:0")
-	return e, err
+	if e.Upstream, err = upstream.Serve(ctx, cache, "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	return e, e.login()
 }
 
 // Prepare builds what every scenario needs, once: upstream, and meanwhile the
@@ -151,8 +158,9 @@ func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
 	return e.BankOf(ctx, lab.KindContainer.Times(n), job)
 }
 
-// BankOf boots servers for job and takes them down afterwards. When job fails,
-// their logs are kept and the error says where.
+// BankOf boots servers for job, looks for secrets everywhere after it, and takes
+// the servers down. When job fails, or a secret is found, their logs are kept
+// and the error says where.
 func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
 	if old, err := lab.Open(e.Cache, e.run); err == nil {
 		if err := old.Down(ctx); err != nil {
@@ -169,7 +177,7 @@ func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) e
 		return err
 	}
 	fmt.Fprintf(e.Log, "%d servers up in %.1f s\n", len(nodes), time.Since(began).Seconds())
-	if err := job(l); err != nil {
+	if err := e.guarded(ctx, l, job); err != nil {
 		logs, logErr := l.SaveLogs(context.WithoutCancel(ctx))
 		if logErr != nil {
 			fmt.Fprintln(e.Log, "save logs:", logErr)

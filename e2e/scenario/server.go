@@ -14,8 +14,13 @@ import (
 
 // On runs a command on a server.
 func (e *Env) On(ctx context.Context, m lab.Machine, stdin string, args ...string) (Result, error) {
+	return e.exec(ctx, m, lab.Cmd{Args: args, Stdin: strings.NewReader(stdin)})
+}
+
+// exec runs a command on a server and keeps what it says.
+func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := lab.Cmd{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if e.Terminal {
 		cmd.Stderr = os.Stderr
 		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
@@ -25,7 +30,7 @@ func (e *Env) On(ctx context.Context, m lab.Machine, stdin string, args ...strin
 	if exit, is := errors.AsType[*lab.ExitError](err); is {
 		r.Code, err = exit.Code, nil
 	}
-	return r, err
+	return r, errors.Join(err, e.heard(m.Name(), cmd.Args, r))
 }
 
 // must runs a command on a server that has to end well.

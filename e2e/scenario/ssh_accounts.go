@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
 )
 
 // Passwords of the clerk and of ops. Nobody may find them anywhere afterwards.
@@ -64,6 +65,9 @@ func authorize(home, key, user string) string {
 }
 
 func (e *Env) password(ctx context.Context, m lab.Machine, user, password string) error {
+	if err := e.book.Add(secrets.Password, user+"'s", password); err != nil {
+		return err
+	}
 	r, err := e.On(ctx, m, user+":"+password+"\n", "chpasswd")
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.want("apply the workload", 0); err != nil {
+	if err := errors.Join(r.want("apply the workload", 0), e.plantObject(ctx, m)); err != nil {
 		return err
 	}
 	if err := e.script(ctx, m,

@@ -11,7 +11,7 @@ import (
 // password.
 func FuzzCredentials(f *testing.F) {
 	const secret = "hunter2hunter2"
-	forms := []func(user, rest string) (old, new string){
+	forms := []func(user, rest string) (before, after string){
 		func(user, rest string) (string, string) {
 			return "https://dl.rocky", strconv.Quote("https://" + user + ":" + secret + "@" + rest)[1:]
 		},

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Tree is a piece of a server's file system as the outer machine sees it.
+type Tree struct {
+	Outer string // directory on the outer machine
+	Inner string // the same on the server
+}
+
+// Look calls work with everything that a server has written: its disk without
+// the layers that all servers share, the directories beside it, and, while it
+// is on, what it keeps in memory. The trees are there until work returns.
+func (c *Container) Look(work func([]Tree) error) error {
+	trees := []Tree{{c.path("upper"), "/"}}
+	leader, err := c.leader()
+	if err != nil {
+		return err
+	}
+	if leader == 0 {
+		for _, name := range disks {
+			trees = append(trees, Tree{c.path(name), filepath.Join("/var/lib", name)})
+		}
+		return work(trees)
+	}
+	inner := []string{"/run", "/tmp", "/dev/shm"}
+	for _, name := range disks {
+		inner = append(inner, filepath.Join("/var/lib", name)) // with the pods' volumes, which are mounts
+	}
+	for _, dir := range inner {
+		fd, err := treeOf(leader, dir)
+		if err != nil {
+			return fmt.Errorf("look at %s of %s: %w", dir, c.name, err)
+		}
+		defer unix.Close(fd)
+		trees = append(trees, Tree{fmt.Sprintf("/proc/self/fd/%d/.", fd), dir})
+	}
+	return work(trees)
+}
+
+// treeOf opens a directory, with what is mounted in it, as a process sees it.
+// The mounts are copies: what guards the server's own, as fapolicyd does, has
+// no say in them.
+func treeOf(pid int, dir string) (fd int, err error) {
+	err = inNamespace(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.CLONE_NEWNS, func() (err error) {
+		fd, err = unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		return err
+	})
+	return fd, err
+}
+
+// Root is the server's whole file system as the outer machine sees it, without
+// what is mounted in it.
+func (c *Container) Root() string { return c.path("root") }
+
+// Processes are the numbers, on the outer machine, of what runs on the server.
+func (c *Container) Processes() ([]int, error) { return c.cgroup.pids() }

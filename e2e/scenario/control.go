@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
+)
+
+// A control is what has to be found, or the search is blind: one secret of its
+// own for each kind of place.
+type control map[string]bool // by name; true once it was found
+
+// Places in which a control is planted.
+const (
+	inFile     = "control in a file"
+	inJournal  = "control in the journal"
+	inArgument = "control in an argument"
+	inVariable = "control in a variable"
+)
+
+const controlFile = "/var/tmp/lab-control"
+
+// plantControl plants one of each on the first server, as a careless program
+// would. What programs of an emulated machine are started with nobody sees.
+func (g *guard) plantControl(ctx context.Context) error {
+	m := g.lab.Machines[0]
+	plants := map[string]func(value string) error{
+		inFile: func(v string) error { return lab.PutFile(ctx, m, controlFile, 0o644, strings.NewReader(v)) },
+		inJournal: func(v string) error {
+			return m.Exec(ctx, lab.Cmd{Args: []string{"logger"}, Stdin: strings.NewReader("the control is " + v + "\n")})
+		},
+	}
+	if _, is := m.(container); is {
+		plants[inArgument] = func(v string) error { return m.Exec(ctx, lab.Cmd{Args: []string{"true", "--password=" + v}}) }
+		plants[inVariable] = func(v string) error {
+			return m.Exec(ctx, lab.Cmd{Args: []string{"true"}, Env: []string{"PASSWORD=" + v}})
+		}
+	}
+	g.control = control{}
+	for name, plant := range plants {
+		g.control[name] = false
+		value := rand.Text()
+		if err := errors.Join(g.book.Add(secrets.Control, name, value), plant(value)); err != nil {
+			return fmt.Errorf("plant the %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// found takes a control off what is being looked for, and says whether it was
+// where it was planted. The variable comes by way of an argument of the lab's.
+func (c control) found(where string, s secrets.Secret) bool {
+	place := map[string][]string{
+		inFile: {controlFile}, inJournal: {"journal", "/log/journal/"}, inArgument: {"argument"}, inVariable: {"environment", "argument"},
+	}[s.Name]
+	i := slices.IndexFunc(place, func(p string) bool { return strings.Contains(where, p) })
+	if i == 0 {
+		c[s.Name] = true
+	}
+	return i >= 0
+}
+
+// missing is an error that names the controls which were not found.
+func (c control) missing() error {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if !c[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("the search for secrets is blind: it did not find the %s", strings.Join(names, ", the "))
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package scenario
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/execs"
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
+)
+
+// An emulated machine has its own kernel, disk and processes: it is asked from
+// inside, at the end, for what is small. Programs that have ended by then, and
+// keys that were there only for a while, are not seen.
+
+// smallDirs are where secrets would go; bundles and images are left out.
+const smallDirs = "/etc /root /run /tmp /var/tmp /var/log /var/lib/airgap /var/lib/kubelet"
+
+// entries hands out the files below directories of a server, as they are.
+func entries(ctx context.Context, m lab.Machine, dirs string, take func(secrets.File, io.Reader) error) error {
+	const script = `tar --create --one-file-system --ignore-failed-read --sparse --exclude=/var/lib/airgap/store --file=- $0 2>/dev/null; [ $? -le 1 ]`
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", script, dirs}, Stdout: w})) }()
+	defer r.Close()
+	archive := tar.NewReader(r)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			_, err = io.Copy(io.Discard, r)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		f := secrets.File{
+			Path: filepath.Join("/", header.Name), Mode: header.FileInfo().Mode(),
+			UID: uint32(header.Uid), GID: uint32(header.Gid),
+		}
+		if !f.Mode.IsRegular() && !f.Mode.IsDir() {
+			continue
+		}
+		if err := take(f, archive); err != nil {
+			return err
+		}
+	}
+}
+
+// fromInside reads the files that a server sends.
+func (j *judging) fromInside(ctx context.Context, m lab.Machine, s *secrets.Search) (files, size int64, err error) {
+	buffer := make([]byte, 1<<20)
+	err = entries(ctx, m, smallDirs, func(f secrets.File, content io.Reader) error {
+		j.passed(f)
+		if f.Mode.IsDir() {
+			return nil
+		}
+		var small bytes.Buffer // for what has to be read again
+		has, n, err := s.InReader(io.TeeReader(content, &small), buffer)
+		files, size = files+1, size+n
+		if len(has) > 0 {
+			j.found(f, has, func() ([]byte, error) { return small.Bytes(), nil })
+		}
+		return err
+	})
+	return files, size, err
+}
+
+// collectInside notes what emulated machines keep now.
+func (g *guard) collectInside(ctx context.Context) error {
+	for _, m := range g.inside {
+		err := entries(ctx, m, "/etc/airgap /etc/kubernetes /var/lib/kubelet/pki", func(f secrets.File, content io.Reader) error {
+			text, err := io.ReadAll(content)
+			return errors.Join(err, g.book.FromFile(m.Name()+":"+f.Path, text))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runningInside notes what runs on emulated machines now.
+func (g *guard) runningInside(ctx context.Context) error {
+	const script = `for p in /proc/[0-9]*; do [ -s $p/exe ] || continue; tr '\n' ' ' <$p/cmdline; echo; tr '\n' ' ' <$p/environ; echo; done 2>/dev/null`
+	for _, m := range g.inside {
+		text, err := lab.Output(ctx, m, "sh", "-c", script)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(text, "\n")
+		for i := 0; i+1 < len(lines); i += 2 {
+			g.saw(m.Name(), execs.Exec{Args: strings.Split(lines[i], "\x00"), Env: strings.Split(lines[i+1], "\x00")})
+		}
+	}
+	return nil
+}

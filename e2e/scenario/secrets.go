@@ -1,0 +1,164 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"airgap.dev/airgap/e2e/execs"
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
+)
+
+// container is a server whose disk and processes can be seen from outside.
+type container interface {
+	lab.Machine
+	Look(work func([]lab.Tree) error) error
+	Root() string
+	Processes() ([]int, error)
+}
+
+// A guard watches over the secrets of a lab while a scenario works on it, and
+// looks for them everywhere in the end.
+type guard struct {
+	*Env
+	lab     *lab.Lab
+	servers []container   // seen from outside
+	inside  []lab.Machine // the others
+	watch   *lab.Watch
+	control control
+
+	mu      sync.Mutex
+	started map[started]bool
+
+	stop    context.CancelFunc
+	stopped chan error
+}
+
+// started is a string that a program was started with.
+type started struct {
+	server, program string
+	variable        bool // of its environment, else an argument
+	text            string
+}
+
+func (s started) String() string {
+	if s.variable {
+		return s.server + ": environment of " + s.program
+	}
+	return s.server + ": argument of " + s.program
+}
+
+// guarded runs a job on a lab, and wants that every secret is where it belongs
+// and nowhere else.
+func (e *Env) guarded(ctx context.Context, l *lab.Lab, job func(*lab.Lab) error) error {
+	g := &guard{Env: e, lab: l, started: map[started]bool{}, stopped: make(chan error, 1)}
+	for _, m := range l.Machines {
+		if c, is := m.(container); is {
+			g.servers = append(g.servers, c)
+		} else {
+			g.inside = append(g.inside, m)
+		}
+	}
+	if err := g.begin(ctx); err != nil {
+		return err
+	}
+	err := job(l)
+	programs, endErr := g.end()
+	if err != nil || endErr != nil {
+		return errors.Join(err, endErr)
+	}
+	return g.judge(ctx, programs)
+}
+
+func (g *guard) begin(ctx context.Context) (err error) {
+	if g.watch, err = g.lab.Watch(g.saw); err != nil {
+		return err
+	}
+	ctx, g.stop = context.WithCancel(ctx)
+	go func() { g.stopped <- g.collect(ctx) }()
+	if err := g.plantControl(ctx); err != nil {
+		_, endErr := g.end()
+		return errors.Join(err, endErr)
+	}
+	return nil
+}
+
+func (g *guard) end() (execs.Count, error) {
+	g.stop()
+	err := <-g.stopped
+	programs, watchErr := g.watch.Close()
+	return programs, errors.Join(err, watchErr)
+}
+
+// saw keeps what a program was started with, each string once.
+func (g *guard) saw(server string, e execs.Exec) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	program := ""
+	if len(e.Args) > 0 {
+		program = filepath.Base(e.Args[0])
+	}
+	for _, a := range e.Args {
+		g.started[started{server, program, false, a}] = true
+	}
+	for _, v := range e.Env {
+		g.started[started{server, program, true, v}] = true
+	}
+}
+
+// collect goes round the places where servers keep keys: some are there only
+// for the moment in which a host joins.
+func (g *guard) collect(ctx context.Context) error {
+	c := &secrets.Collector{Book: g.book}
+	for n := 0; ; n++ {
+		for _, m := range g.servers {
+			if err := look(c, m, n%10 == 0); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// look is at the short-lived every time, at all there is when it is asked to.
+func look(c *secrets.Collector, m container, all bool) error {
+	on := func(dir string) error { return c.Tree(m.Name(), filepath.Join(m.Root(), dir), dir) }
+	if err := on("/etc/kubernetes"); err != nil || !all {
+		return err
+	}
+	return errors.Join(on("/etc/airgap"), on("/root/.ssh"), m.Look(func(trees []lab.Tree) (err error) {
+		for _, t := range trees {
+			if t.Inner == "/var/lib/kubelet" {
+				err = errors.Join(err, c.Tree(m.Name(), t.Outer, t.Inner))
+			}
+		}
+		return err
+	}))
+}
+
+// running notes what the processes of now have as arguments and environment:
+// those that were there before the watch, and titles given since.
+func (g *guard) running() error {
+	for _, m := range g.servers {
+		pids, err := m.Processes()
+		if err != nil {
+			return err
+		}
+		for _, pid := range pids {
+			args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			g.saw(m.Name(), execs.Exec{Args: strings.Split(string(args), "\x00"), Env: strings.Split(string(env), "\x00")})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
+)
+
+// TestGuard leaks a code on a server in every way there is, and wants each one
+// named, and nothing else; and the code itself in no message.
+func TestGuard(t *testing.T) {
+	if os.Getenv("AIRGAP_LAB") == "" {
+		t.Skip("boots servers: set AIRGAP_LAB=1 as root")
+	}
+	cache, err := lab.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "zyxwvu.9876543210zyxwvu"
+	for name, leak := range map[string]struct {
+		script string // read from stdin, so that it is no argument itself
+		says   string // "" where it belongs
+	}{
+		"nothing":                 {"true", ""},
+		"a kubeconfig":            {"mkdir -p /etc/kubernetes; (umask 077; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf)", ""},
+		"a kubeconfig, open":      {"mkdir -p /etc/kubernetes; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf", "node1:/etc/kubernetes/bootstrap-kubelet.conf has one-time code (planted): mode 0644"},
+		"a log":                   {"mkdir -p /var/log/airgap; echo 'join CODE' >>/var/log/airgap/x.log", "node1:/var/log/airgap/x.log"},
+		"a file in memory":        {"echo CODE >/run/left", "node1:/run/left"},
+		"where fapolicyd guards":  {fapolicyd + "echo CODE >/run/left", "node1:/run/left"},
+		"a temporary file":        {"echo CODE >/tmp/.left", "node1:/tmp/.left"},
+		"etcd":                    {"mkdir -p /var/lib/etcd/member; (umask 077; echo CODE >/var/lib/etcd/member/db)", "node1:/var/lib/etcd/member/db"},
+		"base64 in the container": {"echo CODE | base64 >/var/lib/containerd/x", "node1:/var/lib/containerd/x"},
+		"the journal":             {"echo it is CODE | logger", "node1: journal"},
+		"an argument":             {"/bin/true --token CODE", "node1: argument of true"},
+		"a variable":              {"T=CODE /bin/true", "node1: environment of true"},
+		"a service's argument":    {"systemd-run -q --wait true --token CODE", "node1: argument of true"},
+		"stdout":                  {"echo CODE", "stdout of node1: bash -s"},
+		"a key that nobody noted": {"openssl ecparam -genkey -name prime256v1 -noout -out /etc/made.key; chmod 600 /etc/made.key", "node1:/etc/made.key has private key (one that nobody noted)"},
+		"a file others may write": {"mkdir -p /var/lib/airgap; chmod 777 /var/lib/airgap", "node1:/var/lib/airgap: mode 0777 lets others write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			e := &Env{Cache: cache, Work: t.TempDir(), Log: &log, run: "guard", book: &secrets.Book{}}
+			if err := e.book.Add(secrets.Code, "planted", code); err != nil {
+				t.Fatal(err)
+			}
+			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return e.leak(t.Context(), l.Machines[0], leak.script, code) })
+			t.Log(log.String())
+			said := fmt.Sprint(err)
+			switch {
+			case strings.Contains(said, code):
+				t.Errorf("the message has the code: %s", said)
+			case leak.says == "" && err != nil, leak.says != "" && !strings.Contains(said, leak.says):
+				t.Errorf("got %v, want %q", err, leak.says)
+			}
+		})
+	}
+}
+
+// TestGuardInside is TestGuard for an emulated machine, all at once.
+func TestGuardInside(t *testing.T) {
+	if os.Getenv("AIRGAP_LAB") == "" {
+		t.Skip("boots servers: set AIRGAP_LAB=1 as root")
+	}
+	cache, err := lab.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "zyxwvu.9876543210zyxwvu"
+	e := &Env{Cache: cache, Work: t.TempDir(), Log: t.Output(), run: "guard-inside", book: &secrets.Book{}}
+	if err := e.book.Add(secrets.Code, "planted", code); err != nil {
+		t.Fatal(err)
+	}
+	const script = `mkdir -p /var/log/airgap /etc/airgap/pki; chmod 775 /var/log/airgap; echo CODE >/var/log/airgap/x.log; echo CODE >/run/left
+openssl ecparam -genkey -name prime256v1 -noout -out /etc/airgap/pki/ca.key; cp /etc/airgap/pki/ca.key /tmp/copy; chmod 640 /etc/airgap/pki/ca.key
+T=CODE sleep 1000 >/dev/null 2>&1 &`
+	err = e.BankOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return e.leak(t.Context(), l.Machines[0], script, code) })
+	for _, want := range []string{
+		"node1: environment of sleep has one-time code (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
+		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): it has no business",
+	} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if strings.Contains(fmt.Sprint(err), code) {
+		t.Error("the message has the code")
+	}
+}
+
+// fapolicyd starts one that does not know who comes from outside, and refuses
+// to let it read.
+const fapolicyd = `printf 'allow perm=execute all : dir=/usr/\nallow perm=open all : all\n' >/etc/fapolicyd/rules.d/10-lab.rules
+sed -i 's/^uid = .*/uid = root/; s/^gid = .*/gid = root/; s/^trust = .*/trust = file/; s/^watch_fs = .*/&,overlay/; s/^do_stat_report = .*/do_stat_report = 0/' /etc/fapolicyd/fapolicyd.conf
+chown -R root: /var/lib/fapolicyd && systemctl start fapolicyd || exit
+mkdir /opt/bank && cp /usr/bin/true /opt/bank/true && ! /opt/bank/true || exit
+`
+
+func (e *Env) leak(ctx context.Context, m lab.Machine, script, code string) error {
+	r, err := e.On(ctx, m, strings.ReplaceAll(script, "CODE", code)+"\n", "bash", "-s")
+	if err != nil {
+		return err
+	}
+	return r.want("leak", 0)
+}

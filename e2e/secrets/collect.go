@@ -1,0 +1,100 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// A Collector fills a book from the files in which servers keep what they made
+// themselves. It looks again only at what has changed.
+type Collector struct {
+	Book *Book
+
+	seen map[string]stamp
+}
+
+type stamp struct {
+	written time.Time
+	size    int64
+}
+
+const largest = 256 << 10 // of a file that keys are kept in
+
+// Tree looks at every small file below outer, which server knows as inner. A
+// directory that is not there is fine.
+func (c *Collector) Tree(server, outer, inner string) error {
+	return filepath.WalkDir(outer, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return gone(err)
+		}
+		info, err := d.Info()
+		if err != nil || info.Size() > largest {
+			return gone(err)
+		}
+		below, err := filepath.Rel(outer, path)
+		if err != nil {
+			return err
+		}
+		name, now := server+":"+filepath.Join(inner, below), stamp{info.ModTime(), info.Size()}
+		if c.seen[name] == now {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return gone(err)
+		}
+		if c.seen == nil {
+			c.seen = map[string]stamp{}
+		}
+		c.seen[name] = now
+		return c.Book.FromFile(name, text)
+	})
+}
+
+// What files of a server have, by its looks.
+var (
+	pemKey     = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----\r?\n`)
+	clientKey  = regexp.MustCompile(`client-key-data: *([A-Za-z0-9+/=]+)`)
+	bootstrap  = regexp.MustCompile(`token: *"?([a-z0-9]{6}\.[a-z0-9]{16})\b`)
+	signature  = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{40,})`)
+	encryption = regexp.MustCompile(`(?s)kind: *"?EncryptionConfiguration`)
+	encrypting = regexp.MustCompile(`secret: *"?([A-Za-z0-9+/=]{20,})`)
+)
+
+// FromFile notes the secrets that a file of a server has.
+func (b *Book) FromFile(name string, text []byte) error {
+	var errs []error
+	if pemKey.Match(text) {
+		errs = append(errs, b.AddKey(Key, name, text))
+	}
+	for _, m := range clientKey.FindAllSubmatch(text, -1) {
+		if inner, err := base64.StdEncoding.DecodeString(string(m[1])); err == nil {
+			errs = append(errs, b.AddKey(Key, name, inner))
+		}
+	}
+	for _, m := range signature.FindAllSubmatch(text, -1) {
+		errs = append(errs, b.Add(Token, name, string(m[1])))
+	}
+	if encryption.Match(text) {
+		for _, m := range encrypting.FindAllSubmatch(text, -1) {
+			raw, err := base64.StdEncoding.DecodeString(string(m[1]))
+			if err != nil {
+				return fmt.Errorf("read the encryption key in %s: %w", name, err)
+			}
+			errs = append(errs, b.Add(EncryptionKey, name, string(raw)))
+		}
+	}
+	for _, m := range bootstrap.FindAllSubmatch(text, -1) {
+		errs = append(errs, b.Add(Code, name, string(m[1])))
+	}
+	return errors.Join(errs...)
+}
+
+// LooksLikeKey reports whether a text has a private key in it, whosever it is.
+func LooksLikeKey(text []byte) bool { return pemKey.Match(text) && len(keyPieces(text)) > 0 }

@@ -1,0 +1,141 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const planted = "abcdef.0123456789abcdef"
+
+func write(t *testing.T, dir, name, text string, mode fs.FileMode) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTree has one code in many files of a server's tree: in names, in links'
+// targets, deep down, and at the end of something large.
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "etc/kubernetes/bootstrap-kubelet.conf", "token: "+planted, 0o600)
+	write(t, dir, "var/log/airgap/kubeadm-join.log", strings.Repeat("x", 3<<20)+planted, 0o600)
+	write(t, dir, "tmp/"+planted, "", 0o600)
+	write(t, dir, "etc/harmless", "nothing", 0o644)
+	if err := os.Symlink("bootstrap-kubelet.conf", filepath.Join(dir, "etc/kubernetes/link")); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var found, passed []string
+	s := &Scan{
+		Search: bookOf(t, planted),
+		Found: func(f File, has []Secret) {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, fmt.Sprintf("%s %04o %d", f.Path, f.Mode.Perm(), len(has)))
+		},
+		Passed: func(f File) { passed = append(passed, f.Path) },
+	}
+	if err := s.Tree(dir, "/"); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(found)
+	want := []string{"/etc/kubernetes/bootstrap-kubelet.conf 0600 1", "/tmp/" + planted + " 0600 1", "/var/log/airgap/kubeadm-join.log 0600 1"}
+	if !slices.Equal(found, want) {
+		t.Errorf("found %v, want %v", found, want)
+	}
+	if files, size := s.Read(); files != 4 || size < 3<<20 || !slices.Contains(passed, "/var/log/airgap") {
+		t.Errorf("read %d files, %d bytes, passed %v", files, size, passed)
+	}
+	if near := (devices{}); !near.has(dir, 1) || near.has("/proc/self/cmdline", 2) || !near.has(dir, 1) {
+		t.Errorf("the file systems to look at: %v", near)
+	}
+	if err := s.Tree(filepath.Join(dir, "none"), "/none"); err != nil {
+		t.Errorf("a tree that is gone: %v", err)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	groups := map[uint32]string{0: "root", 990: "airgap", 100: "users"}
+	for name, tc := range map[string]struct {
+		file File
+		kind Kind
+		says string
+	}{
+		"where it belongs":          {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o600}, Key, ""},
+		"open to the group":         {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o640}, Key, "mode 0640"},
+		"open to everybody":         {File{Path: "/etc/kubernetes/admin.conf", Mode: 0o644}, Key, "mode 0644"},
+		"somebody else's":           {File{Path: "/etc/kubernetes/pki/etcd/ca.key", Mode: 0o600, UID: 1000}, Key, "user 1000"},
+		"the registry's group":      {File{Path: "/etc/airgap/pki/registry.key", Mode: 0o640, GID: 990}, Key, ""},
+		"another group":             {File{Path: "/etc/airgap/pki/registry.key", Mode: 0o640, GID: 100}, Key, "group users"},
+		"of another kind":           {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o600}, Code, "no business"},
+		"a copy":                    {File{Path: "/etc/airgap/pki/ca.key.bak", Mode: 0o600}, Key, "no business"},
+		"one level too deep":        {File{Path: "/etc/kubernetes/tmp/admin.conf", Mode: 0o600}, Key, "no business"},
+		"a log":                     {File{Path: "/var/log/airgap/kubeadm-init.log", Mode: 0o600}, Code, "no business"},
+		"a token in a pod's volume": {File{Path: "/var/lib/kubelet/pods/1-2/volumes/kubernetes.io~projected/kube-api-access-x/..2026/token", Mode: 0o644}, Token, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Judge(Rules(), tc.file, Secret{Kind: tc.kind}, groups)
+			if (got == "") != (tc.says == "") || !strings.Contains(got, tc.says) {
+				t.Errorf("got %q, want %q", got, tc.says)
+			}
+		})
+	}
+	for path, loose := range map[string]bool{"/var/lib/airgap/join": true, "/var/log/airgap": true, "/var/lib/other": false} {
+		if got := Loose(File{Path: path, Mode: fs.ModeDir | 0o775}); (got != "") != loose {
+			t.Errorf("%s of mode 0775: %q", path, got)
+		}
+	}
+	if got := Loose(File{Path: "/etc/airgap/kubeadm.yaml", Mode: 0o644}); got != "" {
+		t.Errorf("0644: %q", got)
+	}
+}
+
+// TestCollector finds what servers keep, again only when it has changed.
+func TestCollector(t *testing.T) {
+	dir := t.TempDir()
+	raw := strings.Repeat("k3y!", 8)
+	write(t, dir, "kubernetes/bootstrap-kubelet.conf", "    token: "+planted+"\n", 0o600)
+	write(t, dir, "kubernetes/encryption.yaml", "kind: EncryptionConfiguration\nsecret: "+base64.StdEncoding.EncodeToString([]byte(raw))+"\n", 0o600)
+	write(t, dir, "kubelet/token", "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOlsiYSJdfQ."+strings.Repeat("sIg-", 20), 0o644)
+	write(t, dir, "kubernetes/manifests/etcd.yaml", "image: registry.k8s.io/etcd\n", 0o600)
+	c := &Collector{Book: &Book{}}
+	for range 2 {
+		if err := c.Tree("node1", dir, "/etc"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, s := range c.Book.List() {
+		got = append(got, string(s.Kind)+" "+s.Name)
+	}
+	slices.Sort(got)
+	want := []string{"encryption key node1:/etc/kubernetes/encryption.yaml", "one-time code node1:/etc/kubernetes/bootstrap-kubelet.conf", "service account token node1:/etc/kubelet/token"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	s := NewSearch(c.Book.List())
+	for _, text := range []string{raw, planted, strings.Repeat("sIg-", 20), base64.StdEncoding.EncodeToString([]byte(raw))} {
+		if len(s.In([]byte(text))) != 1 {
+			t.Errorf("%q is not found", text)
+		}
+	}
+	write(t, dir, "kubernetes/bootstrap-kubelet.conf", "    token: zzzzzz.zzzzzzzzzzzzzzzz\n    # renewed", 0o600)
+	if err := c.Tree("node1", dir, "/etc"); err != nil || len(c.Book.List()) != 4 {
+		t.Errorf("after a change: %d secrets, %v", len(c.Book.List()), err)
+	}
+}
