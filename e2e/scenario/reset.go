@@ -43,10 +43,7 @@ func reset(ctx context.Context, e *Env) error {
 			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"dnf keeps the packages", func() error {
-				_, err := e.must(ctx, first, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "dnf", "--disablerepo=*", "versionlock", "list")
-				return err
-			}},
+			{"dnf keeps the packages", func() error { return e.locked(ctx, first) }},
 			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
 			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
@@ -89,6 +86,13 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
   <forward/>
 </zone>
 `
+
+// locked asks dnf itself, which is to leave neither cache nor log behind.
+func (e *Env) locked(ctx context.Context, m lab.Machine) error {
+	const ask = "dnf --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf --disablerepo='*' versionlock list; rm -r /tmp/dnf"
+	_, err := e.must(ctx, m, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "sh", "-c", ask)
+	return err
+}
 
 // firewalled reaches a Service from outside the cluster, and does not reach
 // what has no business with the worker: etcd, and what nobody opened.
