@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -121,12 +122,22 @@ func (a *api) kubeconfig(ca string) string {
 }
 
 // withKubeadm gives the host a kubeadm that writes what the real one would,
-// and a systemctl that knows whether the kubelet runs.
-func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) {
+// and a systemctl that knows whether the kubelet runs. The kubelet is healthy
+// unless sick.
+func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) (sick *atomic.Bool) {
 	running, enabled := false, false
+	sick = new(atomic.Bool)
+	kubelet := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !running || sick.Load() {
+			http.Error(w, "it is not", http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(kubelet.Close)
+	healthz := "healthzBindAddress: 0.0.0.0\nhealthzPort: " + kubelet.URL[strings.LastIndex(kubelet.URL, ":")+1:] + "\n"
 	start := func(files ...string) func(host.Cmd) ([]byte, error) {
 		return func(host.Cmd) ([]byte, error) {
 			running = true
+			f.put(t, kubeletConfig, healthz)
 			f.put(t, clusterCA, a.ca())
 			for _, file := range files {
 				f.put(t, file, a.kubeconfig(m.path(clusterCA)))
@@ -151,4 +162,5 @@ func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) {
 	}
 	f.answers["systemctl is-active --quiet kubelet"] = is(&running)
 	f.answers["systemctl is-enabled --quiet kubelet"] = is(&enabled)
+	return sick
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Init makes this host the first control-plane node. It holds when kubeadm
-// came back fine, the kubelet runs, and the API server is ready and of the
+// came back fine, the kubelet is healthy, and the API server is ready and of the
 // configured version.
 func Init(m Machine, c Config, n Node, f Facts) step.Step {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
@@ -50,20 +50,7 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func
 	if err != nil {
 		return err
 	}
-	return await(ctx, time.Minute, ready)
-}
-
-// nodeHolds is the postcondition of init and join.
-func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) error) (bool, error) {
-	s, err := m.state()
-	if err != nil || s != ended {
-		return false, err
-	}
-	runs, err := m.unitRuns(ctx, "kubelet")
-	if err != nil || !runs {
-		return false, err
-	}
-	return ready(ctx) == nil, nil
+	return m.awaitNode(ctx, time.Minute, ready)
 }
 
 // controlPlaneReady asks this host's own API server, as its administrator, for

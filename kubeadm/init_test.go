@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -108,6 +109,35 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 	if err := m.controlPlaneReady(t.Context(), "v1.36.3"); err == nil || !strings.Contains(err.Error(), "the API server is v1.36.2") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestInitRepairs a kubelet that starts again and again, since systemd has the
+// pods' slice without its directories. It leaves the slice alone where a pod
+// runs.
+func TestInitRepairs(t *testing.T) {
+	f, m := newFake(t)
+	sick := withKubeadm(t, f, m, newAPI(t))
+	f.answers["systemctl stop kubepods.slice"] = func(host.Cmd) ([]byte, error) { sick.Store(false); return nil, nil }
+	s := initStep(t, m)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	const procs = "sys/fs/cgroup/systemd/kubepods.slice/pod1/cgroup.procs"
+	f.put(t, procs, "42\n")
+	sick.Store(true)
+	mustHold(t, s.Done, false)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := s.Run(ctx); err == nil || f.ran("systemctl stop kubepods.slice") > 0 {
+		t.Errorf("got %v, ran %v", err, f.calls)
+	}
+
+	f.put(t, procs, "")
+	if err := s.Run(t.Context()); err != nil || f.ran("systemctl stop kubepods.slice") != 1 {
+		t.Errorf("got %v, ran %v", err, f.calls)
+	}
+	mustHold(t, s.Done, true)
 }
 
 func TestInitExplainsPreflight(t *testing.T) {

@@ -55,8 +55,8 @@ func (j JoinMaterial) CAHash() (string, error) {
 
 // Join makes this host a node of the cluster, of the control plane if n says
 // so. The ticket is asked for only when the host has to join. It holds when
-// kubeadm came back fine, the kubelet runs, and an API server shows the kubelet
-// its Node: on a control-plane host its own.
+// kubeadm came back fine, the kubelet is healthy, and an API server shows it its
+// Node: on a control-plane host its own.
 func Join(m Machine, c Config, n Node, material JoinMaterial, ticket func(context.Context) (*Ticket, error)) step.Step {
 	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
@@ -116,7 +116,7 @@ func (j joining) run(ctx context.Context) error {
 	// Not burnt, it would still end by itself: no reason to fail a host that
 	// has joined.
 	_ = ticket.burn(ctx)
-	return await(ctx, time.Minute, j.ready)
+	return j.m.awaitNode(ctx, time.Minute, j.ready)
 }
 
 // awaitOldSelf waits until the cluster knows that this host's kubelet, which an

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -146,42 +145,4 @@ func (m Machine) links(ctx context.Context) ([]string, error) {
 		names[i] = link.IfName
 	}
 	return names, nil
-}
-
-// removeCgroups removes those of the pods. The runtime leaves the outer ones,
-// as slices of systemd or, with cgroup v1, as bare directories.
-func (m Machine) removeCgroups(ctx context.Context) error {
-	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
-		return fmt.Errorf("stop what is left of the pods: %w", err)
-	}
-	for _, pattern := range []string{"/sys/fs/cgroup/kubepods*", "/sys/fs/cgroup/*/kubepods*"} {
-		found, err := filepath.Glob(m.path(pattern))
-		if err != nil {
-			return err
-		}
-		for _, dir := range found {
-			if err := removeCgroup(dir); err != nil {
-				return &Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + path.Base(dir) + " shows them; then run airgap reset again"}
-			}
-		}
-	}
-	return nil
-}
-
-// removeCgroup removes the inner ones first. Their files cannot be removed and
-// go along.
-func removeCgroup(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		if err := removeCgroup(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return ignoreMissing(os.Remove(dir))
 }

@@ -114,17 +114,6 @@ func preflightErrors(err error) error {
 	return fmt.Errorf("%s (whole output: %s)", strings.Join(found, "\n"), failed.Log)
 }
 
-// repair brings a finished node back up: its kubelet may only be stopped.
-func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
-	if err := m.run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
-		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
-	}
-	if err := await(ctx, 2*time.Minute, ready); err != nil {
-		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
-	}
-	return nil
-}
-
 // await tries until it holds; at the end it tells why it did not.
 func await(ctx context.Context, atMost time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)

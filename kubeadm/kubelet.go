@@ -1,0 +1,133 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// nodeHolds is the postcondition of init and join.
+func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) error) (bool, error) {
+	s, err := m.state()
+	if err != nil || s != ended {
+		return false, err
+	}
+	runs, err := m.unitRuns(ctx, "kubelet")
+	if err != nil || !runs {
+		return false, err
+	}
+	return m.kubeletHealthy(ctx) == nil && ready(ctx) == nil, nil
+}
+
+// awaitNode waits for the kubelet, then for the node. A kubelet that cannot
+// start the pods' cgroups answers for a moment before it ends: it has to be
+// healthy once more at the end.
+func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func(context.Context) error) error {
+	return await(ctx, atMost, func(ctx context.Context) error {
+		if err := m.kubeletHealthy(ctx); err != nil {
+			return err
+		}
+		if err := ready(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+		return m.kubeletHealthy(ctx)
+	})
+}
+
+// kubeletHealthy asks the kubelet itself, where its configuration has not
+// switched that off: an active unit may be one that systemd starts again and
+// again.
+func (m Machine) kubeletHealthy(ctx context.Context) error {
+	at, err := m.kubeletHealthz()
+	if err != nil || at == "" {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Transport: &http.Transport{Proxy: direct, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the kubelet whether it is healthy: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 200))
+		return fmt.Errorf("the kubelet is not healthy: %s %s", response.Status, said)
+	}
+	return nil
+}
+
+// kubeletHealthz is where the kubelet answers, by KubeletConfiguration v1beta1,
+// and "" if nowhere.
+func (m Machine) kubeletHealthz() (string, error) {
+	data, err := os.ReadFile(m.path(kubeletConfig))
+	if err != nil {
+		return "", fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	config := struct {
+		Address string `json:"healthzBindAddress"`
+		Port    *int   `json:"healthzPort"`
+	}{Address: "127.0.0.1"}
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		return "", fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	port := 10248
+	if config.Port != nil {
+		port = *config.Port
+	}
+	if port == 0 {
+		return "", nil
+	}
+	if ip := net.ParseIP(config.Address); ip != nil && ip.IsUnspecified() {
+		config.Address = "127.0.0.1"
+	}
+	return net.JoinHostPort(config.Address, strconv.Itoa(port)), nil
+}
+
+// repair brings a finished node back up.
+func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
+	if m.kubeletHealthy(ctx) != nil {
+		if err := m.clearPodCgroups(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
+		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+	}
+	if err := m.awaitNode(ctx, 2*time.Minute, ready); err != nil {
+		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
+	}
+	return nil
+}
+
+// clearPodCgroups stops a kubelet that is not healthy, and the slice of the pods
+// if none of them runs. After a power cut systemd was seen to have that slice
+// active without its directory of one controller, and then no kubelet starts.
+func (m Machine) clearPodCgroups(ctx context.Context) error {
+	if err := m.run(ctx, "systemctl", "stop", "kubelet"); err != nil {
+		return fmt.Errorf("stop the kubelet: %w", err)
+	}
+	if run, err := m.podsRun(); err != nil || run {
+		return err
+	}
+	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
+		return fmt.Errorf("stop what is left of the pods: %w", err)
+	}
+	return nil
+}
