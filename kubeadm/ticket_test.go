@@ -82,6 +82,19 @@ func TestTicket(t *testing.T) {
 	if _, err := Present(ctx, material, first); err != nil {
 		t.Errorf("the other code: %v", err)
 	}
+
+	late, _ := issue(t, admin, keys)
+	token, err := admin.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, tokenName(late), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token.Data["expiration"] = []byte(time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	if _, err := admin.CoreV1().Secrets(metav1.NamespaceSystem).Update(ctx, token, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := refused(Present(ctx, material, late)); err != nil {
+		t.Errorf("a code whose time was over: %v", err)
+	}
 }
 
 func issue(t *testing.T, admin kubernetes.Interface, keys Parcel) (Code, time.Time) {
