@@ -26,9 +26,9 @@ func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) erro
 	return m.kubeletHealthy(ctx) == nil && ready(ctx) == nil, nil
 }
 
-// awaitNode waits for the kubelet, then for the node. A kubelet that cannot
-// start the pods' cgroups answers for a moment before it ends: it has to be
-// healthy once more at the end.
+// awaitNode waits for the kubelet, then for the node. A kubelet that cannot make
+// the pods' cgroups answers for a moment before it ends: it has to be healthy
+// once more at the end.
 func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func(context.Context) error) error {
 	return await(ctx, atMost, func(ctx context.Context) error {
 		if err := m.kubeletHealthy(ctx); err != nil {
@@ -100,34 +100,13 @@ func (m Machine) kubeletHealthz() (string, error) {
 	return net.JoinHostPort(config.Address, strconv.Itoa(port)), nil
 }
 
-// repair brings a finished node back up.
+// repair brings a finished node back up: its kubelet may only be stopped.
 func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
-	if m.kubeletHealthy(ctx) != nil {
-		if err := m.clearPodCgroups(ctx); err != nil {
-			return err
-		}
-	}
 	if err := m.run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
 		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
 	}
 	if err := m.awaitNode(ctx, 2*time.Minute, ready); err != nil {
 		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
-	}
-	return nil
-}
-
-// clearPodCgroups stops a kubelet that is not healthy, and the slice of the pods
-// if none of them runs. After a power cut systemd was seen to have that slice
-// active without its directory of one controller, and then no kubelet starts.
-func (m Machine) clearPodCgroups(ctx context.Context) error {
-	if err := m.run(ctx, "systemctl", "stop", "kubelet"); err != nil {
-		return fmt.Errorf("stop the kubelet: %w", err)
-	}
-	if run, err := m.podsRun(); err != nil || run {
-		return err
-	}
-	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
-		return fmt.Errorf("stop what is left of the pods: %w", err)
 	}
 	return nil
 }

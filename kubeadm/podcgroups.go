@@ -1,14 +1,10 @@
 package kubeadm
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // podCgroups are the outermost cgroups of pods: one with cgroup v2, one for each
@@ -23,42 +19,6 @@ func (m Machine) podCgroups() ([]string, error) {
 		all = append(all, found...)
 	}
 	return all, nil
-}
-
-// podsRun reports whether any process of a pod runs on this host.
-func (m Machine) podsRun() (bool, error) {
-	found, err := m.podCgroups()
-	if err != nil {
-		return false, err
-	}
-	for _, dir := range found {
-		if runs, err := hasProcess(dir); err != nil || runs {
-			return runs, err
-		}
-	}
-	return false, nil
-}
-
-func hasProcess(cgroup string) (bool, error) {
-	runs := false
-	err := filepath.WalkDir(cgroup, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return ignoreMissing(err) // cgroups go as pods end
-		}
-		if d.Name() != "cgroup.procs" {
-			return nil
-		}
-		pids, err := os.ReadFile(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) {
-			return fmt.Errorf("list the processes of pods: %w", err)
-		}
-		if len(bytes.TrimSpace(pids)) > 0 {
-			runs = true
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return runs, err
 }
 
 // removeCgroups removes those of the pods. The runtime leaves the outer ones,

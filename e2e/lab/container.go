@@ -50,7 +50,7 @@ func (c *Container) path(elem ...string) string {
 func (c *Container) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	steps := []func(context.Context) error{c.insertDisk, c.plugIn, c.powerOn, c.openCgroups, c.waitBooted}
+	steps := []func(context.Context) error{c.insertDisk, c.plugIn, c.powerOn, c.waitBooted}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("start %s: %w", c.name, err)
@@ -123,7 +123,7 @@ func (c *Container) nspawn() []string {
 		"SYSTEMD_SECCOMP=0",
 		// The kubelet and kube-proxy write to /proc/sys and /sys.
 		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes",
-		"systemd-nspawn", "--quiet", "--boot", "--console=pipe",
+		"systemd-nspawn", "--quiet", "--console=pipe",
 		"--directory=" + c.path("root"),
 		"--machine=" + c.machine, "--hostname=" + c.name,
 		"--network-namespace-path=" + nsPath(c.network.nodeNS(c.name)),
@@ -135,20 +135,13 @@ func (c *Container) nspawn() []string {
 	for _, name := range disks {
 		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.path(name), name))
 	}
-	return argv
+	return append(argv, "sh", "-ec", initScript)
 }
 
-// openCgroups makes the controllers writable, which nspawn does only for
-// cgroup v2.
-func (c *Container) openCgroups(ctx context.Context) error {
-	const script = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$d" || exit; done`
-	leader, err := poll(ctx, "systemd as process 1", c.leader)
-	if err != nil {
-		return err
-	}
-	_, err = outer(ctx, "", "nsenter", fmt.Sprintf("--target=%d", leader), "--mount", "--cgroup", "sh", "-ec", script)
-	return err
-}
+// initScript makes the controllers writable, which nspawn does only for cgroup v2, and
+// becomes process 1. systemd asks once, when it starts, which controllers it may
+// write to: it must not see some that are open already and others that are not.
+const initScript = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$d"; done; exec /usr/lib/systemd/systemd`
 
 func (c *Container) waitBooted(ctx context.Context) error { return waitBooted(ctx, c) }
 

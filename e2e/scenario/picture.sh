@@ -7,7 +7,7 @@ on_demand='systemd-(timedat|hostnam|locale)'
 say() { sed "s|^|$1	|"; }
 
 trees="/boot /etc /home /opt /root /srv /usr /var"
-volatile="$live -path /var/log/journal -o -path /var/lib/rpm -o -path /var/lib/systemd -o -path /var/tmp/systemd-private-* -o -path /var/cache/ldconfig"
+volatile="$live -path /var/log/journal -o -path /var/lib/rpm -o -path /var/lib/fapolicyd -o -path /var/lib/systemd -o -path /var/tmp/systemd-private-* -o -path /var/cache/ldconfig"
 find $trees \( $volatile \) -prune -o \( -type f -printf '%y %m %u:%g %p %s\n' -o -printf '%y %m %u:%g %p %l\n' \) | say file
 find $trees \( $volatile -o -path /var/log \) -prune -o -type f -print0 | xargs -0r sha256sum | say content
 find /run \( $live -path /run/systemd -o -path /run/udev -o -path /run/log -o -path /run/media -o -path /run/user -o -path /run/credentials \) -prune -o -printf '%y %p\n' | say run
@@ -37,5 +37,8 @@ nft --stateless list ruleset 2>&1 | grep -v '^# Warning: table .* is managed by 
 if systemctl is-active --quiet firewalld; then
 	firewall-cmd --list-all-zones | say firewalld
 	firewall-cmd --permanent --list-all-zones | say firewalld-permanent
+fi
+if systemctl is-active --quiet fapolicyd; then
+	fapolicyd-cli --dump-db | say trusted
 fi
 cat /proc/net/ip_tables_names /proc/net/ip6_tables_names 2>/dev/null | say legacy-iptables

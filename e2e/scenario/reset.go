@@ -21,6 +21,7 @@ func reset(ctx context.Context, e *Env) error {
 			{"other people's things", func() error { return errors.Join(e.furnish(ctx, first), e.furnish(ctx, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
 			{"pictures before", func() (err error) {
 				if bare, err = e.picture(ctx, first); err != nil {
 					return err
@@ -44,6 +45,7 @@ func reset(ctx context.Context, e *Env) error {
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"dnf keeps the packages", func() error { return e.locked(ctx, first) }},
+			{"only the runtime starts flannel", func() error { return e.onlyRuntime(ctx, first, worker) }},
 			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
 			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
@@ -59,8 +61,9 @@ func reset(ctx context.Context, e *Env) error {
 }
 
 // furnish gives a server what a bank's may have: a firewalld that runs, set up
-// by hand and changed since, a hardened setting that routing changes, packet filter rules in a table of their own and in one that
-// iptables shares, an interface, a file where the pod network writes its own.
+// by hand and changed since, a hardened setting that routing changes, packet
+// filter rules in a table of their own and in one that iptables shares, an
+// interface, a file where the pod network writes its own.
 func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
 	return e.script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
