@@ -73,28 +73,15 @@ exit $second`
 	return err
 }
 
-// joinCommand writes a fresh code to a file on the worker.
-func (c *crashed) joinCommand(ctx context.Context) (string, error) {
-	line, err := c.joinLine(ctx, c.first, "node2")
-	if err != nil {
-		return "", err
-	}
-	r, err := c.On(ctx, c.worker, line.Code, "sh", "-c", "umask 077; cat >/root/code")
-	if err != nil {
-		return "", err
-	}
-	return line.Line + " " + labSkips + " --code-file /root/code", r.want("write the code", 0)
-}
-
 func (c *crashed) joinOnce(ctx context.Context) error {
-	command, err := c.joinCommand(ctx)
+	command, err := c.codeFile(ctx, c.first, c.worker)
 	if err != nil {
 		return err
 	}
-	if _, err := c.rehearse(ctx, c.worker, strings.Fields(command)[1:]...); err != nil {
+	if _, err := c.rehearse(ctx, c.worker, command[1:]...); err != nil {
 		return err
 	}
-	if _, err := c.must(ctx, c.worker, []string{"joined"}, strings.Fields(command)...); err != nil {
+	if _, err := c.must(ctx, c.worker, []string{"joined"}, command...); err != nil {
 		return err
 	}
 	c.workerRan, err = c.ran(ctx, c.worker)
@@ -162,16 +149,16 @@ func powered(moments []moment, dice *rand.Rand, steps ...string) []moment {
 }
 
 func (c *crashed) killJoin(ctx context.Context) error {
-	command, err := c.joinCommand(ctx)
+	command, err := c.codeFile(ctx, c.first, c.worker)
 	if err != nil {
 		return err
 	}
-	k := &killing{e: c.Env, m: c.worker, command: command, steps: c.workerRan, stick: c.stick}
+	k := &killing{e: c.Env, m: c.worker, command: strings.Join(command, " "), steps: c.workerRan, stick: c.stick}
 	dice := c.dice("join")
 	if err := k.run(ctx, powered(k.moments(dice, 2), dice, "kubeadm")); err != nil {
 		return err
 	}
-	if _, err := c.must(ctx, c.worker, nil, strings.Fields(command)...); err != nil {
+	if _, err := c.must(ctx, c.worker, nil, command...); err != nil {
 		return err
 	}
 	k.report("join")

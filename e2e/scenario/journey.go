@@ -213,6 +213,19 @@ func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j j
 	return j, json.Unmarshal([]byte(r.Stdout), &j)
 }
 
+// codeFile puts a code on the worker and gives the command that joins with it.
+func (e *Env) codeFile(ctx context.Context, first, worker lab.Machine) ([]string, error) {
+	line, err := e.joinLine(ctx, first, worker.Name())
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.On(ctx, worker, line.Code, "sh", "-c", "umask 077; cat >/root/code")
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{"airgap"}, append(line.args(), "--code-file", "/root/code")...), r.want("write the code", 0)
+}
+
 func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string) error {
 	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {

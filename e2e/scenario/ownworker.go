@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// ownWorker has a worker join whose clock is its own, and so is its swap, which
+// only an emulated server can show. With the clock hours or days off it is told
+// so, before anything is changed. Swap is off while it is a node, after a reboot
+// too, and on again after reset.
+func ownWorker(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var bare picture
+		var command []string
+		told := func(shift string, says ...string) func() error {
+			return func() error { return e.timeTold(ctx, worker, shift, command, says...) }
+		}
+		return e.inOrder([]part{
+			{"swap", func() error { return e.swapOn(ctx, worker) }},
+			{"survey", func() error { return e.survey(ctx, l) }},
+			{"bundle", func() error {
+				return e.makeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
+			}},
+			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, first, stick), e.begin(ctx, worker, stick)) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"a code", func() (err error) {
+				command, err = e.codeFile(ctx, first, worker)
+				return err
+			}},
+			{"a picture before", func() (err error) {
+				bare, err = e.picture(ctx, worker)
+				return err
+			}},
+			{"three hours behind", told("-3 hours", "clock-registry", "2 h 59 min behind that of 10.88.0.11:5000|3 h 0 min behind that of 10.88.0.11:5000", "chronyc makestep")},
+			{"two hours ahead", told("+2 hours", "clock-registry", "1 h 59 min ahead of that of 10.88.0.11:5000|2 h 0 min ahead of that of 10.88.0.11:5000")},
+			{"five days behind", told("-5 days", "this host's clock is 4 d 23 h behind|this host's clock is 5 d 0 h behind", "chronyc makestep")},
+			{"nothing was changed", func() error { return e.asBefore(ctx, worker, bare, onlyLock) }},
+			{"the right time", func() error {
+				_, err := e.must(ctx, worker, []string{"nothing was changed", "airgap join would run"}, append(command, "--dry-run")...)
+				return err
+			}},
+			{"back since the last run", func() error {
+				if err := e.killed(ctx, worker, strings.Join(command, " "), `grep -qs '"step":"packages"' /var/lib/airgap/journal.jsonl`); err != nil {
+					return err
+				}
+				return e.timeTold(ctx, worker, "-2 days", command, "clock-sane", "before airgap was last at work on this host", "airgap reset")
+			}},
+			{"join", func() error {
+				_, err := e.must(ctx, worker, []string{"joined"}, command...)
+				return errors.Join(err, e.swapIs(ctx, worker, ""))
+			}},
+			{"a power cut", func() error {
+				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "")); err != nil {
+					return err
+				}
+				return e.verified(ctx, first)
+			}},
+			{"reset", func() error {
+				_, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
+				return errors.Join(err, e.swapIs(ctx, worker, "/swap 5\n"))
+			}},
+			// Modules stay loaded until then.
+			{"a reboot", func() error {
+				if err := errors.Join(e.script(ctx, worker, "sync"), worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "/swap 5\n")); err != nil {
+					return err
+				}
+				return e.asBefore(ctx, worker, bare, append(always(), onlyLock)...)
+			}},
+		})
+	})
+}
+
+var onlyLock = exception{`^\+ (file|content)\t.* /var/lib/airgap/lock( \d*)?$`, "the lock of one command at a time"}
+
+// swapOn gives a server a file to swap to, now and after each boot.
+func (e *Env) swapOn(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"dd if=/dev/zero of=/swap bs=1M count=64 status=none && chmod 600 /swap && mkswap /swap",
+		"printf '# change 4711\\n/swap none swap sw,pri=5 0 0\\n' >>/etc/fstab && systemctl daemon-reload && swapon -a")
+}
+
+// swapIs wants the areas that are swapped to, each with its priority.
+func (e *Env) swapIs(ctx context.Context, m lab.Machine, want string) error {
+	r, err := e.must(ctx, m, nil, "sh", "-c", "swapon --show=NAME,PRIO --noheadings --raw")
+	if err == nil && r.Stdout != want {
+		err = fmt.Errorf("%s swaps to %q, want %q", m.Name(), r.Stdout, want)
+	}
+	return err
+}
+
+// timeTold shifts the clock, wants the command to say so and to end as a failed
+// check does, and sets the clock right again. Words with a bar are one or the
+// other, since the server is slow.
+func (e *Env) timeTold(ctx context.Context, m lab.Machine, shift string, command []string, says ...string) error {
+	if err := e.script(ctx, m, "date -s '"+shift+"'"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", command...)
+	if err != nil {
+		return err
+	}
+	opposite := strings.NewReplacer("-", "+", "+", "-").Replace(shift)
+	if err := e.script(ctx, m, "date -s '"+opposite+"'"); err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stderr)
+	for i, words := range says {
+		one, other, _ := strings.Cut(words, "|")
+		if other != "" && strings.Contains(r.Stdout+r.Stderr, other) {
+			one = other
+		}
+		says[i] = one
+	}
+	return r.want("the clock shifted by "+shift, 3, says...)
+}
