@@ -48,6 +48,7 @@ var made = []struct {
 	{regexp.MustCompile(`\bKUBE-SEP-[A-Z0-9]{16}\b`), "KUBE-SEP-X"},
 	{regexp.MustCompile(`\b127\.0\.0\.1:[3-6][0-9]{4}\b`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\bapiserver-[0-9a-z]{26}\b`), "apiserver-ID"},
+	{regexp.MustCompile(`/pod-resources/[0-9]+$`), "/pod-resources/N"},
 }
 
 // normal is the picture with one word for every name that was made up.
@@ -89,6 +90,8 @@ func anotherLife() []exception {
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
+		exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started, which ends with its directory or at a power cut"},
+		exception{`^- run\t[df] /run/airgap(/kubeadm\.lock)?$`, "the lock of kubeadm, until a power cut"},
 		exception{`^[+-] content\t.* /root/code$`, "the scenario's own: the one-time code"},
 	)
 }
