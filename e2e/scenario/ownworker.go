@@ -10,10 +10,11 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// ownWorker has a worker join whose clock is its own, and so is its swap, which
-// only an emulated server can show. With the clock hours or days off it is told
-// so, before anything is changed. Swap is off while it is a node, after a reboot
-// too, and on again after reset.
+// ownWorker has a worker join whose clock and swap are its own and whose
+// interfaces NetworkManager looks after, which only an emulated server can show.
+// With the clock hours or days off it is told so, before anything is changed.
+// While it is a node, after a power cut too, swap is off and NetworkManager
+// leaves the pods' interfaces alone; after reset all is as it was.
 func ownWorker(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
@@ -24,7 +25,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 			return func() error { return e.timeTold(ctx, worker, shift, command, says...) }
 		}
 		return e.inOrder([]part{
-			{"swap", func() error { return e.swapOn(ctx, worker) }},
+			{"swap and NetworkManager", func() error { return errors.Join(e.swapOn(ctx, worker), e.networkManagerOn(ctx, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l) }},
 			{"bundle", func() error {
 				return e.makeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
@@ -61,18 +62,20 @@ func ownWorker(ctx context.Context, e *Env) error {
 				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "")); err != nil {
 					return err
 				}
-				return e.verified(ctx, first)
+				return errors.Join(e.verified(ctx, first), e.unmanaged(ctx, worker, "eth0", "flannel.1"))
 			}},
 			{"reset", func() error {
 				_, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
-				return errors.Join(err, e.swapIs(ctx, worker, "/swap 5\n"))
+				return errors.Join(err, e.swapIs(ctx, worker, "/swap 5\n"), e.unmanaged(ctx, worker, "eth0"))
 			}},
 			// Modules stay loaded until then.
 			{"a reboot", func() error {
 				if err := errors.Join(e.script(ctx, worker, "sync"), worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "/swap 5\n")); err != nil {
 					return err
 				}
-				return e.asBefore(ctx, worker, bare, append(always(), onlyLock)...)
+				return e.asBefore(ctx, worker, bare, append(always(), onlyLock, exception{
+					`^[+-] (file|content|run)\t.*/(run|var/lib)/NetworkManager/`, "when NetworkManager last saw what",
+				})...)
 			}},
 		})
 	})
@@ -85,6 +88,26 @@ func (e *Env) swapOn(ctx context.Context, m lab.Machine) error {
 	return e.script(ctx, m,
 		"dd if=/dev/zero of=/swap bs=1M count=64 status=none && chmod 600 /swap && mkswap /swap",
 		"printf '# change 4711\\n/swap none swap sw,pri=5 0 0\\n' >>/etc/fstab && systemctl daemon-reload && swapon -a")
+}
+
+// networkManagerOn has NetworkManager look after all interfaces but one.
+func (e *Env) networkManagerOn(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"printf '[keyfile]\nunmanaged-devices=interface-name:eth0\n' >/etc/NetworkManager/conf.d/bank.conf",
+		"systemctl enable --now NetworkManager")
+}
+
+// unmanaged wants NetworkManager, started anew, to leave interfaces alone.
+func (e *Env) unmanaged(ctx context.Context, m lab.Machine, interfaces ...string) error {
+	if err := e.script(ctx, m, "systemctl restart NetworkManager"); err != nil {
+		return err
+	}
+	for _, name := range interfaces {
+		if err := e.script(ctx, m, "timeout 60 sh -c 'until nmcli --terse --fields DEVICE,STATE device | grep -qx "+name+":unmanaged; do sleep 1; done' || { nmcli device >&2; exit 1; }"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // swapIs wants the areas that are swapped to, each with its priority.

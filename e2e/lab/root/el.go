@@ -91,8 +91,9 @@ func (d *dressing) addOwnNetwork() {
 	d.Files["etc/systemd/system/lab-network.service"] = networkUnit
 	d.Commands = append(d.Commands,
 		[]string{"systemctl", "enable", "lab-network.service"},
-		[]string{"systemctl", "disable", "e2scrub_reap.service"}, // half a minute, and not EL's
-		[]string{"rm", "-f", "/etc/hosts"},                       // systemd-tmpfiles makes it where it is missing
+		[]string{"systemctl", "disable", "e2scrub_reap.service"},                                         // half a minute, and not EL's
+		[]string{"systemctl", "disable", "NetworkManager.service", "NetworkManager-wait-online.service"}, // as firewalld
+		[]string{"rm", "-f", "/etc/hosts"},                                                               // systemd-tmpfiles makes it where it is missing
 	)
 }
 

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 )
 
-// kernelPackages make an emulated machine boot: a kernel with all its modules,
+// machinePackages make an emulated machine boot: a kernel with all its modules,
 // an initrd, and the udev that every server has which is not a container.
-var kernelPackages = []string{"initramfs-tools", "linux-image-amd64", "udev"}
+// NetworkManager asks udev for the interfaces.
+var machinePackages = []string{"initramfs-tools", "linux-image-amd64", "network-manager", "udev"}
 
 // kernelFiles keep the initrd small, for it is unpacked by a slow processor.
 var kernelFiles = map[string]string{
@@ -28,7 +29,7 @@ func (b builder) kernel(ctx context.Context, debian string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	recipe := fmt.Sprintln(filepath.Base(debian), suite, kernelPackages, kernelFiles)
+	recipe := fmt.Sprintln(filepath.Base(debian), suite, machinePackages, kernelFiles)
 	return b.layer("kernel", []byte(recipe), func(dir string) error {
 		return b.stacked(dir, func(root string) error { return b.installKernel(ctx, mirror, suite, root) }, debian)
 	})
@@ -50,7 +51,7 @@ func (b builder) installKernel(ctx context.Context, mirror, suite, root string) 
 	if err := writeFiles(root, files, 0o755); err != nil {
 		return err
 	}
-	install := append([]string{"chroot", root, "apt-get", "install", "--yes", "--no-install-recommends"}, kernelPackages...)
+	install := append([]string{"chroot", root, "apt-get", "install", "--yes", "--no-install-recommends"}, machinePackages...)
 	for _, argv := range [][]string{{"chroot", root, "apt-get", "update"}, install} {
 		if err := b.run(ctx, argv...); err != nil {
 			return err
