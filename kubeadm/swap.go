@@ -117,13 +117,14 @@ func (b bootUnits) with(more bootUnits) bootUnits {
 // generated from them are among the others.
 func (s swap) units(ctx context.Context) (bootUnits, error) {
 	var units bootUnits
-	out, err := s.m.Host.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"list-unit-files", "--type=swap", "--plain", "--no-legend", "--no-pager"}})
+	// With --type=swap it fails where there is none.
+	out, err := s.m.Host.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"list-unit-files", "--plain", "--no-legend", "--no-pager"}})
 	if err != nil {
 		return units, fmt.Errorf("list systemd's units of swap: %w", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		switch words := strings.Fields(line); {
-		case len(words) < 2:
+		case len(words) < 2 || !strings.HasSuffix(words[0], ".swap"):
 		case words[1] == "enabled":
 			units.Enabled = append(units.Enabled, words[0])
 		case words[1] == "generated":

@@ -19,7 +19,7 @@ const theirFstab = "# /etc/fstab\nUUID=1 / xfs defaults 0 0\n/dev/mapper/rl-swap
 func fakeSwap(t *testing.T, f *fakeHost) map[string]int {
 	t.Helper()
 	active := map[string]int{"/dev/dm-1": -2, "/swap file": 5, "/dev/zram0": 100}
-	units := "dev-sdc.swap enabled enabled\ndev-sdx.swap disabled enabled\ndev-sdd.swap generated -\n"
+	units := "sshd.service enabled enabled\ndev-sdc.swap enabled enabled\ndev-sdx.swap disabled enabled\ndev-sdd.swap generated -\n"
 	write := func() {
 		text := "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 		for name, priority := range active {
@@ -31,6 +31,7 @@ func fakeSwap(t *testing.T, f *fakeHost) map[string]int {
 	f.answers["swapoff"] = func(c host.Cmd) ([]byte, error) { delete(active, c.Args[0]); write(); return nil, nil }
 	f.answers["swapon"] = func(c host.Cmd) ([]byte, error) { active[c.Args[len(c.Args)-1]] = 0; write(); return nil, nil }
 	f.answers["systemctl list-unit-files"] = func(host.Cmd) ([]byte, error) { return []byte(units), nil }
+	f.fails("systemctl list-unit-files --type=swap", 1, "") // systemd's answer where there is none
 	f.answers["systemctl mask"] = func(host.Cmd) ([]byte, error) {
 		units = strings.Replace(units, "sdd.swap generated", "sdd.swap masked", 1)
 		return nil, nil
