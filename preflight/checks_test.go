@@ -145,6 +145,8 @@ func TestChecks(t *testing.T) {
 		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service runs"},
 		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},
 		{"our cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Ours: true}, Skip, ""},
+		{"a cluster behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443", Taken: true}, Fail, "answers at 10.0.0.5:6443"},
+		{"nobody behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
 		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
 		{"stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}}}, Want{}, Fail, "no known package"},
 		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},

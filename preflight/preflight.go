@@ -62,7 +62,7 @@ func Checks() []Check {
 		diskSpace, mountNoexec,
 		selinux, fapolicyd, firewalld, fips,
 		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, kernelDefaults, resolvConf, portsFree,
-		oldCluster, runtimePresent, rpmConflict,
+		oldCluster, endpointFree, runtimePresent, rpmConflict,
 		gpuPresent,
 		packages,
 	}

@@ -56,6 +56,11 @@ type Want struct {
 	// disk space only StoreBytes are still needed.
 	Ours bool
 
+	// Founds is the API's HOST:PORT where this host starts a new cluster, and
+	// Taken says that an API server answers there already.
+	Founds string
+	Taken  bool
+
 	// GPUs recognizes the GPUs among the host's PCI devices: those that
 	// containers can have, those kept for virtual machines; "" where there is
 	// none. nil skips the check.

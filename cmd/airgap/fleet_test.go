@@ -220,8 +220,12 @@ func TestOtherCluster(t *testing.T) {
 		{membership{true, "sha256:b"}, "sha256:a", false},
 		{membership{true, "sha256:b"}, "", false}, // this host has none yet
 	} {
-		if err := otherCluster("node2", tc.here, tc.cluster); (err == nil) != tc.fine {
+		err := otherCluster("node2", tc.here, tc.cluster)
+		if (err == nil) != tc.fine {
 			t.Errorf("%+v against %q: %v", tc.here, tc.cluster, err)
+		}
+		if h, is := errors.AsType[*coded](err); is && strings.Contains(h.hint, "airgap join here") != (tc.cluster == "") {
+			t.Errorf("%+v against %q: hint %q", tc.here, tc.cluster, h.hint)
 		}
 	}
 }

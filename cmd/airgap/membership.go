@@ -58,10 +58,15 @@ func clusterOf(m kubeadm.Machine) (string, error) {
 }
 
 // otherCluster refuses a host that is a node of another cluster: half of what
-// it has would be exchanged under its pods.
+// it has would be exchanged under its pods. With no cluster to join it is that
+// one which the asking host may have been taken out of.
 func otherCluster(node string, here membership, cluster string) error {
 	if !here.Joined || here.Cluster == cluster {
 		return nil
+	}
+	if cluster == "" {
+		return hint(fmt.Errorf("%s is a node of a cluster already, whose authority is %s, and this host of none", node, here.Cluster),
+			"this host is to come back to that cluster? airgap join --new-code --node NAME on a control-plane host of it, then airgap join here. It is an old cluster? airgap reset on %s", node)
 	}
 	return hint(fmt.Errorf("%s is a node of another cluster already, whose authority is %s", node, here.Cluster),
 		"nobody needs that cluster any more? airgap reset on %s takes the host out of it; else take the node out of airgap.yaml", node)

@@ -85,12 +85,30 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	if err != nil {
 		return preflight.Report{}, err
 	}
+	if err := s.askEndpoint(ctx, &want); err != nil {
+		return preflight.Report{}, err
+	}
 	if dry == nil {
 		want.NoTransaction = "airgap join asks dnf, once the registry is up"
 	} else {
 		want.DryTransaction = func() error { return dry(ctx) }
 	}
 	return preflight.Run(ctx, facts, want, skip)
+}
+
+// askEndpoint asks for a cluster at the API's address where this host is to start
+// one: the first host, which joins nobody and has not begun.
+func (s *site) askEndpoint(ctx context.Context, w *preflight.Want) error {
+	if s.node.Name != s.config.Master().Name || s.peer.Name != "" {
+		return nil
+	}
+	founds, err := s.machine.Founds()
+	if err != nil || !founds {
+		return err
+	}
+	w.Founds = s.config.Kubernetes.ControlPlaneEndpoint
+	w.Taken = kubeadm.ClusterAt(ctx, w.Founds)
+	return nil
 }
 
 // atRest waits for dnf and kubeadm, which go on when the airgap that started

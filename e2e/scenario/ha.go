@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,9 +67,10 @@ func ha(ctx context.Context, e *Env) error {
 			{"the first host is back", func() error { return e.isBack(ctx, first, second) }},
 			{"the third host dies", func() error { return e.dies(ctx, third, first, 2) }},
 			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
-			{"the second host is reset", func() error { return e.takeOut(ctx, first, second) }},
-			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, first, second) }},
-			{"the second host joins again", func() error { return e.joinOne(ctx, third, second) }},
+			{"the first host is reset", func() error { return e.takeOut(ctx, third, first) }},
+			{"it starts no second cluster", func() error { return e.noSecondCluster(ctx, first, stick) }},
+			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, third, first) }},
+			{"the first host joins the others", func() error { return e.joinOne(ctx, third, first) }},
 			{"a cold start", func() error { return e.coldStart(ctx, l) }},
 		})
 	})
@@ -111,6 +113,22 @@ func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string) e
 	}
 	fmt.Fprint(e.Log, r.Stderr)
 	return r.want("install", 0, "the cluster is verified: 5 nodes")
+}
+
+// noSecondCluster installs, as the stick and airgap.yaml suggest, on the first
+// host that is no more of the cluster.
+func (e *Env) noSecondCluster(ctx context.Context, first lab.Machine, stick string) error {
+	if err := first.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", "airgap", "install", "--no-ssh", labSkips, lab.StickPath+"/bank")
+	if err != nil {
+		return err
+	}
+	if err := r.want("install behind a live balancer", 3, "an API server answers at 10.88.0.5:6443", "airgap join here"); err != nil {
+		return err
+	}
+	return errors.Join(e.script(ctx, first, "! test -e /var/lib/airgap/journal.jsonl"), first.PullStick(ctx))
 }
 
 // wrongCode tries to make a control-plane host with a worker's code: that is
@@ -251,7 +269,7 @@ func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
-	if m.Name() == "node2" {
+	if slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) {
 		if err := e.members(ctx, by, 2); err != nil {
 			return err
 		}

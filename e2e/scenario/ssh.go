@@ -289,5 +289,5 @@ func (e *Env) otherCluster(ctx context.Context, first lab.Machine) error {
 		return err
 	}
 	return r.want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
-		"node3 is a node of another cluster already, whose authority is sha256:", "airgap reset on node3")
+		"node3 is a node of a cluster already, whose authority is sha256:", "airgap join here", "airgap reset on node3")
 }
