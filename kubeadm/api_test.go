@@ -26,6 +26,8 @@ type api struct {
 	parcel  []byte // of abcdef; nil is not found
 	burnt   int    // how often the token abcdef was deleted
 	ready   int    // how often node w1 is still said to be ready
+	beside  bool   // node cp1 is one of two in the control plane
+	deleted int    // how often it was deleted
 
 	corefile  string
 	conflicts int    // how many updates of it are refused first
@@ -48,6 +50,19 @@ func newAPI(t *testing.T) *api {
 			ready = "True"
 		}
 		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"conditions":[{"type":"Ready","status":%q}]}}`, ready)
+	})
+	mux.HandleFunc("GET /api/v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		other := ""
+		if a.beside {
+			other = `,{"metadata":{"name":"cp2"}}`
+		}
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"cp1"}}%s]}`, other)
+	})
+	mux.HandleFunc("DELETE /api/v1/nodes/cp1", func(w http.ResponseWriter, _ *http.Request) {
+		a.deleted++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Success"}`)
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system/secrets/airgap-parcel-abcdef", a.getParcel)
 	mux.HandleFunc("DELETE /api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef", a.burn)

@@ -50,7 +50,13 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return m.explain(ctx, Failure{What: "start containerd, which has to remove the pods", Err: err, unit: "containerd"})
 	}
 	args := []string{"--force", "--cri-socket", "unix://" + CRISocket}
-	if client, others := m.others(ctx); others {
+	client, others := m.others(ctx)
+	if _, err := os.Stat(m.path(AdminConf)); others || err != nil { // on a worker it never was
+		if err := m.noteListed(); err != nil {
+			return err
+		}
+	}
+	if others {
 		return m.secede(ctx, client, args)
 	}
 	if s != ended || m.Wipe {

@@ -14,12 +14,32 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 const (
 	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 	kubeletClientCert = kubeletDir + "/pki/kubelet-client-current.pem"
+	// listedFile has the name of this host's Node from when the host begins to
+	// leave: by the end nothing else on it tells, and only secede can delete it.
+	listedFile = undoDir + "/node"
 )
+
+// StillListed is the name of the Node that a host which left its cluster could
+// not delete, or had no time to; "" for none. A worker never can.
+func StillListed(m Machine) (string, error) {
+	name, err := os.ReadFile(m.path(listedFile))
+	return strings.TrimSpace(string(name)), ignoreMissing(err)
+}
+
+func (m Machine) noteListed() error {
+	name, err := m.nodeName()
+	if err != nil || name == "" {
+		return err
+	}
+	return host.WriteFile(m.path(listedFile), []byte(name+"\n"), 0o644)
+}
 
 // others reports whether this is a control-plane host beside others, as far as
 // the API server can be asked. A cluster that is down has nobody to tell.
@@ -35,7 +55,7 @@ func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
 // secede takes this host out of a control plane that goes on: its member out of
 // etcd, whose data then is of no use to anybody, and its Node.
 func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args []string) error {
-	name, err := m.nodeName()
+	name, err := StillListed(m)
 	if err != nil {
 		return err
 	}
@@ -52,7 +72,7 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 	if err != nil {
 		return &Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "on another control-plane host: kubectl delete node " + name}
 	}
-	return nil
+	return host.Remove(m.path(listedFile))
 }
 
 // nodeName is the name under which the kubelet joined: its certificate is for

@@ -63,7 +63,7 @@ type resetResult struct {
 	Undone  int      `json:"undone"`            // steps taken back
 	Deleted []string `json:"deleted,omitempty"` // directories with data
 	Kept    []string `json:"kept,omitempty"`
-	joined  bool
+	Listed  string   `json:"listed,omitempty"` // the Node that is still to be deleted
 }
 
 func (a *app) runReset(ctx context.Context, o resetOptions) error {
@@ -138,8 +138,8 @@ func (r resetResult) write(w io.Writer) error {
 	}
 	writePaths(w, "deleted:", r.Deleted)
 	writePaths(w, "kept (airgap reset --wipe-data deletes it):", r.Kept)
-	if r.joined {
-		fmt.Fprintln(w, "the cluster still lists this node: on the control-plane host, kubectl delete node NAME")
+	if r.Listed != "" {
+		fmt.Fprintf(w, "the cluster still lists node %s: on a control-plane host, kubectl delete node %s\n", r.Listed, r.Listed)
 	}
 	return nil
 }
@@ -157,10 +157,13 @@ func writePaths(w io.Writer, heading string, paths []string) {
 // takeBack undoes the steps, and deletes the data if that is wanted. The
 // journal goes last: as long as it is there, a reset goes on.
 func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.Step, wipe bool) (resetResult, error) {
-	result := resetResult{Undone: len(steps), joined: slices.ContainsFunc(steps, func(s step.Step) bool { return s.Name == "index" })}
+	result := resetResult{Undone: len(steps)}
 	p := a.newProgress()
 	err := step.Undo(ctx, journal, steps, func(e step.Event) { showStep(p, e) })
 	if err != nil {
+		return result, err
+	}
+	if result.Listed, err = kubeadm.StillListed(thisMachine()); err != nil {
 		return result, err
 	}
 	data, err := dataHere(false)

@@ -19,11 +19,12 @@ getent group | say group
 systemctl list-unit-files --plain --no-legend --no-pager | awk '{ print $1, $2 }' | say unit-file
 systemctl list-units --all --plain --no-legend --no-pager | awk '{ print $1, $2, $3 }' | grep -vE "\.device |^$on_demand" | say unit
 systemctl list-units --failed --plain --no-legend --no-pager | awk '{ print $1 }' | say failed
-ps -eo comm= | grep -vE "^($on_demand|(sh|ps|sed|grep|sort)$)" | sort -u | say process
+ps -eo comm= | grep -vE "^($on_demand|kworker/|(sh|ps|sed|grep|sort)$)" | sort -u | say process
 ss -Hln -t -u | awk '{ print $1, $5 }' | sort -u | say listens
 ss -Hln -x | awk '{ print $5 }' | grep '^/' | sort -u | say listens
 
 sysctl -a 2>/dev/null | grep -vE '^(fs\.(dentry-state|file-nr|inode-nr|inode-state|quota\..*)|kernel\.(ns_last_pid|pty\.nr|random\..*)|net\.netfilter\.nf_conntrack_count) ' | say sysctl
+nft list tables >/dev/null # loads what it needs, as the list of rules below would
 cut -d' ' -f1 /proc/modules 2>/dev/null | say module
 awk '{ print $2, $3 }' /proc/self/mounts | grep -v '^/run/media/stick ' | say mount
 find /sys/fs/cgroup -type d -path '*kubepods*' | say cgroup

@@ -1,0 +1,82 @@
+package kubeadm
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"os"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// nodeCertificate is what the kubelet of a node shows to the API server.
+func nodeCertificate(t *testing.T, name string) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "system:node:" + name}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	must(err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// oneOfTwo is a control-plane host beside another one.
+func oneOfTwo(t *testing.T) (*fakeHost, Machine, *api) {
+	f, m := newFake(t)
+	a := newAPI(t)
+	a.beside = true
+	withKubeadm(t, f, m, a)
+	withHost(t, f)
+	do(t, func() error { return initStep(t, m).Run(t.Context()) })
+	f.put(t, kubeletClientCert, nodeCertificate(t, "cp1"))
+	return f, m, a
+}
+
+func wantListed(t *testing.T, m Machine, want string) {
+	t.Helper()
+	if got, err := StillListed(m); err != nil || got != want {
+		t.Errorf("still listed: %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestSecede(t *testing.T) {
+	_, m, a := oneOfTwo(t)
+	do(t, back(t, initStep(t, m)))
+	wantListed(t, m, "")
+	if a.deleted != 1 {
+		t.Errorf("its Node was deleted %d times, want once", a.deleted)
+	}
+}
+
+// TestSecedeCut is killed when kubeadm has taken the credentials away: the run
+// that goes on cannot delete the Node, and says so.
+func TestSecedeCut(t *testing.T) {
+	f, m, a := oneOfTwo(t)
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
+		return nil, errors.Join(os.Remove(m.path(AdminConf)), os.Remove(m.path(kubeletClientCert)), errors.New("killed"))
+	}
+	if err := initStep(t, m).Undo(t.Context()); err == nil {
+		t.Fatal("a reset that was killed is no error")
+	}
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, nil }
+	do(t, back(t, initStep(t, m)))
+	wantListed(t, m, "cp1")
+	if a.deleted != 0 {
+		t.Errorf("its Node was deleted %d times", a.deleted)
+	}
+}
+
+func TestSecedeWorker(t *testing.T) {
+	f, m := newFake(t)
+	withHost(t, f)
+	f.put(t, stateFile, "ended\n")
+	f.put(t, kubeletClientCert, nodeCertificate(t, "w1"))
+	do(t, back(t, initStep(t, m)))
+	wantListed(t, m, "w1")
+}
