@@ -35,6 +35,9 @@ The code lets one server in, once, within two hours. It is read from a prompt, f
 never from the command line, where every user of this host could read it.`,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
+			if o.newCode && o.dryRun {
+				return usage("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
+			}
 			if o.newCode {
 				return noArgs(cmd, args)
 			}
