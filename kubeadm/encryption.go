@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"slices"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -88,27 +86,22 @@ func (m Machine) placeKeys(ctx context.Context, given func(context.Context) ([]b
 	return host.WriteFile(m.path(EncryptionFile), text, 0o600)
 }
 
-// leaveKeys takes the keys away, or puts them beside etcd's data where that is
-// kept: without them its Secrets could not be read.
+// leaveKeys takes the keys away. Where etcd's data was kept they are beside it.
 func (m Machine) leaveKeys() error {
-	kept, err := filepath.Glob(m.path(KeptDir + "/etcd-*"))
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(m.path(EncryptionFile))
-	if ignoreMissing(err) != nil {
-		return err
-	}
-	if err == nil && len(kept) > 0 && !m.Wipe {
-		beside := filepath.Join(slices.Max(kept), path.Base(EncryptionFile)) // the names are times
-		if err := host.WriteFile(beside, text, 0o600); err != nil {
-			return err
-		}
-	}
 	if err := host.Remove(m.path(rotationFile)); err != nil { // of one that will not go on
 		return err
 	}
 	return m.removeFrom(apiServerDir, EncryptionFile)
+}
+
+// copyKeys puts the keys into a directory with a copy of etcd's data: without
+// them its Secrets could not be read.
+func (m Machine) copyKeys(dir string) error {
+	text, err := os.ReadFile(m.path(EncryptionFile))
+	if err != nil {
+		return ignoreMissing(err) // nothing is encrypted
+	}
+	return host.WriteFile(m.path(path.Join(dir, path.Base(EncryptionFile))), text, 0o600)
 }
 
 // keyring reads the keys of this host.

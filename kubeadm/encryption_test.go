@@ -91,34 +91,6 @@ func TestEncryptionTakesTheKeysOfTheOthers(t *testing.T) {
 	}
 }
 
-// etcd's data that a reset keeps is worth little without the key beside it.
-func TestKeptDataKeepsItsKey(t *testing.T) {
-	for _, wipe := range []bool{false, true} {
-		f, m := newFake(t)
-		m.Wipe = wipe
-		s := Encryption(m, Secretbox, nil)
-		if err := s.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		text := f.get(EncryptionFile)
-		f.put(t, KeptDir+"/etcd-20260101T000000Z/snap/db", "old")
-		f.put(t, KeptDir+"/etcd-20260201T000000Z/snap/db", "new")
-		if err := s.Undo(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if f.has(EncryptionFile) {
-			t.Error("the key stayed")
-		}
-		beside := KeptDir + "/etcd-20260201T000000Z/encryption.yaml"
-		if kept := f.has(beside) && f.get(beside) == text && mode(t, f, beside) == 0o600; kept == wipe {
-			t.Errorf("wipe %v: the key is beside the newest data: %v", wipe, kept)
-		}
-		if f.has(KeptDir + "/etcd-20260101T000000Z/encryption.yaml") {
-			t.Error("the key is beside data of another cluster")
-		}
-	}
-}
-
 func TestKeyring(t *testing.T) {
 	var ring keyring
 	for _, provider := range []string{Secretbox, Secretbox, AESCBC} {

@@ -71,7 +71,9 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
-// kubeadm init wants its directory empty. The file systems may be two.
+// kubeadm init wants its directory empty. The file systems may be two. The keys
+// of its Secrets go along here, where it is known whose data this is: an undo
+// that comes later may be another life's of this host.
 func (m Machine) keepEtcd(ctx context.Context) error {
 	data, copied := etcdDir+"/member", etcdDir+"/copied"
 	if err := os.RemoveAll(m.path(copied)); err != nil {
@@ -84,13 +86,8 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
 		return err
 	}
-	for _, argv := range [][]string{
-		{"cp", "--archive", "--reflink=auto", m.path(data), m.path(part)},
-		{"sync", "--file-system", m.path(part)},
-	} {
-		if err := m.run(ctx, argv[0], argv[1:]...); err != nil {
-			return &Failure{What: "keep etcd's data", Err: err, Next: "make room in " + KeptDir + ", or airgap reset --wipe-data"}
-		}
+	if err := m.copyEtcd(ctx, data, part); err != nil {
+		return &Failure{What: "keep etcd's data", Err: err, Next: "make room in " + KeptDir + ", or airgap reset --wipe-data"}
 	}
 	to := m.unused(path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z")))
 	if err := os.Rename(m.path(part), m.path(to)); err != nil {
@@ -103,6 +100,17 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 		return err
 	}
 	return os.RemoveAll(m.path(copied))
+}
+
+// copyEtcd makes a durable copy of etcd's data, with the keys.
+func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
+	if err := m.run(ctx, "cp", "--archive", "--reflink=auto", m.path(data), m.path(to)); err != nil {
+		return err
+	}
+	if err := m.copyKeys(to); err != nil {
+		return err
+	}
+	return m.run(ctx, "sync", "--file-system", m.path(to))
 }
 
 // unused is p, or p with a number where that is taken: clocks jump, and may show

@@ -39,7 +39,7 @@ func clusterOn(t *testing.T) (*fakeHost, Machine) {
 	m.Network = Traces{Links: []string{"cni0", "flannel.1"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, newAPI(t))
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.Remove(m.path(clusterCA)) }
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(clusterCA)) }
 	r := Record(m)
 	mustHold(t, r.Done, false)
 	do(t, func() error { return r.Run(t.Context()) })
@@ -90,6 +90,41 @@ func TestReset(t *testing.T) {
 	do(t, func() error { return WipeData(t.Context(), m) }, func() error { return WipeData(t.Context(), m) })
 	if f.has("var/lib/containerd/content") || !f.has("var/lib/containerd/lost+found/x") || f.has(KeptDir) {
 		t.Error("the data is still there, or more than the data is gone")
+	}
+}
+
+// TestKeptDataKeepsItsKey resets a host twice: etcd's data is worth little
+// without the key beside it, and no use with the key of a later life, which left
+// no data.
+func TestKeptDataKeepsItsKey(t *testing.T) {
+	f, m := clusterOn(t)
+	keys := Encryption(m, Secretbox, nil)
+	do(t, func() error { return keys.Run(t.Context()) })
+	text := f.get(EncryptionFile)
+
+	f.fails("sync", 1, "the power went") // and the reset is run again
+	if err := back(t, initStep(t, m))(); err == nil || !f.has(EncryptionFile) {
+		t.Fatalf("the cut: %v", err)
+	}
+	delete(f.answers, "sync")
+	do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
+	kept, err := Kept(m)
+	if err != nil || len(kept) != 1 || f.has(EncryptionFile) {
+		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.has(EncryptionFile))
+	}
+	beside := kept[0] + "/encryption.yaml"
+	if f.get(beside) != text || mode(t, f, beside) != 0o600 || f.get(kept[0]+"/wal") != "data" {
+		t.Errorf("beside the data, with mode %o:\n%s", mode(t, f, beside), f.get(beside))
+	}
+
+	for _, left := range []string{"", "began\n"} {
+		if left != "" {
+			f.put(t, stateFile, left)
+		}
+		do(t, func() error { return keys.Run(t.Context()) }, back(t, initStep(t, m)), back(t, keys))
+		if f.get(beside) != text || f.has(EncryptionFile) {
+			t.Errorf("after a life that left the state %q the kept key is\n%s", left, f.get(beside))
+		}
 	}
 }
 
