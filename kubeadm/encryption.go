@@ -32,8 +32,8 @@ func SharedSecrets(c Config) []string {
 
 // Encryption brings about the keys that Secrets are encrypted with. given
 // brings the file of the cluster's other control-plane hosts; nil makes the
-// first key of a new cluster. A file that is there is never replaced, since
-// Secrets may depend on it.
+// first key of a new cluster. A file that is there is never replaced here, since
+// Secrets may depend on it; Join does, which knows that none does yet.
 func Encryption(m Machine, provider string, given func(context.Context) ([]byte, error)) step.Step {
 	if given == nil {
 		given = func(context.Context) ([]byte, error) { return keyring{keyring{}.newKey(provider)}.file() }

@@ -172,7 +172,7 @@ func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
 		if err != nil {
 			return command{}, err
 		}
-		takeOver = func() error { return j.m.takeOver(keys) }
+		takeOver = func() error { return j.m.takeOver(keys, SharedSecrets(j.config)) }
 	}
 	stdin, err := host.InMemory(text)
 	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: takeOver}, err

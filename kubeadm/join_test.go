@@ -86,7 +86,7 @@ func read(t *testing.T, r io.Reader) string {
 }
 
 // TestJoinControlPlane wants the keys on the host when kubeadm runs, also
-// after an earlier half was reset.
+// after an earlier half was reset, and then those of the new code.
 func TestJoinControlPlane(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
@@ -98,6 +98,8 @@ func TestJoinControlPlane(t *testing.T) {
 		keys[name] = []byte("key " + name)
 	}
 	keys[clusterCA] = []byte(a.ca())
+	keys[EncryptionFile] = []byte("key2")
+	f.put(t, EncryptionFile, "key1") // of a join before the key was changed
 	sealed, err := keys.sealed(ticket.code)
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +111,9 @@ func TestJoinControlPlane(t *testing.T) {
 	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) {
 		if !f.has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
 			t.Error("kubeadm was started without the keys, or as a worker")
+		}
+		if got := f.get(EncryptionFile); got != "key2" {
+			t.Errorf("kubeadm was started with %s for the Secrets, not the cluster's key2", got)
 		}
 		return nil, died
 	}

@@ -50,10 +50,12 @@ func Pack(m Machine, more ...string) (Parcel, error) {
 	return p, nil
 }
 
-// takeOver writes the cluster's keys and nothing else, whatever the parcel
-// holds.
-func (m Machine) takeOver(p Parcel) error {
-	for _, name := range controlPlaneKeys() {
+// takeOver writes the cluster's keys and the other files that the control-plane
+// hosts share, and nothing else, whatever the parcel holds. What an earlier join
+// left is replaced, the keys of the Secrets too: they may have changed since,
+// and no Secret depends on the file of a host that has not joined.
+func (m Machine) takeOver(p Parcel, shared []string) error {
+	for _, name := range append(controlPlaneKeys(), shared...) {
 		data, is := p[name]
 		if !is {
 			return fmt.Errorf("take over the control plane's keys: %s is not in the parcel", name)

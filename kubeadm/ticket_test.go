@@ -121,7 +121,8 @@ func TestParcel(t *testing.T) {
 		f.put(t, name, "content of "+name)
 	}
 	f.put(t, "/etc/airgap/pki/ca.key", "registry")
-	packed, err := Pack(m, "/etc/airgap/pki/ca.key")
+	f.put(t, EncryptionFile, "key2")
+	packed, err := Pack(m, "/etc/airgap/pki/ca.key", EncryptionFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +140,12 @@ func TestParcel(t *testing.T) {
 	}
 
 	to, other := newFake(t)
-	if err := other.takeOver(opened); err != nil {
+	to.put(t, EncryptionFile, "key1, of a join before the key was changed")
+	shared := []string{EncryptionFile}
+	if err := other.takeOver(opened, shared); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range controlPlaneKeys() {
+	for _, name := range append(controlPlaneKeys(), shared...) {
 		info, err := os.Stat(other.path(name))
 		if err != nil || to.get(name) != f.get(name) || info.Mode().Perm() != modeOf(name) {
 			t.Errorf("%s: %v %q, %v", name, info.Mode(), to.get(name), err)
@@ -156,7 +159,7 @@ func TestParcel(t *testing.T) {
 	}
 
 	delete(opened, clusterCA)
-	if err := other.takeOver(opened); err == nil || !strings.Contains(err.Error(), clusterCA) {
+	if err := other.takeOver(opened, nil); err == nil || !strings.Contains(err.Error(), clusterCA) {
 		t.Errorf("a parcel without the CA: %v", err)
 	}
 	for what, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {
