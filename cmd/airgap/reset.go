@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -155,7 +157,7 @@ func writePaths(w io.Writer, heading string, paths []string) {
 }
 
 // takeBack undoes the steps, and deletes the data if that is wanted. The
-// journal goes last: as long as it is there, a reset goes on.
+// journal goes when all else is gone: as long as it is there, a reset goes on.
 func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.Step, wipe bool) (resetResult, error) {
 	result := resetResult{Undone: len(steps)}
 	p := a.newProgress()
@@ -172,13 +174,13 @@ func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.
 	}
 	if !wipe {
 		result.Kept = data
-		return result, forget()
+		return result, forget("/")
 	}
 	result.Deleted = data
 	if err := wipeData(ctx); err != nil {
 		return result, err
 	}
-	return result, forget()
+	return result, forget("/")
 }
 
 // dataHere lists the directories with data of a cluster that is, or was, on
@@ -213,10 +215,15 @@ func wipeData(ctx context.Context) error {
 	return errors.Join(ignoreNotExist(err), os.RemoveAll(storeDir))
 }
 
-// forget removes what airgap keeps in mind of a host.
-func forget() error {
-	for _, path := range []string{journalFile, undoDir, lockFile, knownHostsFile} {
-		if err := ignoreNotExist(os.Remove(path)); err != nil {
+// forget removes what airgap keeps in mind of the host whose file system begins
+// at root. Drafts that a killed run left in undoDir go along. The lock goes after
+// the journal, so that nobody begins another one before.
+func forget(root string) error {
+	if err := os.RemoveAll(filepath.Join(root, undoDir)); err != nil {
+		return err
+	}
+	for _, name := range []string{knownHostsFile, journalFile, lockFile} {
+		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}
 	}
