@@ -74,7 +74,7 @@ func TestRotationOfSeveralHosts(t *testing.T) {
 	ends := make(chan error, 3)
 	run := func(ctx context.Context, node, leader string) {
 		done, err := h.rotation(node).Run(ctx)
-		if err == nil && (done.Leader != leader || done.Key != "key2") {
+		if err == nil && (done.Leader != leader || done.Key != "key2" || !done.Changed) {
 			err = fmt.Errorf("%s ended with %+v", node, done)
 		}
 		ends <- err

@@ -67,11 +67,24 @@ type Rotated struct {
 	Key     string `json:"key"`              // the name of the key that encrypts now
 	Secrets int    `json:"secrets"`          // that were written again
 	Resumed bool   `json:"resumed"`          // it had been interrupted
+	Changed bool   `json:"changed"`          // false: Key was this host's only one before, and the run just ended an interrupted rotation
 	Leader  string `json:"leader,omitempty"` // the host that this one followed
 }
 
-// Run runs the rotation to its end.
+// Run runs the rotation to its end. One that was interrupted when only its end
+// was missing is ended, and no other begun: nobody knows whether that was an
+// hour or a year ago.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
+	before, err := r.Machine.keyring()
+	if err != nil {
+		return Rotated{}, err
+	}
+	done, err := r.run(ctx)
+	done.Changed = len(before) > 1 || before.first().name != done.Key
+	return done, err
+}
+
+func (r Rotation) run(ctx context.Context) (Rotated, error) {
 	hosts, err := r.Cluster.Hosts(ctx)
 	if err != nil {
 		return Rotated{}, err

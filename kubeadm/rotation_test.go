@@ -145,6 +145,21 @@ func TestRotationGoesOn(t *testing.T) {
 	}
 }
 
+// TestRotationThatOnlyEnds begins on a host that was interrupted in an earlier
+// rotation when the old key was gone: it followed, and the others ended it.
+func TestRotationThatOnlyEnds(t *testing.T) {
+	c, r := rotating(t)
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.f.put(t, rotationFile, `{"to":"key2"}`)
+	for _, want := range []Rotated{{Key: "key2", Resumed: true}, {Key: "key3", Secrets: 3, Changed: true}} {
+		if done, err := r.Run(t.Context()); err != nil || done != want {
+			t.Errorf("got %+v, %v; want %+v", done, err, want)
+		}
+	}
+}
+
 func TestRotationKeepsTheOldKey(t *testing.T) {
 	c, r := rotating(t)
 	c.late = true

@@ -34,7 +34,8 @@ three to four minutes: an API server looks once a minute whether its keys change
 and every one must have loaded a key before it is used.
 
 The command can be interrupted at any point and run again: it goes on where it
-stopped. The old key goes only when etcd itself shows no Secret of it any more.
+stopped, and says so when that was the end of it and a new key takes another run.
+The old key goes only when etcd itself shows no Secret of it any more.
 
 The key lies in ` + kubeadm.EncryptionFile + `, and nowhere else: keep a copy
 where you keep the backups' keys, for a backup of etcd is of no use without the key
@@ -82,12 +83,17 @@ func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(done, func(w io.Writer) error {
-		if done.Leader != "" {
-			_, err := fmt.Fprintf(w, "%s led the rotation to its end: the old key is gone here, too\n", done.Leader)
-			return err
-		}
-		_, err := fmt.Fprintf(w, "%s encrypts all Secrets now, and the old key is gone\n", done.Key)
-		return err
-	})
+	return a.print(done, func(w io.Writer) error { return writeRotated(w, done) })
+}
+
+func writeRotated(w io.Writer, r kubeadm.Rotated) error {
+	text := r.Key + " encrypts all Secrets now, and the old key is gone"
+	switch {
+	case !r.Changed:
+		text = "the interrupted rotation to " + r.Key + " is finished, and the old key is gone; run the same command again for a new key"
+	case r.Leader != "":
+		text = r.Leader + " led the rotation to its end: the old key is gone here, too"
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
 }
