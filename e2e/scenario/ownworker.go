@@ -52,7 +52,10 @@ func ownWorker(ctx context.Context, e *Env) error {
 				if err := e.killed(ctx, worker, strings.Join(command, " "), `grep -qs '"step":"packages"' /var/lib/airgap/journal.jsonl`); err != nil {
 					return err
 				}
-				return e.timeTold(ctx, worker, "-2 days", command, "clock-sane", "before airgap was last at work on this host", "airgap reset")
+				check := []string{"airgap", "preflight", labSkips, lab.StickPath + "/bank"}
+				return errors.Join(
+					e.timeTold(ctx, worker, "-2 days", command, "2 d 0 h behind that of 10.88.0.11:5000|1 d 23 h behind that of 10.88.0.11:5000"),
+					e.timeTold(ctx, worker, "-6 minutes", check, "clock-sane", "before airgap was last at work on this host|when the bundle was made", "set the clock"))
 			}},
 			{"join", func() error {
 				_, err := e.must(ctx, worker, []string{"joined"}, command...)
