@@ -27,7 +27,7 @@ type VersionLock struct {
 
 const (
 	versionlockConf = "/etc/dnf/plugins/versionlock.conf"
-	lockComment     = "# Locked by airgap: Kubernetes is upgraded by airgap upgrade."
+	lockComment     = "# Locked by airgap: these packages stay with the cluster's version of Kubernetes; airgap reset unlocks them."
 )
 
 // VersionLockStep locks the packages. Undo takes out the lines it added, and

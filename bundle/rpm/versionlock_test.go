@@ -104,6 +104,29 @@ func TestVersionLockOfAnotherRelease(t *testing.T) {
 	}
 }
 
+// A comment of other words, from an earlier airgap, gives way to today's.
+func TestVersionLockOfAnEarlierAirgap(t *testing.T) {
+	const earlier = "# Locked by airgap: Kubernetes is upgraded by airgap upgrade."
+	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
+	if err := l.lock(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{l.UndoFile, l.path("/etc/dnf/plugins/versionlock.list")} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, name, strings.Replace(string(text), lockComment, earlier, 1))
+	}
+	runs(t, l)
+	if got := l.text(t); strings.Contains(got, earlier) || strings.Count(got, lockComment+"\n") != 1 || strings.Count(got, "kubelet") != 1 {
+		t.Errorf("list is\n%s", got)
+	}
+	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != theirLocks {
+		t.Errorf("after the undo, %v:\n%s", err, l.text(t))
+	}
+}
+
 func TestVersionLockWithoutThePlugin(t *testing.T) {
 	for name, conf := range map[string]string{"off": "[main]\nenabled=0\nlocklist=/etc/l\n", "no list": "[main]\nenabled=1\n", "not installed": ""} {
 		l := lockable(t, "", "kubelet-0:1.36.3-150500.1.1.x86_64")
