@@ -2,6 +2,8 @@ package rpm
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +127,26 @@ func TestDNFReadsRepodata(t *testing.T) {
 	}
 	if got := output(t, "dnf", append(query, "--list", "library")...); !strings.Contains(got, "/opt/library") {
 		t.Errorf("dnf lists the files %q", got)
+	}
+}
+
+// TestDNFAsksNoProxy has the real dnf resolve over HTTP where airgap's
+// environment names a proxy that does not answer. dnf would ask that one in
+// spite of its own proxy=_none_.
+func TestDNFAsksNoProxy(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent"))
+	tr := transaction(t, h, from, repository, "agent")
+	server := httptest.NewServer(http.FileServer(http.Dir(strings.TrimPrefix(tr.BaseURL, "file://"))))
+	defer server.Close()
+	tr.BaseURL = server.URL
+	for _, name := range []string{"http_proxy", "all_proxy", "ALL_PROXY"} {
+		t.Setenv(name, "http://127.0.0.1:1")
+	}
+	t.Setenv("no_proxy", "")
+	t.Setenv("NO_PROXY", "")
+	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 {
+		t.Errorf("dnf would install %v, %v", missing, err)
 	}
 }
 

@@ -190,8 +190,8 @@ const lockSeconds = "600"
 func (t Transaction) lockPath() string { return filepath.Join(t.StateDir, "lock") }
 
 // dnfIn runs dnf in a directory, since its solver's record goes to the
-// working directory, and by another program where one is given. No proxy of the
-// environment reaches it.
+// working directory, and by another program where one is given. It asks no proxy:
+// none of the environment comes through Host, and the configuration says _none_.
 func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ...string) error {
 	// When airgap is killed dnf goes on. The lock, which it holds to its end,
 	// makes the next run and the undo wait for that.
@@ -200,10 +200,7 @@ func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ..
 	if t.OS != "" {
 		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
 	}
-	env := []string{"LC_ALL=C.UTF-8", "no_proxy=*", "NO_PROXY=*", "PYTHONUNBUFFERED=1"} // its errors come last in the log
-	for _, name := range []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy"} {
-		env = append(env, name+"=", strings.ToUpper(name)+"=")
-	}
+	env := []string{"LC_ALL=C.UTF-8", "PYTHONUNBUFFERED=1"} // its errors come last in the log
 	_, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: append(argv, args...), Env: env, Log: t.Log})
 	return err
 }
