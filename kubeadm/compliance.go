@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/host"
+
 	"sigs.k8s.io/yaml"
 )
 
@@ -69,7 +71,7 @@ func Compliance(m Machine, c Config) ([]Finding, error) {
 func (m Machine) kubeletFields() (map[string]any, error) {
 	text, err := os.ReadFile(m.path(kubeletConfig))
 	if err != nil {
-		return nil, ignoreMissing(err)
+		return nil, host.IgnoreMissing(err)
 	}
 	var fields map[string]any
 	if err := yaml.Unmarshal(text, &fields); err != nil {

@@ -49,7 +49,7 @@ func Encryption(m Machine, provider string, given func(context.Context) ([]byte,
 
 func (m Machine) keysHold() (bool, error) {
 	if _, err := m.keyring(); err != nil {
-		return false, ignoreMissing(err)
+		return false, host.IgnoreMissing(err)
 	}
 	info, err := os.Lstat(m.path(EncryptionFile))
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
@@ -99,7 +99,7 @@ func (m Machine) leaveKeys() error {
 func (m Machine) copyKeys(dir string) error {
 	text, err := os.ReadFile(m.path(EncryptionFile))
 	if err != nil {
-		return ignoreMissing(err) // nothing is encrypted
+		return host.IgnoreMissing(err) // nothing is encrypted
 	}
 	return host.WriteFile(m.path(path.Join(dir, path.Base(EncryptionFile))), text, 0o600)
 }
@@ -121,7 +121,7 @@ func (m Machine) keyring() (keyring, error) {
 func (m Machine) privateDir(dir string) (bool, error) {
 	info, err := os.Lstat(m.path(dir))
 	if err != nil {
-		return false, ignoreMissing(err)
+		return false, host.IgnoreMissing(err)
 	}
 	return info.IsDir() && info.Mode().Perm() == 0o700, nil
 }
@@ -140,7 +140,7 @@ func (m Machine) removeFrom(dir string, files ...string) error {
 			return err
 		}
 	}
-	if err := os.Remove(m.path(dir)); ignoreMissing(err) != nil && !m.inUse(dir) {
+	if err := os.Remove(m.path(dir)); host.IgnoreMissing(err) != nil && !m.inUse(dir) {
 		return err
 	}
 	return nil

@@ -75,14 +75,14 @@ func (f fapolicyd) holds(ctx context.Context) (bool, error) {
 	}
 	files, err := f.files()
 	if err != nil {
-		return false, ignoreMissing(err) // the programs have yet to be installed
+		return false, host.IgnoreMissing(err) // the programs have yet to be installed
 	}
 	for name, data := range files {
 		if holds, err := host.Holds(f.m.path(name), data, 0o644); err != nil || !holds {
 			return false, err
 		}
 	}
-	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	record, err := host.ReadJSON[fapolicydRecord](f.m.path(fapolicydUndo))
 	if err != nil || !record.Read {
 		return false, err
 	}
@@ -117,7 +117,7 @@ func (f fapolicyd) trust(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the programs to trust: %w", err)
 	}
-	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	record, err := host.ReadJSON[fapolicydRecord](f.m.path(fapolicydUndo))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (f fapolicyd) trust(ctx context.Context) error {
 		}
 	}
 	record.Read = false
-	if err := writeJSON(f.m.path(fapolicydUndo), record); err != nil {
+	if err := host.WriteJSON(f.m.path(fapolicydUndo), record); err != nil {
 		return err
 	}
 	for name, data := range files {
@@ -145,7 +145,7 @@ func (f fapolicyd) trust(ctx context.Context) error {
 		return err
 	}
 	record.Read = true
-	return writeJSON(f.m.path(fapolicydUndo), record)
+	return host.WriteJSON(f.m.path(fapolicydUndo), record)
 }
 
 func (f fapolicyd) restart(ctx context.Context) error {
@@ -161,7 +161,7 @@ func (f fapolicyd) restart(ctx context.Context) error {
 // undo takes our files away and has the rules compiled without them. The copy
 // of the rules before comes back when they are again what they were.
 func (f fapolicyd) undo(ctx context.Context) error {
-	record, err := readJSON[fapolicydRecord](f.m.path(fapolicydUndo))
+	record, err := host.ReadJSON[fapolicydRecord](f.m.path(fapolicydUndo))
 	if err != nil || record.Files == nil {
 		return err
 	}

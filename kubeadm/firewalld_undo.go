@@ -42,7 +42,7 @@ func (w firewalld) pending(ctx context.Context) ([]zoneChange, error) {
 }
 
 func (m Machine) firewallChanges(ctx context.Context, want openings, views ...firewallView) ([]zoneChange, error) {
-	record, err := readJSON[firewallRecord](m.path(firewalldUndo))
+	record, err := host.ReadJSON[firewallRecord](m.path(firewalldUndo))
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (m Machine) changeFirewall(ctx context.Context, changes []zoneChange) error
 }
 
 func (m Machine) recordFirewall(changes []zoneChange) error {
-	record, err := readJSON[firewallRecord](m.path(firewalldUndo))
+	record, err := host.ReadJSON[firewallRecord](m.path(firewalldUndo))
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (m Machine) recordFirewall(changes []zoneChange) error {
 			}
 		}
 	}
-	return writeJSON(m.path(firewalldUndo), record)
+	return host.WriteJSON(m.path(firewalldUndo), record)
 }
 
 // zoneFiles are a zone's file and the copy that firewalld makes before it
@@ -110,7 +110,7 @@ func zoneFiles(zone string) []string {
 
 // close takes out what we added, and leaves what others have.
 func (w firewalld) close(ctx context.Context) error {
-	record, err := readJSON[firewallRecord](w.m.path(firewalldUndo))
+	record, err := host.ReadJSON[firewallRecord](w.m.path(firewalldUndo))
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func putRuntime(t *testing.T, f *fakeHost, programs map[string]string) {
 		f.put(t, BinDir+"/"+name, text)
 		record.Files[name] = fmt.Sprintf("%064x", len(text))
 	}
-	must(writeJSON(f.root+installedFile, record))
+	must(host.WriteJSON(f.root+installedFile, record))
 }
 
 func TestFapolicyd(t *testing.T) {

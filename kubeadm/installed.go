@@ -33,7 +33,7 @@ func (m Machine) filesHold(files []File) (bool, error) {
 	for name, want := range record.Files {
 		have, err := fileSum(m.path(path.Join(BinDir, name)))
 		if err != nil || have != want {
-			return false, ignoreMissing(err)
+			return false, host.IgnoreMissing(err)
 		}
 	}
 	return true, nil
@@ -93,11 +93,4 @@ func fileSum(name string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

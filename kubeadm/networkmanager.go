@@ -60,7 +60,7 @@ func (n networkManager) holds(ctx context.Context) (bool, error) {
 	if !active {
 		return true, nil
 	}
-	record, err := readJSON[keyfileRecord](n.m.path(keyfileUndo))
+	record, err := host.ReadJSON[keyfileRecord](n.m.path(keyfileUndo))
 	if err != nil || !record.Read {
 		return false, err
 	}
@@ -109,7 +109,7 @@ func (n networkManager) plan(ctx context.Context) ([]string, error) {
 }
 
 func (n networkManager) yield(ctx context.Context) error {
-	record, err := readJSON[keyfileRecord](n.m.path(keyfileUndo))
+	record, err := host.ReadJSON[keyfileRecord](n.m.path(keyfileUndo))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (n networkManager) yield(ctx context.Context) error {
 		}
 	}
 	record.Read = false
-	if err := writeJSON(n.m.path(keyfileUndo), record); err != nil {
+	if err := host.WriteJSON(n.m.path(keyfileUndo), record); err != nil {
 		return err
 	}
 	if err := host.WriteFile(n.m.path(keyfile), n.text(), 0o644); err != nil {
@@ -129,7 +129,7 @@ func (n networkManager) yield(ctx context.Context) error {
 		return err
 	}
 	record.Read = true
-	return writeJSON(n.m.path(keyfileUndo), record)
+	return host.WriteJSON(n.m.path(keyfileUndo), record)
 }
 
 // reload reads the configuration anew; connections and name servers stay.
@@ -148,7 +148,7 @@ func (n networkManager) undo(ctx context.Context) error {
 	if !n.m.recorded(keyfileUndo) {
 		return nil
 	}
-	record, err := readJSON[keyfileRecord](n.m.path(keyfileUndo))
+	record, err := host.ReadJSON[keyfileRecord](n.m.path(keyfileUndo))
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (m Machine) closeFiles(c Config) error {
 	if err != nil {
 		return err
 	}
-	before, err := readJSON[map[string]fs.FileMode](m.path(modesUndo))
+	before, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (m Machine) closeFiles(c Config) error {
 		modes[f.path] = f.mode
 	}
 	maps.Copy(modes, before) // the oldest is the host's own
-	if err := writeJSON(m.path(modesUndo), modes); err != nil {
+	if err := host.WriteJSON(m.path(modesUndo), modes); err != nil {
 		return err
 	}
 	for _, f := range wide {
@@ -125,12 +125,12 @@ func (m Machine) closeFiles(c Config) error {
 }
 
 func (m Machine) reopenFiles() error {
-	modes, err := readJSON[map[string]fs.FileMode](m.path(modesUndo))
+	modes, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
 	if err != nil {
 		return err
 	}
 	for name, mode := range modes {
-		if err := os.Chmod(m.path(name), mode); ignoreMissing(err) != nil {
+		if err := os.Chmod(m.path(name), mode); host.IgnoreMissing(err) != nil {
 			return fmt.Errorf("give %s back its mode: %w", name, err)
 		}
 	}

@@ -33,7 +33,7 @@ func (m Machine) planSysctls() ([]string, error) {
 	for _, s := range settings() {
 		have, err := m.readSysctl(s.key)
 		switch {
-		case ignoreMissing(err) != nil:
+		case host.IgnoreMissing(err) != nil:
 			return changes, err
 		case err != nil:
 			want[s.key] = s.value
@@ -71,7 +71,7 @@ func (m Machine) planRuntimeFiles(files []File) ([]string, error) {
 	for name, want := range record.Files {
 		have, err := fileSum(m.path(path.Join(BinDir, name)))
 		switch {
-		case ignoreMissing(err) != nil:
+		case host.IgnoreMissing(err) != nil:
 			return changes, err
 		case err != nil:
 			changes = append(changes, "put back "+path.Join(BinDir, name)+" (missing)")

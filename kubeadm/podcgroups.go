@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // podCgroups are the outermost cgroups of pods: one with cgroup v2, one for each
@@ -44,7 +46,7 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 func removeCgroup(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return ignoreMissing(err)
+		return host.IgnoreMissing(err)
 	}
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -54,5 +56,5 @@ func removeCgroup(dir string) error {
 			return err
 		}
 	}
-	return ignoreMissing(os.Remove(dir))
+	return host.IgnoreMissing(os.Remove(dir))
 }

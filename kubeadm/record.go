@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,7 +47,7 @@ func Record(m Machine) step.Step {
 		Name: "record", Title: "Write down what the host is like",
 		Done: func(context.Context) (bool, error) {
 			_, err := os.Stat(m.path(recordFile))
-			return err == nil, ignoreMissing(err)
+			return err == nil, host.IgnoreMissing(err)
 		},
 		Plan: func(context.Context) ([]string, error) { return []string{"write " + recordFile + " (new)"}, nil },
 		Run:  m.writeRecord,
@@ -71,7 +70,7 @@ func (m Machine) writeRecord(ctx context.Context) error {
 	if r.Links, err = m.links(ctx); err != nil {
 		return err
 	}
-	kept, err := readJSON[map[string]content](m.path(keptFile))
+	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func (m Machine) writeRecord(ctx context.Context) error {
 			r.Paths[p] = before // our own, from before an earlier reset
 		}
 	}
-	return writeJSON(m.path(recordFile), r)
+	return host.WriteJSON(m.path(recordFile), r)
 }
 
 func (m Machine) undoRecord(ctx context.Context) error {
@@ -102,7 +101,7 @@ func (m Machine) undoRecord(ctx context.Context) error {
 		if r.Paths[p] != absent {
 			continue
 		}
-		if err := os.Remove(m.path(p)); ignoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
+		if err := os.Remove(m.path(p)); host.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
 			return err
 		}
 	}
@@ -129,7 +128,7 @@ func (m Machine) listData(paths []string, before map[string]content) error {
 	if len(kept) == 0 {
 		return host.Remove(m.path(keptFile))
 	}
-	return writeJSON(m.path(keptFile), kept)
+	return host.WriteJSON(m.path(keptFile), kept)
 }
 
 // Data are the directories with data that a reset now would leave on this
@@ -154,7 +153,7 @@ func Data(m Machine) ([]string, error) {
 
 // Kept are the directories with data that resets left on this host, sorted.
 func Kept(m Machine) ([]string, error) {
-	kept, err := readJSON[map[string]content](m.path(keptFile))
+	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func Kept(m Machine) ([]string, error) {
 		paths = append(paths, p)
 	}
 	saved, err := os.ReadDir(m.path(KeptDir))
-	if ignoreMissing(err) != nil {
+	if host.IgnoreMissing(err) != nil {
 		return nil, err
 	}
 	for _, e := range saved {
@@ -178,7 +177,7 @@ func Kept(m Machine) ([]string, error) {
 // WipeData deletes what Kept lists. A directory that was there before the
 // cluster is emptied.
 func WipeData(ctx context.Context, m Machine) error {
-	kept, err := readJSON[map[string]content](m.path(keptFile))
+	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func WipeData(ctx context.Context, m Machine) error {
 // record is what Record wrote down; without one everything counts as having
 // been there, and nothing is taken away.
 func (m Machine) record() (record, error) {
-	return readJSON[record](m.path(recordFile))
+	return host.ReadJSON[record](m.path(recordFile))
 }
 
 func contentOf(p string) (content, error) {
@@ -217,24 +216,3 @@ func contentOf(p string) (content, error) {
 
 // lostAndFound marks a file system of its own.
 const lostAndFound = "lost+found"
-
-// readJSON is the zero value when there is no such file.
-func readJSON[T any](name string) (T, error) {
-	var value T
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return value, ignoreMissing(err)
-	}
-	if err := json.Unmarshal(data, &value); err != nil {
-		return value, fmt.Errorf("read %s: %w", name, err)
-	}
-	return value, nil
-}
-
-func writeJSON(name string, value any) error {
-	data, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(name, append(data, '\n'), 0o600)
-}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // takeAway removes what has come to p since it was as was. Nothing is deleted
@@ -28,7 +30,7 @@ func (m Machine) takeAway(ctx context.Context, p string, was content) error {
 	}
 	entries, err := os.ReadDir(m.path(p))
 	if err != nil {
-		return ignoreMissing(err)
+		return host.IgnoreMissing(err)
 	}
 	for _, e := range entries {
 		if e.Name() == lostAndFound {

@@ -80,7 +80,7 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(m.path(data)); err != nil {
-		return ignoreMissing(err)
+		return host.IgnoreMissing(err)
 	}
 	part := path.Join(KeptDir, "etcd.part")
 	if err := errors.Join(os.RemoveAll(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {

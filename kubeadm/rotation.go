@@ -125,7 +125,7 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 	if ring, err = r.Machine.keyring(); err != nil {
 		return nil, "", false, err
 	}
-	under, err := readJSON[rotation](r.Machine.path(rotationFile))
+	under, err := host.ReadJSON[rotation](r.Machine.path(rotationFile))
 	if err != nil {
 		return nil, "", false, err
 	}
@@ -137,7 +137,7 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 		return nil, "", false, &Failure{What: "rotate the encryption key", Err: fmt.Errorf("%s holds %d keys, and no rotation of airgap's is under way", EncryptionFile, len(ring)), Next: "leave one key in it, or put the file back from another control-plane host"}
 	}
 	to = ring.newKey(r.Provider).name
-	return ring, to, false, writeJSON(r.Machine.path(rotationFile), rotation{to})
+	return ring, to, false, host.WriteJSON(r.Machine.path(rotationFile), rotation{to})
 }
 
 // place writes the keys where the API server of this host finds them.

@@ -79,10 +79,10 @@ func (r Rotation) step(x exchange, m *minutes, private hpke.PrivateKey) error {
 
 func (r Rotation) noteUnderWay(to string) error {
 	name := r.Machine.path(rotationFile)
-	if have, err := readJSON[rotation](name); err != nil || have.To == to {
+	if have, err := host.ReadJSON[rotation](name); err != nil || have.To == to {
 		return err
 	}
-	return writeJSON(name, rotation{to})
+	return host.WriteJSON(name, rotation{to})
 }
 
 // endFollowing tells the rotation's end from a leader that gave up.

@@ -30,7 +30,7 @@ const (
 // not delete, or had no time to; "" for none. A worker never can.
 func StillListed(m Machine) (string, error) {
 	name, err := os.ReadFile(m.path(listedFile))
-	return strings.TrimSpace(string(name)), ignoreMissing(err)
+	return strings.TrimSpace(string(name)), host.IgnoreMissing(err)
 }
 
 func (m Machine) noteListed() error {

@@ -83,7 +83,7 @@ func (l labels) plan(ctx context.Context) ([]string, error) {
 // wrong are the files whose label is another than the policy's.
 func (l labels) wrong(ctx context.Context) ([]string, error) {
 	if _, err := os.Stat(l.m.path(BinDir)); err != nil {
-		return nil, ignoreMissing(err)
+		return nil, host.IgnoreMissing(err)
 	}
 	out, err := l.m.Host.Run(ctx, host.Cmd{Name: "restorecon", Args: []string{"-R", "-n", "-v", l.m.path(path.Dir(BinDir))}, Env: []string{"LC_ALL=C"}})
 	if err != nil {
@@ -102,7 +102,7 @@ func (l labels) set(ctx context.Context) error {
 		return err
 	}
 	if can && !known {
-		if err := writeJSON(l.m.path(labelsUndo), labelsRecord{Added: true}); err != nil {
+		if err := host.WriteJSON(l.m.path(labelsUndo), labelsRecord{Added: true}); err != nil {
 			return err
 		}
 		if err := l.m.run(ctx, "semanage", "fcontext", "--add", "--equal", "/usr/bin", BinDir); err != nil {
@@ -110,14 +110,14 @@ func (l labels) set(ctx context.Context) error {
 		}
 	}
 	if _, err := os.Stat(l.m.path(BinDir)); err != nil {
-		return ignoreMissing(err)
+		return host.IgnoreMissing(err)
 	}
 	return l.m.relabel(ctx)
 }
 
 // undo takes the rule away. The files it was for are gone by now.
 func (l labels) undo(ctx context.Context) error {
-	record, err := readJSON[labelsRecord](l.m.path(labelsUndo))
+	record, err := host.ReadJSON[labelsRecord](l.m.path(labelsUndo))
 	if err != nil || !record.Added {
 		return err
 	}

@@ -57,7 +57,7 @@ func (a swapArea) zram() bool { return strings.HasPrefix(a.Path, "/dev/zram") }
 func (s swap) areas() ([]swapArea, error) {
 	text, err := os.ReadFile(s.m.path("/proc/swaps"))
 	if err != nil {
-		return nil, ignoreMissing(err) // a kernel without swap
+		return nil, host.IgnoreMissing(err) // a kernel without swap
 	}
 	var areas []swapArea
 	for i, line := range strings.Split(string(text), "\n") {
@@ -82,7 +82,7 @@ func (s swap) fstab() (lines []string, isSwap func(string) bool, err error) {
 		words := strings.Fields(line)
 		return len(words) >= 3 && words[2] == "swap" && !strings.HasPrefix(words[0], "#")
 	}
-	return strings.Split(string(text), "\n"), isSwap, ignoreMissing(err)
+	return strings.Split(string(text), "\n"), isSwap, host.IgnoreMissing(err)
 }
 
 // zramWanted reports whether zram's generator would make swap at boot.
@@ -95,7 +95,7 @@ func (s swap) zramWanted() (bool, error) {
 		return false, err
 	}
 	_, err = os.Stat(s.m.path("/usr/lib/systemd/zram-generator.conf"))
-	return err == nil, ignoreMissing(err)
+	return err == nil, host.IgnoreMissing(err)
 }
 
 // bootUnits are units of swap that start at boot: those that somebody has
@@ -168,7 +168,7 @@ func (s swap) plan(ctx context.Context) ([]string, error) {
 
 // off writes down the areas before it changes what they come from.
 func (s swap) off(ctx context.Context) error {
-	record, err := readJSON[swapRecord](s.m.path(swapUndo))
+	record, err := host.ReadJSON[swapRecord](s.m.path(swapUndo))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s swap) off(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := writeJSON(s.m.path(swapUndo), record); err != nil {
+	if err := host.WriteJSON(s.m.path(swapUndo), record); err != nil {
 		return err
 	}
 	if err := errors.Join(s.commentOut(), s.overrideZram(), s.m.run(ctx, "systemctl", "daemon-reload")); err != nil {
@@ -247,7 +247,7 @@ func (s swap) quiet(ctx context.Context, record swapRecord) error {
 		return err
 	}
 	record.Units = record.Units.with(units)
-	if err := writeJSON(s.m.path(swapUndo), record); err != nil {
+	if err := host.WriteJSON(s.m.path(swapUndo), record); err != nil {
 		return err
 	}
 	return s.systemctl(ctx, "disable", units.Enabled, "mask", units.Generated)
@@ -281,7 +281,7 @@ func (s swap) undo(ctx context.Context) error {
 	if !s.m.recorded(swapUndo) {
 		return nil
 	}
-	record, err := readJSON[swapRecord](s.m.path(swapUndo))
+	record, err := host.ReadJSON[swapRecord](s.m.path(swapUndo))
 	if err != nil {
 		return err
 	}

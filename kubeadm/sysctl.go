@@ -75,7 +75,7 @@ func (m Machine) sysctlsHold() (bool, error) {
 	for _, s := range settings() {
 		have, err := m.readSysctl(s.key)
 		if err != nil {
-			return false, ignoreMissing(err) // br_netfilter may not be loaded yet
+			return false, host.IgnoreMissing(err) // br_netfilter may not be loaded yet
 		}
 		if !s.holds(have) {
 			return false, nil
@@ -122,7 +122,7 @@ func ourKeys() []string {
 }
 
 func (m Machine) restoreSysctls() error {
-	before, err := readJSON[map[string]int](m.path(sysctlUndo))
+	before, err := host.ReadJSON[map[string]int](m.path(sysctlUndo))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (m Machine) keepForUndo(name string, value any) error {
 	if _, err := os.Stat(m.path(name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return writeJSON(m.path(name), value)
+	return host.WriteJSON(m.path(name), value)
 }
 
 func sysctlText(values map[string]int) []byte {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -57,7 +58,7 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	}
 	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
 	if err != nil {
-		return false, ignoreNotExist(err)
+		return false, host.IgnoreMissing(err)
 	}
 	want, err := stick.Beside(bundle.SumsName)
 	if err != nil || string(have) != string(want) {
@@ -112,11 +113,4 @@ func (s Store) path(name string) (string, error) {
 		return "", fmt.Errorf("find bundle in store: %q is no name for a directory", name)
 	}
 	return filepath.Join(s.Dir, name), nil
-}
-
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -2,10 +2,8 @@ package rpm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +27,7 @@ func (t Transaction) cutPath() string   { return filepath.Join(t.StateDir, "cut.
 
 // transact has dnf install or reinstall packages.
 func (t Transaction) transact(ctx context.Context, verb string, packages []NEVRA) error {
-	if err := writeMark(t.begunPath(), packages); err != nil {
+	if err := host.WriteJSON(t.begunPath(), packages); err != nil {
 		return err
 	}
 	unmark := []string{"sh", "-c", `"$@" && rm -f "$0"`, t.begunPath()}
@@ -55,7 +53,7 @@ func (t Transaction) repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeMark(t.cutPath(), begun); err != nil {
+	if err := host.WriteJSON(t.cutPath(), begun); err != nil {
 		return err
 	}
 	have, err := t.installed(ctx)
@@ -116,7 +114,7 @@ func (t Transaction) removeHalves(files map[string]bool) error {
 	}
 	for dir := range dirs {
 		entries, err := os.ReadDir(filepath.Join("/", t.Root, dir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if host.IgnoreMissing(err) != nil {
 			return err
 		}
 		for _, e := range entries {
@@ -136,16 +134,9 @@ func (t Transaction) removeHalves(files map[string]bool) error {
 func (t Transaction) wasCut() ([]NEVRA, error) {
 	var all []NEVRA
 	for _, mark := range []string{t.begunPath(), t.cutPath()} {
-		data, err := os.ReadFile(mark)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		var some []NEVRA
-		if err == nil {
-			err = json.Unmarshal(data, &some)
-		}
+		some, err := host.ReadJSON[[]NEVRA](mark)
 		if err != nil {
-			return nil, fmt.Errorf("read which transaction was cut: %s: %w", mark, err)
+			return nil, fmt.Errorf("read which transaction was cut: %w", err)
 		}
 		for _, p := range some {
 			if !slices.Contains(all, p) {
@@ -154,12 +145,4 @@ func (t Transaction) wasCut() ([]NEVRA, error) {
 		}
 	}
 	return all, nil
-}
-
-func writeMark(path string, packages []NEVRA) error {
-	data, err := json.Marshal(packages)
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(path, append(data, '\n'), 0o600)
 }

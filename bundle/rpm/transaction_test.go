@@ -136,7 +136,7 @@ func TestCutTransaction(t *testing.T) {
 	}
 
 	tr.Packages = all
-	if err := writeMark(tr.begunPath(), all); err != nil {
+	if err := host.WriteJSON(tr.begunPath(), all); err != nil {
 		t.Fatal(err)
 	}
 	halves := []string{filepath.Join(h.root, "opt", "library;5f3c2a1b"), filepath.Join(h.root, "opt", "agent;5f3c2a1c")}

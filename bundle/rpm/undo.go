@@ -2,10 +2,7 @@ package rpm
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -132,16 +129,9 @@ func (t Transaction) Await(ctx context.Context, waiting func()) error {
 func (t Transaction) recordPath() string { return filepath.Join(t.StateDir, "installed.json") }
 
 func (t Transaction) recorded() (record, error) {
-	var done record
-	data, err := os.ReadFile(t.recordPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return done, nil
-	}
+	done, err := host.ReadJSON[record](t.recordPath())
 	if err != nil {
 		return done, fmt.Errorf("read what was installed: %w", err)
-	}
-	if err := json.Unmarshal(data, &done); err != nil {
-		return done, fmt.Errorf("read what was installed: %s: %w", t.recordPath(), err)
 	}
 	return done, nil
 }
@@ -173,11 +163,7 @@ func (t Transaction) remember(missing []NEVRA, before map[string]bool) error {
 		}
 	}
 	slices.Sort(done.Keys)
-	data, err := json.MarshalIndent(done, "", "  ")
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(t.recordPath(), append(data, '\n'), 0o600)
+	return host.WriteJSON(t.recordPath(), done)
 }
 
 // installedKey is how a key looks in the list of installed packages.

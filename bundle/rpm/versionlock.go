@@ -3,7 +3,6 @@ package rpm
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,20 +128,7 @@ type lockRecord struct {
 	Added  []string `json:"added"`
 }
 
-func (l VersionLock) record() (lockRecord, error) {
-	var r lockRecord
-	data, err := os.ReadFile(l.UndoFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", l.UndoFile, err)
-	}
-	return r, nil
-}
+func (l VersionLock) record() (lockRecord, error) { return host.ReadJSON[lockRecord](l.UndoFile) }
 
 // remember writes down what is going to be added before it is.
 func (l VersionLock) remember(list string, add []string) error {
@@ -163,11 +149,7 @@ func (l VersionLock) remember(list string, add []string) error {
 			r.Added = append(r.Added, line)
 		}
 	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return host.WriteFile(l.UndoFile, append(data, '\n'), 0o600)
+	return host.WriteJSON(l.UndoFile, r)
 }
 
 func (l VersionLock) lock() error {

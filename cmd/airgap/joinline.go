@@ -126,7 +126,7 @@ func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) ste
 	s.Done = func(context.Context) (bool, error) {
 		files, err := joinFiles(m, c, b)
 		if err != nil {
-			return false, ignoreNotExist(err)
+			return false, host.IgnoreMissing(err)
 		}
 		return allHold(joinDir, files)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/host"
 )
 
 // signingKeys are those of whoever builds bundles: one signs the bundle, the
@@ -18,11 +19,11 @@ type signingKeys struct {
 // plan. Those that are not there yet will be made.
 func checkKeys(dir string) error {
 	_, err := bundle.LoadKey(dir)
-	if err := ignoreNotExist(err); err != nil {
+	if err := host.IgnoreMissing(err); err != nil {
 		return err
 	}
 	_, err = rpm.LoadKey(dir)
-	return ignoreNotExist(err)
+	return host.IgnoreMissing(err)
 }
 
 // openKeys reads the keys in dir; the first bundle makes them.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
 )
 
 // preflightByIndex judges this host by the signed index alone. It says all that
@@ -45,5 +46,5 @@ func inStore(dir, name string) (bool, error) {
 		return false, err
 	}
 	have, err := os.ReadFile(filepath.Join(storeDir, name, bundle.SumsName))
-	return err == nil && string(have) == string(want), ignoreNotExist(err)
+	return err == nil && string(have) == string(want), host.IgnoreMissing(err)
 }

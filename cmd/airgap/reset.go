@@ -212,7 +212,7 @@ func wipeData(ctx context.Context) error {
 	for _, e := range logs {
 		err = errors.Join(err, os.RemoveAll(logDir+"/"+e.Name()))
 	}
-	return errors.Join(ignoreNotExist(err), os.RemoveAll(storeDir))
+	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir))
 }
 
 // forget removes what airgap keeps in mind of the host whose file system begins

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
@@ -192,7 +193,7 @@ func (k *known) asWorker(keys []*ecdsa.PublicKey, node string) error {
 // authority that is gone is missed by its own step.
 func (s *site) recall(index *bundle.Index, keys []*ecdsa.PublicKey) (*hub, error) {
 	ca, err := os.ReadFile(registry.PKI{Dir: pkiDir}.CAFile())
-	return &hub{addr: s.registryOf(s.config.Master()), ca: ca, index: index, trusted: keys}, ignoreNotExist(err)
+	return &hub{addr: s.registryOf(s.config.Master()), ca: ca, index: index, trusted: keys}, host.IgnoreMissing(err)
 }
 
 func (s *site) registryState(ctx context.Context) string {

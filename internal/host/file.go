@@ -19,7 +19,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.Remove(Draft(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(Draft(path)); IgnoreMissing(err) != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	tmp, err := os.OpenFile(Draft(path), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
