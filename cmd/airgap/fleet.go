@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/kubeadm"
 )
 
 // fleet is the other hosts of airgap.yaml, as airgap install on the first one
@@ -38,7 +39,8 @@ type member struct {
 	client *remote.Client // nil while there is no connection
 	err    error          // what keeps it from being worked on
 
-	codes []string // made for it, and not known to have been used
+	codes  []kubeadm.Code // made for it, and not known to have been used
+	unread *kubeadm.Code  // the last of them, when the host was too busy to read it
 
 	password, sudoPassword string
 	refused                map[string]bool // passwords that it did not take
@@ -97,12 +99,18 @@ func (f *fleet) close() error {
 	}
 	var errs []error
 	for _, m := range f.members {
-		if m.client != nil {
-			m.client.Close()
-		}
+		m.hangUp()
 		errs = append(errs, m.log.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// hangUp ends the connection, if there is one.
+func (m *member) hangUp() {
+	if m.client != nil {
+		m.client.Close()
+		m.client = nil
+	}
 }
 
 // each works on several hosts at a time, as many as airgap.yaml allows. What

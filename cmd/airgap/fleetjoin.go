@@ -92,27 +92,48 @@ func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *jo
 	}
 }
 
-// joinOnce runs airgap join there. The code is made when its turn has come,
-// and only for a host that has not joined.
+// joinOnce runs airgap join there, with a code if the host has not joined.
 func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *joined) error {
 	here, err := m.membership(ctx)
 	if err != nil {
 		return err
 	}
 	how, err := f.site.joinLine(m.node)
-	if err == nil && !here.Joined {
-		how, err = f.site.joinLineWithCode(ctx, m.node)
-		m.codes = append(m.codes, how.Code)
-	}
 	if err != nil {
 		return err
 	}
 	far := faraway{show: line}
 	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
-	if err := m.run(ctx, &far, nil, how.Code+"\n", append(args, skipFlags(f.skip)...)...); err != nil {
+	args = append(args, skipFlags(f.skip)...)
+	if here.Joined {
+		err = m.run(ctx, &far, nil, "\n", args...)
+	} else {
+		err = f.runWithCode(ctx, m, &far, args...)
+	}
+	if err != nil {
 		return explainJoin(err)
 	}
 	return readResult(far.stdout.Bytes(), result)
+}
+
+// runWithCode runs airgap there with a code on its stdin, made when its turn has
+// come. A host that is busy says so before it reads one: the next attempt, a few
+// seconds later, takes the same.
+func (f *fleet) runWithCode(ctx context.Context, m *member, far *faraway, args ...string) error {
+	code := m.unread
+	if code == nil {
+		made, _, err := f.site.newCode(ctx, m.node)
+		if err != nil {
+			return err
+		}
+		code, m.codes = &made, append(m.codes, made)
+	}
+	err := m.run(ctx, far, nil, code.Reveal()+"\n", args...)
+	m.unread = nil
+	if stillBusy(err) {
+		m.unread = code
+	}
+	return err
 }
 
 // revokeTimeout is for one call of the API on this very host.
@@ -120,7 +141,8 @@ const revokeTimeout = 5 * time.Second
 
 // revoke ends the codes that were made for a host, now that it has joined or is
 // given up on: of those that were used nothing is left to end. A code that
-// stays ends by itself, so that one cannot be ended is no error of the join.
+// stays ends by itself, so that one cannot be ended is no error of the join,
+// nor of the codes after it.
 func (f *fleet) revoke(ctx context.Context, m *member) {
 	if len(m.codes) == 0 {
 		return
@@ -129,14 +151,12 @@ func (f *fleet) revoke(ctx context.Context, m *member) {
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
-	defer cancel()
-	for _, text := range m.codes {
-		if code, err := kubeadm.ParseCode(text); err == nil {
-			_ = kubeadm.Revoke(ctx, client, code)
-		}
+	for _, code := range m.codes {
+		revoking, done := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
+		_ = kubeadm.Revoke(revoking, client, code)
+		done()
 	}
-	m.codes = nil
+	m.codes, m.unread = nil, nil
 }
 
 // wentAway reports whether the host went away in the middle, or ended the
@@ -157,8 +177,7 @@ func stillBusy(err error) bool {
 // a moment.
 func (f *fleet) comeBack(ctx context.Context, m *member, line ui.Host, gone bool, until time.Time) error {
 	if gone {
-		m.client.Close()
-		m.client = nil
+		m.hangUp()
 		line.Now("lost the connection; waits for the host to come back, until " + until.Format("15:04:05"))
 	} else {
 		line.Now("waits for what the lost connection left at work there, until " + until.Format("15:04:05"))

@@ -48,19 +48,24 @@ func (s *site) joinLineWithCode(ctx context.Context, node config.Node) (joinLine
 	if err != nil {
 		return line, err
 	}
+	code, until, err := s.newCode(ctx, node)
+	line.Code, line.Until = code.Reveal(), until
+	return line, err
+}
+
+// newCode makes a code for a node, and says when it ends.
+func (s *site) newCode(ctx context.Context, node config.Node) (kubeadm.Code, time.Time, error) {
 	client, err := s.machine.Client(kubeadm.AdminConf)
 	if err != nil {
-		return line, err
+		return kubeadm.Code{}, time.Time{}, err
 	}
 	var keys kubeadm.Parcel
 	if node.Has(config.ControlPlane) {
 		if keys, err = kubeadm.Pack(s.machine, append(kubeadm.SharedSecrets(s.config.Kubernetes), registry.PKI{Dir: pkiDir}.CAKeyFile())...); err != nil {
-			return line, err
+			return kubeadm.Code{}, time.Time{}, err
 		}
 	}
-	code, until, err := kubeadm.IssueCode(ctx, client, keys)
-	line.Code, line.Until = code.Reveal(), until
-	return line, err
+	return kubeadm.IssueCode(ctx, client, keys)
 }
 
 // joinLines are those of the nodes that are not in the cluster yet, with codes
