@@ -141,3 +141,16 @@ func TestEachCodeIsRevoked(t *testing.T) {
 		t.Errorf("revoked in %s: %v", time.Since(began), gone)
 	}
 }
+
+// TestLostBeforeRoot: a connection that dies between login and sudo is made
+// anew at the next attempt.
+func TestLostBeforeRoot(t *testing.T) {
+	f, m, s, _ := enrolling(t)
+	s.Cut()
+	if err := f.enter(t.Context(), m); err == nil {
+		t.Fatal("became root over a connection that is cut")
+	}
+	if err := f.enter(t.Context(), m); err != nil {
+		t.Errorf("the second attempt: %v", err)
+	}
+}

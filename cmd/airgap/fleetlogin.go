@@ -51,11 +51,14 @@ func (f *fleet) enter(ctx context.Context, m *member) error {
 		m.client = client
 		m.log.note("logged in on %s", m.host)
 	}
-	if err := m.client.BecomeRoot(ctx, m.sudoPassword); err != nil {
+	err := m.client.BecomeRoot(ctx, m.sudoPassword)
+	if err != nil {
 		m.log.note("%v", err)
-		return err
 	}
-	return nil
+	if errors.Is(err, remote.ErrLost) { // the next attempt needs a connection of its own
+		m.hangUp()
+	}
+	return err
 }
 
 // answer asks a person for what a host is missing, and says whether to try
