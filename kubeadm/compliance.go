@@ -43,7 +43,7 @@ func Compliance(m Machine, c Config) ([]Finding, error) {
 	}
 	flags := map[Part]map[string]string{}
 	for _, part := range []Part{APIServer, ControllerManager, Scheduler, Etcd} {
-		if flags[part], err = m.flags(string(part)); err != nil && !errors.Is(err, errNoProcess) {
+		if flags[part], err = m.flags(part); err != nil && !errors.Is(err, errNoProcess) {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func (m Machine) kubeletFields() (map[string]any, error) {
 func (m Machine) readFlag(f *Finding, flags map[string]string) {
 	if flags == nil {
 		f.State = Elsewhere
-		if _, err := os.Stat(m.path("/etc/kubernetes/manifests/" + string(f.Part) + ".yaml")); err == nil {
+		if _, err := os.Stat(m.path(manifestOf(f.Part))); err == nil {
 			f.State, f.Found = Differs, "it does not run"
 		}
 		return

@@ -8,6 +8,28 @@ import (
 	"testing"
 )
 
+// starts gives the host a process with these arguments in a network.
+func starts(t *testing.T, f *fakeHost, pid int, network string, argv ...string) {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d", pid)
+	f.put(t, dir+"/cmdline", strings.Join(argv, "\x00")+"\x00")
+	f.joins(t, dir, network)
+}
+
+const hostNetwork = "net:[1]"
+
+// joins puts a process into a network.
+func (f *fakeHost) joins(t *testing.T, process, network string) {
+	t.Helper()
+	link := filepath.Join(f.root, process, "ns/net")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(network, link); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // processes gives the host running programs with the arguments that the
 // configuration gives them, and what kubeadm adds.
 func processes(t *testing.T, f *fakeHost, c Config) {
@@ -32,8 +54,13 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 			arg := arg.(map[string]any)
 			argv = append(argv, fmt.Sprintf("--%s=%s", arg["name"], arg["value"]))
 		}
-		f.put(t, fmt.Sprintf("/proc/%d/cmdline", 100+i), strings.Join(argv, "\x00")+"\x00")
+		f.put(t, manifestOf(part), "x")
+		if err := os.Chmod(filepath.Join(f.root, manifestOf(part)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		starts(t, f, 100+i, hostNetwork, argv...)
 	}
+	f.joins(t, "/proc/self", hostNetwork)
 }
 
 func found(t *testing.T, m Machine, c Config, name string) Finding {
@@ -86,11 +113,12 @@ func TestComplianceFindsChanges(t *testing.T) {
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a host without an API server: %+v", got)
 	}
-	f.put(t, "/etc/kubernetes/manifests/kube-apiserver.yaml", "x")
+	f.put(t, manifestOf(APIServer), "x")
+	f.joins(t, "/proc/self", hostNetwork)
 	if got := found(t, m, c, "profiling"); got.State != Differs {
 		t.Errorf("an API server that does not run: %+v", got)
 	}
-	f.put(t, "/proc/7/cmdline", "kube-apiserver\x00--profiling=true\x00--enable-admission-plugins=AlwaysAdmit,NodeRestriction\x00--token-auth-file=/t\x00")
+	starts(t, f, 7, hostNetwork, "kube-apiserver", "--profiling=true", "--enable-admission-plugins=AlwaysAdmit,NodeRestriction", "--token-auth-file=/t")
 	for name, want := range map[string]State{
 		"profiling": Differs, "enable-admission-plugins": Holds, "token-auth-file": Differs, "service-account-lookup": Holds,
 		"audit-log-path": Differs, "client-ca-file": Differs,
@@ -105,6 +133,35 @@ func TestComplianceFindsChanges(t *testing.T) {
 	}
 	if got := found(t, m, c, kubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestComplianceLeavesPodsAlone: what a tenant runs under the name of a program
+// of ours is not judged, and not asked where etcd is.
+func TestComplianceLeavesPodsAlone(t *testing.T) {
+	c := section(t, `version: 1.36.3`)
+	tenant := []string{"/usr/local/bin/kube-apiserver", "--profiling=true", "--etcd-cafile=/theirs"}
+	f, m := newFake(t)
+	f.joins(t, "/proc/self", hostNetwork)
+	starts(t, f, 20, hostNetwork, tenant...) // a pod may have the host's network as well
+	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
+		t.Errorf("a worker: %+v", got)
+	}
+	f, m = newFake(t)
+	processes(t, f, c)
+	starts(t, f, 10, "net:[2]", tenant...)
+	starts(t, f, 200, "net:[2]", tenant...)
+	if got := found(t, m, c, "profiling"); got.State != Holds {
+		t.Errorf("beside our own: %+v", got)
+	}
+	if flags, err := m.flags(APIServer); err != nil || flags["etcd-cafile"] != "x" {
+		t.Errorf("etcd is asked for with %v, %v", flags, err)
+	}
+	if err := os.RemoveAll(filepath.Join(f.root, "proc/100")); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, m, c, "profiling"); got.State != Differs || got.Found != "it does not run" {
+		t.Errorf("ours does not run: %+v", got)
 	}
 }
 

@@ -24,7 +24,7 @@ type etcdKeys struct {
 }
 
 func (m Machine) etcd() (*etcdKeys, error) {
-	flags, err := m.flags(string(APIServer))
+	flags, err := m.flags(APIServer)
 	if err != nil {
 		return nil, err
 	}
