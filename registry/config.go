@@ -19,33 +19,10 @@ func (c *Config) Default() {
 	}
 }
 
-// Validate reports ports that do not exist, that need root, or that a
-// control-plane host needs itself.
+// Validate reports a port that does not exist or needs root.
 func (c Config) Validate(at *field.Path) field.ErrorList {
-	at = at.Child("port")
-	switch owner := kubernetesPort(c.Port); {
-	case c.Port < 1024 || c.Port > 65535:
-		return field.ErrorList{field.Invalid(at, c.Port, "want 1024 to 65535")}
-	case owner != "":
-		return field.ErrorList{field.Invalid(at, c.Port, "belongs to "+owner+" on the same host")}
+	if c.Port < 1024 || c.Port > 65535 {
+		return field.ErrorList{field.Invalid(at.Child("port"), c.Port, "want 1024 to 65535")}
 	}
 	return nil
-}
-
-func kubernetesPort(port int) string {
-	switch port {
-	case 6443:
-		return "kube-apiserver"
-	case 2379, 2380, 2381:
-		return "etcd"
-	case 10248, 10250:
-		return "kubelet"
-	case 10249, 10256:
-		return "kube-proxy"
-	case 10257:
-		return "kube-controller-manager"
-	case 10259:
-		return "kube-scheduler"
-	}
-	return ""
 }

@@ -29,6 +29,7 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
+	all = append(all, c.validatePorts(at("registry"), at("network"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)
 }
