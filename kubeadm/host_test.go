@@ -88,7 +88,7 @@ func TestSysctls(t *testing.T) {
 	if got := f.get("proc/sys/net/ipv4/ip_forward"); got != "1" {
 		t.Errorf("ip_forward is %q", got)
 	}
-	if got := f.get(sysctlFile); !strings.Contains(got, "max_user_watches = 2000000\n") || !strings.Contains(got, "max_user_instances = 8192\n") {
+	if got := f.get(SysctlFile); !strings.Contains(got, "max_user_watches = 2000000\n") || !strings.Contains(got, "max_user_instances = 8192\n") {
 		t.Errorf("a floor lowers a value, or does not raise it:\n%s", got)
 	}
 
@@ -107,7 +107,7 @@ func TestSysctls(t *testing.T) {
 	if overcommit, panics := f.get("proc/sys/vm/overcommit_memory"), f.get("proc/sys/kernel/panic"); overcommit != "0" || panics != "0" {
 		t.Errorf("after the undo: overcommit_memory %q, panic %q", overcommit, panics)
 	}
-	if f.has(sysctlFile) || f.has(sysctlUndo) {
+	if f.has(SysctlFile) || f.has(sysctlUndo) {
 		t.Error("undo left a file")
 	}
 }

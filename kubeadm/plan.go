@@ -45,7 +45,7 @@ func (m Machine) planSysctls() ([]string, error) {
 			changes = append(changes, fmt.Sprintf("%s %d → %d", s.key, have, s.value))
 		}
 	}
-	file, err := host.PlanFiles(map[string][]byte{m.path(sysctlFile): sysctlText(want)}, 0o644)
+	file, err := host.PlanFiles(map[string][]byte{m.path(SysctlFile): sysctlText(want)}, 0o644)
 	return append(changes, file...), err
 }
 

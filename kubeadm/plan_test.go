@@ -66,7 +66,7 @@ func TestPlanOfHostSettings(t *testing.T) {
 		"net.ipv4.ip_forward 0 → 1",
 		"net.bridge.bridge-nf-call-iptables → 1", "net.bridge.bridge-nf-call-ip6tables → 1", // br_netfilter is not loaded yet
 		"fs.inotify.max_user_instances 128 → 8192", "vm.overcommit_memory 0 → 1", "kernel.panic 0 → 10",
-		"write "+sysctlFile+" (new)")
+		"write "+SysctlFile+" (new)")
 }
 
 func TestPlanOfRuntime(t *testing.T) {

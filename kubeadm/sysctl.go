@@ -14,10 +14,11 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-const (
-	sysctlFile = "/etc/sysctl.d/90-airgap.conf"
-	sysctlUndo = undoDir + "/sysctl.json"
-)
+// SysctlFile is where Sysctls has the parameters set at boot. Files that sort
+// after it win.
+const SysctlFile = "/etc/sysctl.d/90-airgap.conf"
+
+const sysctlUndo = undoDir + "/sysctl.json"
 
 // setting is one kernel parameter. One that is a floor is only ever raised.
 type setting struct {
@@ -27,14 +28,19 @@ type setting struct {
 }
 
 func settings() []setting {
-	return []setting{
+	return append([]setting{
 		{key: "net.ipv4.ip_forward", value: 1},
 		{key: "net.bridge.bridge-nf-call-iptables", value: 1},
 		{key: "net.bridge.bridge-nf-call-ip6tables", value: 1},
 		{key: "fs.inotify.max_user_instances", value: 8192, floor: true},
 		{key: "fs.inotify.max_user_watches", value: 524288, floor: true},
-		// The kubelet insists on exactly these, and with protectKernelDefaults
-		// it does not set them itself.
+	}, kubeletSettings()...)
+}
+
+// kubeletSettings are what the kubelet insists on: with protectKernelDefaults it
+// does not set them itself.
+func kubeletSettings() []setting {
+	return []setting{
 		{key: "vm.overcommit_memory", value: 1},
 		{key: "vm.panic_on_oom", value: 0},
 		{key: "kernel.panic", value: 10},
@@ -42,6 +48,16 @@ func settings() []setting {
 		{key: "kernel.keys.root_maxkeys", value: 1000000},
 		{key: "kernel.keys.root_maxbytes", value: 25000000},
 	}
+}
+
+// KubeletSysctls are the kernel parameters that the kubelet insists on, with
+// their values as /proc/sys has them.
+func KubeletSysctls() map[string]string {
+	values := map[string]string{}
+	for _, s := range kubeletSettings() {
+		values[s.key] = strconv.Itoa(s.value)
+	}
+	return values
 }
 
 // touched are the parameters that others set for the cluster, on their own or
@@ -82,7 +98,7 @@ func (m Machine) sysctlsHold() (bool, error) {
 		}
 		want[s.key] = have
 	}
-	return host.Holds(m.path(sysctlFile), sysctlText(want), 0o644)
+	return host.Holds(m.path(SysctlFile), sysctlText(want), 0o644)
 }
 
 // setSysctls writes the values from before first: a cut later must not lose
@@ -107,7 +123,7 @@ func (m Machine) setSysctls() error {
 	if err := m.keepForUndo(sysctlUndo, before); err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.path(sysctlFile), sysctlText(want), 0o644); err != nil {
+	if err := host.WriteFile(m.path(SysctlFile), sysctlText(want), 0o644); err != nil {
 		return err
 	}
 	return m.writeSysctls(want, ourKeys()...)
@@ -133,7 +149,7 @@ func (m Machine) restoreSysctls() error {
 	if err := m.writeSysctls(before, touched()...); err != nil {
 		return err
 	}
-	return errors.Join(host.Remove(m.path(sysctlFile)), host.Remove(m.path(sysctlUndo)))
+	return errors.Join(host.Remove(m.path(SysctlFile)), host.Remove(m.path(sysctlUndo)))
 }
 
 // keepForUndo writes value as JSON unless an earlier run kept one.

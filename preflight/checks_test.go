@@ -26,6 +26,11 @@ func all(state Module, changes map[string]Module) map[string]Module {
 	return modules
 }
 
+// kubeletSysctls are two of those that an installation names.
+func kubeletSysctls() map[string]string {
+	return map[string]string{"kernel.panic": "10", "vm.overcommit_memory": "1"}
+}
+
 func TestChecks(t *testing.T) {
 	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
 	v1 := &Facts{Cgroup: Cgroup{Mode: "v1"}}
@@ -35,6 +40,7 @@ func TestChecks(t *testing.T) {
 	quota := func(size, used, free int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
 	}
+	installs := Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls()}
 	sysctl := func(now, boot, file string) *Facts {
 		return &Facts{Sysctls: []Sysctl{{Name: "net.bridge.bridge-nf-call-iptables", Value: now, Boot: boot, File: file}}}
 	}
@@ -58,11 +64,11 @@ func TestChecks(t *testing.T) {
 		{"nftables mode on EL 8", kernelVersion, &Facts{Kernel: Kernel{Release: "4.18.0"}}, Want{ProxyMode: "nftables"}, Fail, "4.18"},
 		{"Linux 7", kernelVersion, &Facts{Kernel: Kernel{Release: "7.0"}}, Want{ProxyMode: "nftables"}, Pass, "7.0"},
 
-		{"br_netfilter is not loaded yet", bridgeNF, sysctl("", "", ""), Want{}, Pass, "install sets it to 1"},
-		{"bridged packets pass the filter by", bridgeNF, sysctl("0", "", ""), Want{}, Pass, "0 now; install sets it to 1"},
-		{"so at every boot, before ours", bridgeNF, sysctl("0", "0", "/etc/sysctl.d/50-hardening.conf"), Want{}, Pass, "install sets it to 1"},
-		{"so at every boot, after ours", bridgeNF, sysctl("1", "0", "/etc/sysctl.d/99-hardening.conf"), Want{}, Fail, "/etc/sysctl.d/99-hardening.conf sets net.bridge.bridge-nf-call-iptables = 0"},
-		{"so in sysctl.conf, the last of all", bridgeNF, sysctl("1", "0", "/etc/sysctl.conf"), Want{}, Fail, "/etc/sysctl.conf"},
+		{"br_netfilter is not loaded yet", bridgeNF, sysctl("", "", ""), installs, Pass, "install sets it to 1"},
+		{"bridged packets pass the filter by", bridgeNF, sysctl("0", "", ""), installs, Pass, "0 now; install sets it to 1"},
+		{"so at every boot, before ours", bridgeNF, sysctl("0", "0", "/etc/sysctl.d/50-hardening.conf"), installs, Pass, "install sets it to 1"},
+		{"so at every boot, after ours", bridgeNF, sysctl("1", "0", "/etc/sysctl.d/99-hardening.conf"), installs, Fail, "/etc/sysctl.d/99-hardening.conf sets net.bridge.bridge-nf-call-iptables = 0"},
+		{"so in sysctl.conf, the last of all", bridgeNF, sysctl("1", "0", "/etc/sysctl.conf"), installs, Fail, "/etc/sysctl.conf"},
 
 		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{VXLANPort: 8472}, Pass, "8 needed"},
 		{"EL 8's MASQUERADE", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_MASQUERADE": Missing})}, Want{}, Pass, ""},
@@ -133,10 +139,13 @@ func TestChecks(t *testing.T) {
 		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
 		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
 
-		{"a parameter of the kubelet's, before us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.d/10-site.conf"}}}, Want{}, Pass, "no file"},
-		{"a parameter of the kubelet's, after us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"vm.overcommit_memory", "2", "2", "/etc/sysctl.d/99-db.conf"}}}, Want{}, Fail, "/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
-		{"forwarding switched off before us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, Want{}, Pass, "install sets"},
-		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, Want{}, Fail, "/etc/sysctl.conf"},
+		{"a parameter of the kubelet's, before us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "no file"},
+		{"a parameter of the kubelet's, after us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"vm.overcommit_memory", "2", "2", "/etc/sysctl.d/99-db.conf"}}}, installs, Fail, "/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
+		{"a parameter that nobody wants", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file"},
+		{"another value is wanted", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "10", "10", "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: map[string]string{"kernel.panic": "20"}}, Fail, "kernel.panic = 10"},
+		{"ours is the later name", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets"},
+		{"forwarding switched off before us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "install sets"},
+		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, installs, Fail, "/etc/sysctl.conf"},
 		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
 		{"no name server, declared", resolvConf, &Facts{}, Want{NoDNS: true}, Pass, "none"},
 		{"a TCP port does not hold UDP's", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},

@@ -75,6 +75,7 @@ func TestRecordedHosts(t *testing.T) {
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
 		BundleCreated:  time.Unix(1_790_000_000, 0),
 		DryTransaction: func() error { return nil }, GPUs: countNVIDIA,
+		SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(),
 	}
 	tests := []struct {
 		host   string

@@ -20,10 +20,6 @@ type Sysctl struct {
 	File string `yaml:"file,omitempty" json:"file,omitempty"`
 }
 
-// ourSysctlFile is where install writes its settings; files that sort after
-// it win at boot.
-const ourSysctlFile = "90-airgap.conf"
-
 func surveyedSysctls() []string {
 	return []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding",
 		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
@@ -120,32 +116,22 @@ func (f *Facts) sysctl(name string) Sysctl {
 
 var ipForward = Check{
 	ID: "ip-forward", Title: "IP forwarding stays on", Source: "kubeadm; hardening guides switch it off",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result { return judgeSysctl(f, "net.ipv4.ip_forward") },
+	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result { return judgeSysctl(f, w, "net.ipv4.ip_forward") },
 }
 
 var bridgeNF = Check{
 	ID: "bridge-nf", Title: "Bridged packets are filtered", Source: "kubeadm FileContent bridge-nf-call-iptables",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result {
-		return judgeSysctl(f, "net.bridge.bridge-nf-call-iptables")
+	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+		return judgeSysctl(f, w, "net.bridge.bridge-nf-call-iptables")
 	},
-}
-
-// kubeletSysctls are what the kubelet insists on before it starts: it is told
-// not to change kernel parameters itself.
-func kubeletSysctls() map[string]string {
-	return map[string]string{
-		"vm.overcommit_memory": "1", "vm.panic_on_oom": "0", "kernel.panic": "10", "kernel.panic_on_oops": "1",
-		"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
-	}
 }
 
 var kernelDefaults = Check{
 	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, _ *Want) Result {
-		want := kubeletSysctls()
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			if s := f.sysctl(name); s.overrides(want[name]) {
-				return s.lost(want[name])
+	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+		for _, name := range slices.Sorted(maps.Keys(w.KubeletSysctls)) {
+			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(w, want) {
+				return s.lost(want)
 			}
 		}
 		return pass("no file sets them after airgap's own")
@@ -153,8 +139,8 @@ var kernelDefaults = Check{
 }
 
 // overrides reports whether a file takes back, at every boot, what install set.
-func (s Sysctl) overrides(want string) bool {
-	return s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > ourSysctlFile
+func (s Sysctl) overrides(w *Want, want string) bool {
+	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
 }
 
 func (s Sysctl) lost(want string) Result {
@@ -164,10 +150,10 @@ func (s Sysctl) lost(want string) Result {
 
 // judgeSysctl passes a setting that install can set; it fails one that a file
 // would take back at the next boot, when nobody looks.
-func judgeSysctl(f *Facts, name string) Result {
+func judgeSysctl(f *Facts, w *Want, name string) Result {
 	s := f.sysctl(name)
 	switch {
-	case s.overrides("1"):
+	case s.overrides(w, "1"):
 		return s.lost("1")
 	case s.Value == "1":
 		return pass("1")

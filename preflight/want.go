@@ -40,6 +40,11 @@ type Want struct {
 	// SwapOff says that the installation turns swap off.
 	SwapOff bool
 
+	// SysctlFile is where the installation has kernel parameters set at boot;
+	// files that sort after it win. "" when it sets none.
+	SysctlFile     string
+	KubeletSysctls map[string]string // those that the kubelet does not start without
+
 	StoreBytes int64 // bundle bytes still to be written on a registry host
 	ImageBytes int64 // images that the node will unpack
 	AuditBytes int64 // the most that the audit log of a control-plane node takes

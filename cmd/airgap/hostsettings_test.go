@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -66,5 +67,16 @@ func TestPortsToHold(t *testing.T) {
 	if !slices.Contains(ports, preflight.Port{Number: 10250, Protocol: "tcp", For: "kubelet"}) ||
 		slices.ContainsFunc(ports, func(p preflight.Port) bool { return p.Number >= 30000 || strings.Contains(p.For, "etcd") }) {
 		t.Errorf("a worker holds %v", ports)
+	}
+}
+
+// TestPreflightKnowsTheSysctls: what the checks guard is what the step sets.
+func TestPreflightKnowsTheSysctls(t *testing.T) {
+	w, err := settingsSite(t, "").want(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.SysctlFile != kubeadm.SysctlFile || w.KubeletSysctls["vm.overcommit_memory"] != "1" {
+		t.Errorf("want %q %v", w.SysctlFile, w.KubeletSysctls)
 	}
 }

@@ -157,7 +157,8 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
-		VXLANPort:  c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
+		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(),
+		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
 		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
 	}
