@@ -46,3 +46,8 @@ func writeAll(dir string, files map[string][]byte) error {
 	}
 	return nil
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

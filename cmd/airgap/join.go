@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -151,30 +149,4 @@ func writeJoined(w io.Writer, r installed) error {
 	}
 	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
 	return err
-}
-
-// storedSite is the site of the newest bundle in this host's store.
-func storedSite(keyFiles []string, node string) (*site, error) {
-	keys, err := trustedKeys(keyFiles)
-	if err != nil {
-		return nil, err
-	}
-	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
-	if len(bundles) == 0 {
-		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
-	}
-	for _, b := range bundles {
-		defer b.Close()
-	}
-	return newSite(newestOf(bundles).Index(), node)
-}
-
-func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
-	newest := bundles[0]
-	for _, b := range bundles {
-		if b.Index().Created.After(newest.Index().Created) {
-			newest = b
-		}
-	}
-	return newest
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -84,4 +86,12 @@ func oneArg(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// mustBeRoot says why a command that changes the host cannot go on.
+func mustBeRoot(verb string) error {
+	if os.Geteuid() != 0 {
+		return hint(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
+	}
+	return nil
 }

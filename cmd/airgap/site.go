@@ -48,6 +48,32 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 	return &site{index: index, config: c, node: node, machine: machine, facts: facts}, nil
 }
 
+// storedSite is the site of the newest bundle in this host's store.
+func storedSite(keyFiles []string, node string) (*site, error) {
+	keys, err := trustedKeys(keyFiles)
+	if err != nil {
+		return nil, err
+	}
+	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
+	if len(bundles) == 0 {
+		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
+	}
+	for _, b := range bundles {
+		defer b.Close()
+	}
+	return newSite(newestOf(bundles).Index(), node)
+}
+
+func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
+	newest := bundles[0]
+	for _, b := range bundles {
+		if b.Index().Created.After(newest.Index().Created) {
+			newest = b
+		}
+	}
+	return newest
+}
+
 // thisMachine is the host as the steps change it.
 func thisMachine() kubeadm.Machine {
 	return kubeadm.Machine{Host: host.Local{}, Network: kubeadm.Traces(cni.Leaves())}

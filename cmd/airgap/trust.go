@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/ecdsa"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,17 +84,4 @@ func defaultKeyDir() string {
 		dir = "."
 	}
 	return filepath.Join(dir, "airgap", "keys")
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// mustBeRoot says why a command that changes the host cannot go on.
-func mustBeRoot(verb string) error {
-	if os.Geteuid() != 0 {
-		return hint(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
-	}
-	return nil
 }

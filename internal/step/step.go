@@ -19,7 +19,7 @@ import (
 
 // Step is one named change of a host.
 type Step struct {
-	Name  string // for --skip, --from and the journal: "registry"
+	Name  string // for the journal, the status and errors: "registry"
 	Title string // for people: "Start the registry"
 	// Done reports whether the postcondition holds. An error means that it
 	// could not be told.
