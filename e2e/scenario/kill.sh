@@ -22,7 +22,8 @@ while [ -n "$entry" ] && kill -0 $pid 2>/dev/null; do
 done
 [ "$later" = 0.000 ] || sleep "$later"
 groups=
-[ -z "$children" ] || groups=$(ps -o pgid= --ppid $pid)
+# A child that was forked just now is still in this script's own group.
+[ -z "$children" ] || groups=$(ps -o pgid= --ppid $pid | grep -vw "$(ps -o pgid= -p $$ | tr -d ' ')")
 if kill -9 $pid 2>/dev/null; then
 	for group in $groups; do kill -9 -- -$group 2>/dev/null; done
 	echo $how; wait $pid 2>/dev/null
