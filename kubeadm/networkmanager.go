@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	keyfile     = "/etc/NetworkManager/conf.d/90-airgap.conf"
+	// The files are read in the order of their names, and a plain "=" in a later
+	// one would take ours out of the list again.
+	keyfile     = "/etc/NetworkManager/conf.d/zz-airgap.conf"
 	keyfileUndo = undoDir + "/networkmanager.json"
 )
 
