@@ -91,6 +91,7 @@ func anotherLife() []exception {
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
 		exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started, which ends with its directory or at a power cut"},
+		exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade fully-random|dnat to [0-9.:X]+))?$`, "nft does not find the words for iptables' targets each time it is asked"},
 		exception{`^- run\t[df] /run/airgap(/kubeadm\.lock)?$`, "the lock of kubeadm, until a power cut"},
 		exception{`^[+-] content\t.* /root/code$`, "the scenario's own: the one-time code"},
 	)
