@@ -21,8 +21,8 @@ func (e *Env) harden(ctx context.Context, m lab.Machine) error {
 		"cp /usr/bin/true /root/unknown && ! /root/unknown 2>/dev/null && rm /root/unknown")
 }
 
-// packagedRules are instead of trust in rpm's database: EL's own package
-// kubernetes-cni brings these four of the plugins that flannel calls.
+// packagedRules are instead of trust in rpm's database: the package
+// kubernetes-cni brings these four plugins, which flannel and the runtime call.
 const packagedRules = `allow perm=execute all : dir=/usr/
 allow perm=execute all : path=/opt/cni/bin/bridge
 allow perm=execute all : path=/opt/cni/bin/host-local
