@@ -77,9 +77,14 @@ func ownWorker(ctx context.Context, e *Env) error {
 				if err := errors.Join(e.script(ctx, worker, "sync"), worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "/swap 5\n")); err != nil {
 					return err
 				}
-				return e.asBefore(ctx, worker, bare, append(always(), onlyLock, exception{
-					`^[+-] (file|content|run)\t.*/(run|var/lib)/NetworkManager/`, "when NetworkManager last saw what",
-				})...)
+				if err := worker.AttachStick(ctx, stick); err != nil { // as it was in the picture
+					return err
+				}
+				return e.asBefore(ctx, worker, bare, append(always(), onlyLock,
+					exception{`^[+-] (file|content|run)\t.*/(run|var/lib)/NetworkManager/`, "when NetworkManager last saw what"},
+					exception{`^[+-] file\t.* /var/log/wtmp `, "one boot more"},
+					exception{`^[+-] sysctl\tvm\.user_reserve_kbytes = `, "the kernel takes it from the memory free at boot"},
+				)...)
 			}},
 		})
 	})
