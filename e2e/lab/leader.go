@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -30,11 +31,18 @@ func (c *Container) leader() (int, error) {
 		}
 		// A pod's process 1 lies one level deeper, and nspawn's own child is
 		// process 1 for as long as it is still preparing the machine.
-		if name == "systemd" && len(ns) == len(self)+1 && ns[len(self)] == "1" {
+		if name == "systemd" && len(ns) == len(self)+1 && ns[len(self)] == "1" && !dying(pid) {
 			return pid, nil
 		}
 	}
 	return 0, nil
+}
+
+// dying reports whether a process was killed and has left its namespaces
+// already, while /proc still lists it.
+func dying(pid int) bool {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // identify gives a process's name and its numbers in the PID namespaces it is

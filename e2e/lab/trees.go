@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +36,11 @@ func (c *Container) Look(work func([]Tree) error) error {
 	}
 	for _, dir := range inner {
 		fd, err := treeOf(leader, dir)
+		if errors.Is(err, os.ErrNotExist) {
+			if now, leaderErr := c.leader(); leaderErr == nil && now != leader {
+				return c.Look(work) // its power was cut meanwhile
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("look at %s of %s: %w", dir, c.name, err)
 		}
