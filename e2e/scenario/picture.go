@@ -33,7 +33,7 @@ func (e *Env) livePicture(ctx context.Context, m lab.Machine) (picture, error) {
 
 // pictureBut leaves out what an expression for find matches.
 func (e *Env) pictureBut(ctx context.Context, m lab.Machine, live string) (picture, error) {
-	r, err := e.On(ctx, m, "live='"+live+"'\n"+pictureScript, "sh")
+	r, err := e.On(ctx, m, "export SYSTEMD_BUS_TIMEOUT=300\nlive='"+live+"'\n"+pictureScript, "sh")
 	if err != nil {
 		return nil, err
 	}
