@@ -5,6 +5,7 @@ go 1.26.4
 require (
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/cavaliergopher/cpio v1.0.1
+	github.com/crillab/gophersat v1.4.0
 	github.com/distribution/distribution/v3 v3.1.2
 	github.com/distribution/reference v0.6.0
 	github.com/go-logr/logr v1.4.4

@@ -52,12 +52,13 @@ type Entry struct {
 
 // Lock is what the bundle holds, decided before the first byte is fetched.
 type Lock struct {
-	Platform string    `json:"platform"` // linux/amd64
-	OS       string    `json:"os"`       // el9: what the RPMs are for
-	Proof    string    `json:"proof"`    // what the RPMs were solved against: "proven against HOST", "assumed (…)"
-	Images   []Image   `json:"images"`   // sorted by name
-	Packages []Package `json:"packages"` // sorted by NEVRA
-	Files    []File    `json:"files"`    // sorted by name
+	Platform string    `json:"platform"`        // linux/amd64
+	OS       string    `json:"os"`              // el9: what the RPMs are for
+	Proof    string    `json:"proof"`           // what the RPMs were solved against: "proven against HOST", "assumed (…)"
+	Hosts    []string  `json:"hosts,omitempty"` // the surveyed servers
+	Images   []Image   `json:"images"`          // sorted by name
+	Packages []Package `json:"packages"`        // sorted by NEVRA
+	Files    []File    `json:"files"`           // sorted by name
 }
 
 // Image is one image reference as upstream wrote it, always with its host:
@@ -89,6 +90,8 @@ type Package struct {
 	Size       int64    `json:"size"`
 	SHA256     string   `json:"sha256"`
 	NeededBy   []string `json:"neededBy"`
+	// Hosts are the surveyed servers that it is for, where not all need it.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // File is one file fetched by URL; in the bundle it lies at files/NAME.

@@ -20,11 +20,12 @@ func (c Capability) String() string {
 	return c.Name + " " + signs[c.Flags] + " " + c.EVR.String()
 }
 
-// ParseCapability reads how rpm writes it: "kubernetes-cni >= 1.2.0".
+// ParseCapability reads how rpm writes it: "kubernetes-cni >= 1.2.0". A rich
+// requirement, in parentheses, is a name as a whole.
 func ParseCapability(s string) (Capability, error) {
 	flags := map[string]string{"=": "EQ", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
 	words := strings.Fields(s)
-	if len(words) != 3 || flags[words[1]] == "" {
+	if len(words) != 3 || flags[words[1]] == "" || strings.HasPrefix(s, "(") {
 		return Capability{Name: strings.TrimSpace(s)}, nil
 	}
 	evr, err := parseEVR(words[2])
@@ -32,19 +33,10 @@ func ParseCapability(s string) (Capability, error) {
 }
 
 // satisfies reports whether a package that provides c has what the
-// requirement asks for. As for dnf, something provided without a version
-// satisfies only requirements without one.
+// requirement asks for. Without a version either one matches whatever the
+// other says: rpm's rpmdsCompare.
 func (c Capability) satisfies(requirement Capability) bool {
-	if c.Name != requirement.Name {
-		return false
-	}
-	if requirement.Flags == "" {
-		return true
-	}
-	if c.Flags == "" {
-		return false
-	}
-	return overlap(c, requirement)
+	return c.Name == requirement.Name && (requirement.Flags == "" || c.Flags == "" || overlap(c, requirement))
 }
 
 // overlap reports whether the two ranges share a version.

@@ -10,9 +10,10 @@ import (
 type Closure struct {
 	OS       string
 	Packages []Package // sorted by NEVRA
-	// Proof says against what: "proven against HOST", or
+	// Proof says against what: "proven against HOST, HOST", or
 	// "assumed (profile el9-minimal)".
 	Proof string
+	Hosts []string // the surveyed servers
 	// Repositories are those that were searched.
 	Repositories []Searched
 }
@@ -38,6 +39,8 @@ type Package struct {
 	// NeededBy are the names of the packages that require it directly, and
 	// InstallList when it was asked for by name.
 	NeededBy []string
+	// Hosts are the servers that it is for, where not all need it.
+	Hosts []string
 
 	built              int64  // time of its file, seconds since 1970
 	primary, filelists []byte // its elements in upstream's metadata

@@ -59,7 +59,7 @@ func vendor(t *testing.T, specs ...Spec) (directory, Repository) {
 	return directory(dir), Repository{Name: "vendor", BaseURL: "https://upstream/vendor", GPGKeys: []string{"https://upstream/vendor/key.asc"}}
 }
 
-func write(t *testing.T, path string, data []byte) {
+func write(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func writePackage(t *testing.T, path string, s Spec) {
 	write(t, path, b.Bytes())
 }
 
-func publicKey(t *testing.T, key *Key) []byte {
+func publicKey(t testing.TB, key *Key) []byte {
 	t.Helper()
 	public, err := key.Public()
 	if err != nil {

@@ -41,10 +41,13 @@ timeout=30
 // repositoryID is what dnf calls the bundle's repository.
 const repositoryID = "airgap"
 
+// What was chosen from module streams was chosen when the bundle was made, so
+// the host's own streams do not hide it: module_hotfixes.
 const dnfRepo = `[airgap]
 name=airgap bundle
 baseurl=%s
 enabled=1
+module_hotfixes=1
 gpgcheck=1
 repo_gpgcheck=1
 gpgkey=%s

@@ -65,6 +65,14 @@ func (n NEVRA) String() string {
 	return fmt.Sprintf("%s-%d:%s-%s.%s", n.Name, n.Epoch, n.Version, n.Release, n.Arch)
 }
 
+// people is a package as people write it: a profile knows no versions.
+func (n NEVRA) people() string {
+	if n.Version == "" {
+		return n.Name
+	}
+	return n.Name + "-" + n.EVR.String() + "." + n.Arch
+}
+
 // FileName is the customary name of the package's file.
 func (n NEVRA) FileName() string {
 	return fmt.Sprintf("%s-%s-%s.%s.rpm", n.Name, n.Version, n.Release, n.Arch)

@@ -2,45 +2,78 @@ package rpm
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
 
 // Plan reads the repositories and finds every package that the list needs and
-// the server does not have. What is wrong with the request comes as a
-// *PlanError that holds every problem.
+// a server does not have, for each server alone: what is right for one may be
+// wrong for another. What is wrong with the request comes as a *PlanError that
+// holds every problem.
 func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
-	system, err := req.system()
+	systems, err := req.systems()
 	if err != nil {
 		return nil, err
 	}
-	u, err := readUniverse(ctx, f, req.Repositories, req.Arch)
+	u, problems, err := readUniverse(ctx, f, req)
 	if err != nil {
 		return nil, err
 	}
-	r := newResolver(ctx, u, system)
-	if err := r.resolve(req.Install); err != nil {
-		return nil, err
+	n := newUnion(u)
+	for _, s := range systems {
+		if err := n.add(ctx, s, req.Install); err != nil {
+			return nil, err
+		}
 	}
-	r.conflicts(req.Installed)
-	c := &Closure{OS: req.OS, Proof: system.proof()}
+	if problems = append(problems, n.problems(len(req.Hosts))...); len(problems) > 0 {
+		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
+	}
+	c := &Closure{OS: req.OS, Proof: req.proof()}
 	for _, s := range u.sources {
 		c.Repositories = append(c.Repositories, s.Searched)
 	}
-	if problems := r.problems.all(); len(problems) > 0 {
-		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
+	for _, h := range req.Hosts {
+		c.Hosts = append(c.Hosts, h.Host)
 	}
-	c.Packages, err = r.packages()
+	c.Packages, err = n.closure(ctx, c.Hosts)
 	return c, err
 }
 
-func (req Request) system() (system, error) {
-	if req.Installed != nil {
-		return newKnown(req.Installed), nil
+// systems are the servers, those that have the same packages as one, or the
+// one that is assumed.
+func (req Request) systems() ([]system, error) {
+	if len(req.Hosts) == 0 {
+		p, err := readProfile(req.OS)
+		return []system{p}, err
 	}
-	return readProfile(req.OS)
+	var all []system
+	alike := map[string]*known{}
+	for _, h := range req.Hosts {
+		var names []string
+		for _, p := range h.Packages {
+			names = append(names, p.String())
+		}
+		slices.Sort(names)
+		key := strings.Join(names, "\n")
+		if alike[key] == nil {
+			alike[key] = newKnown(h)
+			all = append(all, alike[key])
+		}
+		alike[key].names = append(alike[key].names, h.Host)
+	}
+	return all, nil
+}
+
+// proof says against what a closure was found.
+func (req Request) proof() string {
+	if len(req.Hosts) == 0 {
+		return "assumed (profile " + profileName(req.OS) + ")"
+	}
+	var hosts []string
+	for _, h := range req.Hosts {
+		hosts = append(hosts, h.Host)
+	}
+	return "proven against " + strings.Join(hosts, ", ")
 }
 
 func (u *universe) names() []string {
@@ -49,41 +82,6 @@ func (u *universe) names() []string {
 		all = append(all, s.Name)
 	}
 	return all
-}
-
-// packages turns what was chosen into the closure's packages, with their
-// elements of upstream's metadata.
-func (r *resolver) packages() ([]Package, error) {
-	byEntry := map[*entry]*Package{}
-	for _, e := range r.order {
-		p, err := e.pack(r.parents(e))
-		if err != nil {
-			return nil, err
-		}
-		byEntry[e] = p
-	}
-	for _, s := range r.universe.sources {
-		if err := s.elements(r.ctx, byEntry); err != nil {
-			return nil, s.wrap(err)
-		}
-	}
-	all := make([]Package, 0, len(byEntry))
-	for _, p := range slices.SortedFunc(maps.Values(byEntry), func(a, b *Package) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		all = append(all, *p)
-	}
-	return all, nil
-}
-
-func (e *entry) pack(neededBy []string) (*Package, error) {
-	if e.checksum.Type != "sha256" {
-		return nil, fmt.Errorf("plan package %s: its checksum is a %s, only sha256 can be locked", e, e.checksum.Type)
-	}
-	return &Package{
-		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), FileName: e.FileName(),
-		Size: e.size, SHA256: e.id(), NeededBy: neededBy, built: e.built,
-	}, nil
 }
 
 // elements fills in the XML elements of the packages that come from s.

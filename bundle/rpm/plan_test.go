@@ -11,14 +11,14 @@ import (
 func TestPlan(t *testing.T) {
 	bash := InstalledPackage{NEVRA: NEVRA{Name: "bash", EVR: EVR{Version: "5.1", Release: "1"}, Arch: "x86_64"}, Provides: []Capability{{Name: "/bin/sh"}}}
 	old := InstalledPackage{NEVRA: NEVRA{Name: "lib", EVR: EVR{Version: "1", Release: "1"}, Arch: "x86_64"}}
-	installed := func(more ...InstalledPackage) *Installed {
-		return &Installed{Host: "db1", Packages: append([]InstalledPackage{bash}, more...)}
+	installed := func(more ...InstalledPackage) []Installed {
+		return []Installed{{Host: "db1", Packages: append([]InstalledPackage{bash}, more...)}}
 	}
 	tests := []struct {
 		name      string
 		packages  []pkg
 		install   string
-		installed *Installed
+		installed []Installed
 		want      string
 		problems  []string // each has to be named
 	}{
@@ -54,7 +54,7 @@ func TestPlan(t *testing.T) {
 			problems: []string{"a-0:1-1.x86_64 needs lib >= 2, which lib-0:2-1.x86_64 has, but lib-1-1.x86_64 is installed and would be replaced"}},
 		{name: "asked for and installed", install: "lib", installed: installed(old), packages: []pkg{{nevra: "lib-2-1.x86_64"}}, want: ""},
 		{name: "asked for in another version", install: "lib-2", installed: installed(old), packages: []pkg{{nevra: "lib-2-1.x86_64"}},
-			problems: []string{"lib-0:1-1.x86_64 is installed and would be replaced"}},
+			problems: []string{"packages.install asks for lib-2, but lib-1-1.x86_64 is installed and would be replaced"}},
 		{name: "everything missing at once", install: "a nothere", installed: installed(),
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"x", "y >= 2"}}, {nevra: "y-1-1.x86_64"}},
 			problems: []string{"no package has nothere, needed by packages.install", "no package has x, needed by a-0:1-1", "no package has y >= 2, only y-1-1.x86_64, needed by a-0:1-1"}},
@@ -73,15 +73,60 @@ func TestPlan(t *testing.T) {
 		{name: "with", install: "a",
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x >= 2 with x < 3)"}}, {nevra: "x-1-1.x86_64"}, {nevra: "x-2-1.x86_64"}, {nevra: "x-3-1.x86_64"}},
 			want:     "a-1<packages.install x-2<a"},
-		{name: "unsupported operator", install: "a",
-			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x unless y)"}}},
-			problems: []string{"a-0:1-1.x86_64 cannot be planned", `"unless"`}},
+		{name: "an operator that rpm does not have", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x nor y)"}}},
+			problems: []string{"a-1-1.x86_64 cannot be planned", `"nor"`}},
+		{name: "the newest does not fit, the one before does", install: "a",
+			packages: []pkg{{nevra: "a-2-1.x86_64", requires: []string{"none"}}, {nevra: "a-1-1.x86_64"}},
+			want:     "a-1<packages.install"},
+		{name: "an earlier choice stands in the way", install: "a b",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"lib"}}, {nevra: "b-1-1.x86_64", requires: []string{"c"}}, {nevra: "c-1-1.x86_64", requires: []string{"d"}}, {nevra: "d-1-1.x86_64", requires: []string{"lib < 2"}}, {nevra: "lib-1-1.x86_64"}, {nevra: "lib-2-1.x86_64"}},
+			want:     "a-1<packages.install b-1<packages.install c-1<b d-1<c lib-1<a,d"},
+		{name: "a choice that leads nowhere", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"mta", "base"}}, {nevra: "m-1-1.x86_64", provides: []string{"mta"}, requires: []string{"m-lib"}}, {nevra: "m-lib-1-1.x86_64", requires: []string{"m-core"}}, {nevra: "m-core-1-1.x86_64", conflicts: []string{"base"}}, {nevra: "postfix-1-1.x86_64", provides: []string{"mta"}}, {nevra: "base-1-1.x86_64"}},
+			want:     "a-1<packages.install base-1<a postfix-1<a"},
+		{name: "needless in the end", install: "a b",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x or y)"}}, {nevra: "b-1-1.x86_64", requires: []string{"(y or z)", "c"}}, {nevra: "c-1-1.x86_64", requires: []string{"d"}}, {nevra: "d-1-1.x86_64", requires: []string{"(y if x)"}}, {nevra: "x-1-1.x86_64"}, {nevra: "y-1-1.x86_64"}, {nevra: "z-1-1.x86_64"}},
+			want:     "a-1<packages.install b-1<packages.install c-1<b d-1<c y-1<a,b"},
+		{name: "two versions of one package", install: "a b",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"lib = 1"}}, {nevra: "b-1-1.x86_64", requires: []string{"lib = 2"}}, {nevra: "lib-1-1.x86_64"}, {nevra: "lib-2-1.x86_64"}},
+			problems: []string{"a-0:1-1.x86_64 needs lib = 1, which lib-0:1-1.x86_64 has, b-0:1-1.x86_64 needs lib = 2, which lib-0:2-1.x86_64 has: there can be one version only"}},
+		{name: "two versions of a kernel", install: "a b", installed: installed(),
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"kernel = 1"}}, {nevra: "b-1-1.x86_64", requires: []string{"kernel = 2"}}, {nevra: "kernel-1-1.x86_64"}, {nevra: "kernel-2-1.x86_64"}},
+			want:     "a-1<packages.install b-1<packages.install kernel-1<a kernel-2<b"},
+		{name: "conflict", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"b"}, conflicts: []string{"lib < 2"}}, {nevra: "b-1-1.x86_64", requires: []string{"lib"}}, {nevra: "lib-1-1.x86_64"}},
+			problems: []string{"a-1-1.x86_64 does not go together with lib-1-1.x86_64: it conflicts with lib < 2 (packages.install asks for a; b-0:1-1.x86_64 needs lib, which lib-0:1-1.x86_64 has)"}},
+		{name: "conflict unless", install: "a lib",
+			packages: []pkg{{nevra: "a-1-1.x86_64", conflicts: []string{"(lib unless fix)"}}, {nevra: "fix-1-1.x86_64"}, {nevra: "lib-1-1.x86_64"}},
+			want:     "a-1<packages.install fix-1<a lib-1<packages.install"},
+		{name: "obsoletes", install: "a c",
+			packages: []pkg{{nevra: "a-1-1.x86_64", obsoletes: []string{"b < 2"}}, {nevra: "b-1-1.x86_64"}, {nevra: "c-1-1.x86_64", requires: []string{"b"}}},
+			problems: []string{"a-1-1.x86_64 and b-1-1.x86_64 do not go together: the first obsoletes the other"}},
+		{name: "a name that has a successor", install: "b",
+			packages: []pkg{{nevra: "a-1-1.x86_64", obsoletes: []string{"b < 2"}}, {nevra: "b-1-1.x86_64"}},
+			want:     "a-1<packages.install"},
+		{name: "what is recommended wins, then what is suggested", install: "a", installed: installed(),
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"mta", "ntp"}, recommends: []string{"postfix"}, suggests: []string{"chrony", "sendmail"}}, {nevra: "postfix-1-1.x86_64", provides: []string{"mta"}}, {nevra: "exim-1-1.x86_64", provides: []string{"mta"}}, {nevra: "sendmail-1-1.x86_64", provides: []string{"mta"}}, {nevra: "busybox-1-1.x86_64", provides: []string{"ntp"}}, {nevra: "chrony-1-1.x86_64", provides: []string{"ntp"}}},
+			want:     "a-1<packages.install chrony-1<a postfix-1<a"},
+		{name: "if else", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(x if y else z)"}}, {nevra: "x-1-1.x86_64"}, {nevra: "z-1-1.x86_64"}},
+			want:     "a-1<packages.install z-1<a"},
+		{name: "without", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"(mta without tls)"}}, {nevra: "m-1-1.x86_64", provides: []string{"mta", "tls"}}, {nevra: "postfix-1-1.x86_64", provides: []string{"mta"}}},
+			want:     "a-1<packages.install postfix-1<a"},
+		{name: "what is installed asks for more", install: "a", installed: installed(InstalledPackage{NEVRA: NEVRA{Name: "policy", EVR: EVR{Version: "1", Release: "1"}, Arch: "noarch"}, Requires: []Capability{{Name: "(a-policy if a)"}}}),
+			packages: []pkg{{nevra: "a-1-1.x86_64"}, {nevra: "a-policy-1-1.x86_64"}},
+			want:     "a-1<packages.install a-policy-1<policy"},
+		{name: "who needs what is missing", install: "a",
+			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"b"}}, {nevra: "b-1-1.x86_64", requires: []string{"c"}}, {nevra: "c-1-1.x86_64", requires: []string{"none"}}},
+			problems: []string{"no package has none, needed by c-0:1-1.x86_64 (for a-1-1.x86_64, which needs b-1-1.x86_64)"}},
 		{name: "conflict with installed", install: "a", installed: installed(old),
 			packages: []pkg{{nevra: "a-1-1.x86_64", conflicts: []string{"lib < 2"}}},
-			problems: []string{"a-1-1.x86_64 conflicts with lib-1-1.x86_64"}},
+			problems: []string{"a-1-1.x86_64 does not go together with lib-1-1.x86_64, which is installed: it conflicts with lib < 2"}},
 		{name: "obsoletes installed", install: "a", installed: installed(old),
 			packages: []pkg{{nevra: "a-1-1.x86_64", obsoletes: []string{"lib"}}},
-			problems: []string{"a-1-1.x86_64 obsoletes lib-1-1.x86_64, which would be removed"}},
+			problems: []string{"a-1-1.x86_64 cannot be planned: it obsoletes lib-1-1.x86_64, which would be removed"}},
 		{name: "the name that was asked for wins", install: "a",
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"mta"}}, {nevra: "aa-1-1.x86_64", provides: []string{"mta"}}, {nevra: "mta-1-1.x86_64"}},
 			want:     "a-1<packages.install mta-1<a"},
@@ -96,7 +141,7 @@ func TestPlan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := web{}
 			r := w.publish(t, "https://upstream/vendor", aKey(), tt.packages...)
-			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: strings.Fields(tt.install), Installed: tt.installed})
+			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: strings.Fields(tt.install), Hosts: tt.installed})
 			if len(tt.problems) > 0 {
 				wantProblems(t, err, tt.problems)
 				return
@@ -179,4 +224,43 @@ func TestPlanRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPlanSeveralHosts has servers of which one has an older library than the
+// repository's: it keeps that, the others get the new one.
+func TestPlanSeveralHosts(t *testing.T) {
+	server := func(name string, has ...string) Installed {
+		in := Installed{Host: name}
+		for _, s := range has {
+			n, err := ParseNEVRA(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Packages = append(in.Packages, InstalledPackage{NEVRA: n})
+		}
+		return in
+	}
+	hosts := []Installed{server("db1", "lib-0:1-1.x86_64"), server("db2"), server("db3", "mta-0:1-1.x86_64")}
+	w := web{}
+	r := w.publish(t, "https://upstream/vendor", aKey(),
+		pkg{nevra: "app-1-1.x86_64", requires: []string{"lib", "mta"}}, pkg{nevra: "strict-1-1.x86_64", requires: []string{"lib >= 2"}},
+		pkg{nevra: "lib-2-1.x86_64"}, pkg{nevra: "mta-1-1.x86_64"}, pkg{nevra: "extra-1-1.x86_64", provides: []string{"mta"}})
+	request := Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}, Hosts: hosts}
+	c, err := Plan(t.Context(), w, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range c.Packages {
+		got = append(got, p.Name+"@"+strings.Join(p.Hosts, ","))
+	}
+	if want := "app@ lib@db2,db3 mta@db1,db2"; strings.Join(got, " ") != want {
+		t.Errorf("planned %v, want %s", got, want)
+	}
+	if want := "proven against db1, db2, db3"; c.Proof != want {
+		t.Errorf("proof is %q, want %q", c.Proof, want)
+	}
+	request.Install = []string{"strict"}
+	_, err = Plan(t.Context(), w, request)
+	wantProblems(t, err, []string{"on db1: strict-0:1-1.x86_64 needs lib >= 2, which lib-0:2-1.x86_64 has, but lib-1-1.x86_64 is installed and would be replaced"})
 }

@@ -17,11 +17,13 @@ type entry struct {
 	size      int64
 	provides  []Capability
 	requires  []expression
-	conflicts []Capability
+	conflicts []expression
 	obsoletes []Capability
-	files     []string // those in primary; filelists has all
-	built     int64    // time of the package file, seconds since 1970
-	ordinal   int      // which element of primary it is
+	// what it recommends and suggests, to choose between alternatives by
+	recommends, suggests []Capability
+	files                []string // those in primary; filelists has all
+	built                int64    // time of the package file, seconds since 1970
+	ordinal              int      // which element of primary it is
 }
 
 // xmlPackage mirrors the element; only what is needed is decoded.
@@ -50,7 +52,10 @@ type xmlPackage struct {
 		Requires  xmlEntries `xml:"requires"`
 		Conflicts xmlEntries `xml:"conflicts"`
 		Obsoletes xmlEntries `xml:"obsoletes"`
-		Files     []string   `xml:"file"`
+		// Of weak dependencies nothing is installed.
+		Recommends xmlEntries `xml:"recommends"`
+		Suggests   xmlEntries `xml:"suggests"`
+		Files      []string   `xml:"file"`
 	} `xml:"format"`
 }
 
@@ -64,8 +69,7 @@ type xmlEntries struct {
 	} `xml:"entry"`
 }
 
-// readPrimary gives every package of the architecture, or of none. Modular
-// builds are left out: dnf hides them too until their stream is enabled.
+// readPrimary gives every package of the architecture, or of none.
 func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error) {
 	m, err := s.metadata(ctx, "primary")
 	if err != nil {
@@ -80,17 +84,14 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 		if err != nil {
 			return err
 		}
-		if (e.Arch == arch || e.Arch == "noarch") && !e.modular() {
+		if e.Arch == arch || e.Arch == "noarch" {
 			e.source, e.ordinal = s, ordinal
 			entries = append(entries, e)
 		}
 		return ctx.Err()
 	})
-	s.Packages = len(entries)
 	return entries, err
 }
-
-func (n NEVRA) modular() bool { return strings.Contains(n.Release, ".module") }
 
 // parsePackage reads one <package> element of primary metadata.
 func parsePackage(element []byte) (*entry, error) {
@@ -107,14 +108,17 @@ func parsePackage(element []byte) (*entry, error) {
 		return nil, fmt.Errorf("read package %s: %w", e, err)
 	}
 	for to, from := range map[*[]Capability]xmlEntries{
-		&e.provides: x.Format.Provides, &e.conflicts: x.Format.Conflicts, &e.obsoletes: x.Format.Obsoletes,
+		&e.provides: x.Format.Provides, &e.obsoletes: x.Format.Obsoletes,
+		&e.recommends: x.Format.Recommends, &e.suggests: x.Format.Suggests,
 	} {
 		if *to, err = from.capabilities(); err != nil {
 			return nil, fmt.Errorf("read package %s: %w", e, err)
 		}
 	}
-	if e.requires, err = x.Format.Requires.expressions(); err != nil {
-		return nil, fmt.Errorf("read package %s: %w", e, err)
+	for to, from := range map[*[]expression]xmlEntries{&e.requires: x.Format.Requires, &e.conflicts: x.Format.Conflicts} {
+		if *to, err = from.expressions(); err != nil {
+			return nil, fmt.Errorf("read package %s: %w", e, err)
+		}
 	}
 	return e, nil
 }
@@ -170,7 +174,7 @@ func (x xmlEntries) capabilities() ([]Capability, error) {
 	return all, nil
 }
 
-// expressions reads requirements. rpm's own features are left out: the rpm of
+// expressions reads requirements or conflicts. rpm's own features are left out: the rpm of
 // every system we support has them.
 func (x xmlEntries) expressions() ([]expression, error) {
 	capabilities, err := x.capabilities()

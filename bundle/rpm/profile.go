@@ -20,8 +20,10 @@ type profile struct {
 	patterns []string
 }
 
+func profileName(os string) string { return os + "-minimal" }
+
 func readProfile(os string) (*profile, error) {
-	p := &profile{name: os + "-minimal", words: map[string]bool{}}
+	p := &profile{name: profileName(os), words: map[string]bool{}}
 	data, err := profileFiles.ReadFile("profiles/" + p.name)
 	if err != nil {
 		return nil, fmt.Errorf("find profile of %q: there are el8, el9 and el10", os)

@@ -73,6 +73,8 @@ type source struct {
 	md        *repomd
 	primary   metadata
 	filelists metadata // fetched when a file is asked for
+	entries   []*entry // until the universe has them
+	modules   modules
 	byID      map[string]*entry
 }
 
@@ -95,20 +97,22 @@ func openSource(ctx context.Context, f Fetcher, r Repository) (*source, error) {
 }
 
 // readSource reads one repository; its error names it.
-func readSource(ctx context.Context, f Fetcher, r Repository, arch string) (*source, []*entry, error) {
+func readSource(ctx context.Context, f Fetcher, r Repository, arch string) (*source, error) {
 	s, err := openSource(ctx, f, r)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read repository %s: %w", r.Name, err)
+		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
 	}
-	entries, err := s.readPrimary(ctx, arch)
-	if err != nil {
-		return nil, nil, s.wrap(err)
+	if s.modules, err = s.readModules(ctx); err != nil {
+		return nil, s.wrap(err)
 	}
-	s.byID = make(map[string]*entry, len(entries))
-	for _, e := range entries {
+	if s.entries, err = s.readPrimary(ctx, arch); err != nil {
+		return nil, s.wrap(err)
+	}
+	s.byID = make(map[string]*entry, len(s.entries))
+	for _, e := range s.entries {
 		s.byID[e.id()] = e
 	}
-	return s, entries, nil
+	return s, nil
 }
 
 func (s *source) wrap(err error) error { return fmt.Errorf("read repository %s: %w", s.Name, err) }

@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,48 +10,96 @@ import (
 // operator, as in "(selinux-policy if kernel)".
 type expression struct {
 	Capability
-	op    string // "" for one capability, "and", "or", "with", "if", or another that is not supported
+	op    string // "" for one capability, "and", "or", "with", "if", "if else" and so on
 	terms []expression
 }
 
 func (e expression) String() string {
-	if e.op == "" {
+	if e.op == "" || e.op == unreadable {
 		return e.Capability.String()
 	}
 	terms := make([]string, len(e.terms))
 	for i, term := range e.terms {
 		terms[i] = term.String()
 	}
+	if op, three := strings.CutSuffix(e.op, " else"); three && len(terms) == 3 {
+		return "(" + terms[0] + " " + op + " " + terms[1] + " else " + terms[2] + ")"
+	}
 	return "(" + strings.Join(terms, " "+e.op+" ") + ")"
 }
 
-// supported names the first operator that is not.
-func (e expression) supported() error {
-	switch e.op {
-	case "", "and", "or", "with", "if":
-	case unreadable:
+// terms is how many terms an operator joins; -1 is two or more.
+func terms(op string) int {
+	switch op {
+	case "and", "or", "with":
+		return -1
+	case "if", "unless", "without":
+		return 2
+	case "if else", "unless else":
+		return 3
+	}
+	return 0
+}
+
+// supported names the first part that rpm does not define either.
+func (e expression) supported() error { return e.check(false) }
+
+func (e expression) check(inSet bool) error {
+	if e.op == "" {
+		return nil
+	}
+	if e.op == unreadable {
 		return fmt.Errorf("its requirement %s is not understood", e.Name)
-	default:
+	}
+	n := terms(e.op)
+	if n == 0 || n > 0 && n != len(e.terms) || inSet && !e.set() && e.op != "or" {
 		return fmt.Errorf("the operator %q in %s is not supported", e.op, e)
 	}
-	if e.op == "with" && !e.simple() {
-		return fmt.Errorf("nested terms of \"with\" in %s are not supported", e)
-	}
 	for _, term := range e.terms {
-		if err := term.supported(); err != nil {
+		if err := term.check(inSet || e.set()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e expression) simple() bool {
-	for _, term := range e.terms {
-		if term.op != "" {
-			return false
-		}
+// set reports whether one and the same package has to satisfy all terms.
+func (e expression) set() bool { return e.op == "with" || e.op == "without" }
+
+// conditional reports whether something in it counts only while another
+// package is there, or is not.
+func (e expression) conditional() bool {
+	switch e.op {
+	case "if", "if else", "unless", "unless else", "not":
+		return true
 	}
-	return true
+	return slices.ContainsFunc(e.terms, expression.conditional)
+}
+
+// plain says the same with "and", "or" and "not" alone. That "A unless B" is
+// for conflicts, and means both A and not B, is from rpm's manual on boolean
+// dependencies.
+func (e expression) plain() expression {
+	if e.op == "" || e.set() {
+		return e
+	}
+	terms := make([]expression, len(e.terms))
+	for i, term := range e.terms {
+		terms[i] = term.plain()
+	}
+	join := func(op string, terms ...expression) expression { return expression{op: op, terms: terms} }
+	not := func(x expression) expression { return join("not", x) }
+	switch e.op {
+	case "if":
+		return join("or", terms[0], not(terms[1]))
+	case "if else":
+		return join("and", join("or", terms[0], not(terms[1])), join("or", terms[2], terms[1]))
+	case "unless":
+		return join("and", terms[0], not(terms[1]))
+	case "unless else":
+		return join("and", join("or", terms[0], terms[1]), join("or", terms[2], not(terms[1])))
+	}
+	return join(e.op, terms...)
 }
 
 const unreadable = "unreadable"
@@ -59,8 +108,7 @@ const unreadable = "unreadable"
 const maxDepth = 32
 
 // parseExpression reads a requirement. A rich one is a name in parentheses;
-// what cannot be
-// read has the operator unreadable.
+// what cannot be read has the operator unreadable.
 func parseExpression(c Capability) expression {
 	if !strings.HasPrefix(c.Name, "(") {
 		return expression{Capability: c}

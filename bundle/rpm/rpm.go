@@ -28,6 +28,7 @@ import (
 type Config struct {
 	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"What the servers run: the major version of RHEL or of a rebuild of it."`
 	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"The dnf repositories that packages may come from."`
+	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to take packages from beside the default ones: NAME:STREAM."`
 	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install beside those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE."`
 }
 
@@ -51,10 +52,11 @@ type Request struct {
 	OS           string // el8, el9, el10
 	Arch         string // x86_64, aarch64
 	Repositories []Repository
+	Modules      []string // NAME:STREAM
 	Install      []string
-	// Installed is what the server has; nil plans against the profile of a
-	// minimal installation of OS.
-	Installed *Installed
+	// Hosts is what each surveyed server has; none plans against the profile of
+	// a minimal installation of OS.
+	Hosts []Installed
 }
 
 // Default fills in what was left out.
@@ -78,6 +80,11 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 		}
 		seen[r.Name] = true
 		all = append(all, r.validate(item)...)
+	}
+	for i, name := range c.Modules {
+		if !moduleStream.MatchString(name) {
+			all = append(all, field.Invalid(at.Child("modules").Index(i), name, "expected NAME:STREAM"))
+		}
 	}
 	for i, spec := range c.Install {
 		if !installSpec.MatchString(spec) {
@@ -114,6 +121,7 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 var (
 	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
+	moduleStream   = regexp.MustCompile(`^[A-Za-z0-9._+-]+:[A-Za-z0-9._+-]+$`)
 	packageWord    = regexp.MustCompile(`^[A-Za-z0-9_.+~^-]+$`)
 )
 

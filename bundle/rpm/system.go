@@ -2,34 +2,70 @@ package rpm
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 )
 
 // system is the server that packages are for: known from facts, or assumed.
 type system interface {
-	// has reports whether something installed satisfies c.
-	has(ctx context.Context, u *universe, c Capability) (bool, error)
-	// installed is the package of that name, and whether there is one.
-	installed(name string) (NEVRA, bool)
-	proof() string
+	// providers are the installed packages that satisfy x, a capability or a
+	// set of them.
+	providers(ctx context.Context, u *universe, x expression) ([]NEVRA, error)
+	// installed are the packages of that name.
+	installed(name string) []NEVRA
+	// against says why e does not go together with what is installed, or "".
+	against(e *entry) string
+	// conditions are what installed packages ask of those that may come.
+	conditions() []condition
+	hosts() []string // none for a profile's
 }
 
 // known is a server whose rpm database was read.
 type known struct {
-	host     string
-	packages map[string]NEVRA
-	provides map[string][]Capability
+	names     []string // of the servers that have just these packages
+	packages  map[string][]NEVRA
+	provides  map[string][]claim
+	conflicts map[string][]claim
+	obsoletes map[string][]claim
+	rich      []condition
 }
 
-func newKnown(in *Installed) *known {
-	k := &known{host: in.Host, packages: map[string]NEVRA{}, provides: map[string][]Capability{}}
+// condition is a rich requirement of an installed package, or the opposite of
+// a rich conflict.
+type condition struct {
+	expression
+	by NEVRA
+}
+
+// claim is a capability and the installed package that has it.
+type claim struct {
+	Capability
+	by NEVRA
+}
+
+func newKnown(in Installed) *known {
+	k := &known{packages: map[string][]NEVRA{}, provides: map[string][]claim{}, conflicts: map[string][]claim{}, obsoletes: map[string][]claim{}}
 	for _, p := range in.Packages {
-		if have, ok := k.packages[p.Name]; !ok || have.Compare(p.EVR) < 0 {
-			k.packages[p.Name] = p.NEVRA
+		k.packages[p.Name] = append(k.packages[p.Name], p.NEVRA)
+		note := func(claims map[string][]claim, list ...Capability) {
+			for _, c := range list {
+				claims[c.Name] = append(claims[c.Name], claim{c, p.NEVRA})
+			}
 		}
-		for _, c := range append(p.Provides, p.self()) {
-			k.provides[c.Name] = append(k.provides[c.Name], c)
+		note(k.provides, p.self())
+		note(k.provides, p.Provides...)
+		note(k.obsoletes, p.Obsoletes...)
+		for _, c := range p.Conflicts {
+			if x := parseExpression(c); x.op != "" {
+				k.rich = append(k.rich, condition{expression{op: "not", terms: []expression{x}}, p.NEVRA})
+				continue
+			}
+			note(k.conflicts, c)
+		}
+		for _, c := range p.Requires {
+			if x := parseExpression(c); x.op != "" {
+				k.rich = append(k.rich, condition{x, p.NEVRA})
+			}
 		}
 	}
 	return k
@@ -38,45 +74,91 @@ func newKnown(in *Installed) *known {
 // self is the capability that every package has.
 func (n NEVRA) self() Capability { return Capability{Name: n.Name, Flags: "EQ", EVR: n.EVR} }
 
-func (k *known) has(ctx context.Context, u *universe, c Capability) (bool, error) {
-	for _, p := range k.provides[c.Name] {
-		if p.satisfies(c) {
-			return true, nil
+func (k *known) providers(ctx context.Context, u *universe, x expression) ([]NEVRA, error) {
+	if x.op != "" {
+		return members(x, func(term expression) ([]NEVRA, error) { return k.providers(ctx, u, term) })
+	}
+	var all []NEVRA
+	for _, c := range k.provides[x.Name] {
+		if c.satisfies(x.Capability) && !slices.Contains(all, c.by) {
+			all = append(all, c.by)
 		}
 	}
-	if !strings.HasPrefix(c.Name, "/") {
-		return false, nil
+	if len(all) > 0 || !strings.HasPrefix(x.Name, "/") {
+		return all, nil
 	}
 	// Facts do not list every file. The package that has it elsewhere is
 	// taken to have it here.
-	owners, err := u.offering(ctx, c)
+	owners, err := u.offering(ctx, x.Capability)
 	for _, e := range owners {
-		if _, ok := k.packages[e.Name]; ok {
-			return true, nil
-		}
+		all = append(all, k.packages[e.Name]...)
 	}
-	return false, err
+	return all, err
 }
 
-func (k *known) installed(name string) (NEVRA, bool) { n, ok := k.packages[name]; return n, ok }
-func (k *known) proof() string                       { return "proven against " + k.host }
+func (k *known) installed(name string) []NEVRA { return k.packages[name] }
+func (k *known) conditions() []condition       { return k.rich }
+func (k *known) hosts() []string               { return k.names }
 
-// has takes the profile's words for granted, and what the repositories'
-// builds of its packages provide.
-func (p *profile) has(ctx context.Context, u *universe, c Capability) (bool, error) {
-	offering, err := u.offering(ctx, c)
-	if err != nil {
-		return false, err
+// against judges by the names of what e obsoletes; that it conflicts with
+// something is a clause of its own.
+func (k *known) against(e *entry) string {
+	for _, c := range k.obsoletes[e.Name] {
+		if e.self().satisfies(c.Capability) {
+			return c.by.people() + ", which is installed, obsoletes it"
+		}
 	}
+	for _, p := range e.provides {
+		for _, c := range k.conflicts[p.Name] {
+			if p.satisfies(c.Capability) {
+				return c.by.people() + ", which is installed, conflicts with " + c.String()
+			}
+		}
+	}
+	if e.parallel() {
+		return ""
+	}
+	for _, c := range e.obsoletes {
+		for _, have := range k.packages[c.Name] {
+			if have.self().satisfies(c) {
+				return "it obsoletes " + have.people() + ", which would be removed"
+			}
+		}
+	}
+	return ""
+}
+
+// providers takes the profile's words for granted, and what the repositories'
+// builds of its packages provide.
+func (p *profile) providers(ctx context.Context, u *universe, x expression) ([]NEVRA, error) {
+	if x.op != "" {
+		return members(x, func(term expression) ([]NEVRA, error) { return p.providers(ctx, u, term) })
+	}
+	offering, err := u.offering(ctx, x.Capability)
+	if err != nil {
+		return nil, err
+	}
+	var all []NEVRA
 	for _, e := range offering {
 		if p.words[e.Name] {
-			return true, nil
+			all = append(all, NEVRA{Name: e.Name})
 		}
 	}
 	// Repositories that do carry the package, but not so new, know better.
-	return len(u.byName[c.Name]) == 0 && p.lists(c.Name), nil
+	if len(all) == 0 && len(u.byName[x.Name]) == 0 && p.lists(x.Name) {
+		all = append(all, NEVRA{Name: x.Name})
+	}
+	return all, nil
 }
 
 // installed has no version: nobody looked.
-func (p *profile) installed(name string) (NEVRA, bool) { return NEVRA{Name: name}, p.words[name] }
-func (p *profile) proof() string                       { return fmt.Sprintf("assumed (profile %s)", p.name) }
+func (p *profile) installed(name string) []NEVRA {
+	if p.words[name] {
+		return []NEVRA{{Name: name}}
+	}
+	return nil
+}
+
+func (p *profile) against(*entry) string   { return "" }
+func (p *profile) conditions() []condition { return nil }
+func (p *profile) hosts() []string         { return nil }

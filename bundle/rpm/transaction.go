@@ -23,8 +23,12 @@ type Transaction struct {
 	CAFile   string            // of BaseURL's certificate; "" for plain http on the loopback
 	Keys     map[string][]byte // the repository's keys/ directory: file name, armored public key
 	Packages []NEVRA           // the lock
-	Log      string            // file that dnf's output is appended to; "" for none
-	Root     string            // where Host's file system begins; "" is "/"
+	// IfAbsent are those of Packages that a host does without if it has
+	// another build of them: what others need, on a server that nobody
+	// surveyed.
+	IfAbsent map[NEVRA]bool
+	Log      string // file that dnf's output is appended to; "" for none
+	Root     string // where Host's file system begins; "" is "/"
 }
 
 // TransactionError says how what dnf would do differs from the lock.
@@ -43,11 +47,21 @@ func (t Transaction) Missing(ctx context.Context) ([]NEVRA, error) {
 	}
 	var missing []NEVRA
 	for _, p := range t.Packages {
-		if !have[p.String()] {
-			missing = append(missing, p)
+		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p.Name) {
+			continue
 		}
+		missing = append(missing, p)
 	}
 	return missing, nil
+}
+
+func anyBuild(have map[string]bool, name string) bool {
+	for one := range have {
+		if n, err := ParseNEVRA(one); err == nil && n.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 func (t Transaction) installed(ctx context.Context) (map[string]bool, error) {

@@ -289,3 +289,24 @@ func named(t *testing.T, s string) NEVRA {
 	}
 	return n
 }
+
+// TestIfAbsent has an older build of what another package needs.
+func TestIfAbsent(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent", "library"), spec("library"))
+	tr := transaction(t, h, from, repository, "agent")
+	older := spec("library")
+	older.Version = "0.9"
+	path := filepath.Join(t.TempDir(), "library.rpm")
+	writePackage(t, path, older)
+	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", path}}); err != nil {
+		t.Fatal(err)
+	}
+	if missing, err := tr.Check(t.Context()); err == nil {
+		t.Errorf("the older build would be replaced to install %v", missing)
+	}
+	tr.IfAbsent = map[NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
+	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 || missing[0].Name != "agent" {
+		t.Errorf("missing are %v, %v; want agent alone", missing, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -14,37 +15,48 @@ import (
 
 // universe is every package that the repositories offer, indexed.
 type universe struct {
-	sources  []*source
-	byName   map[string][]*entry
-	provides map[string][]*entry // by the capability's name
-	files    map[string][]*entry
-	scanned  map[string]bool // paths looked up in filelists
+	sources   []*source
+	byName    map[string][]*entry
+	provides  map[string][]*entry // by the capability's name
+	obsoletes map[string][]*entry // by the name of what is obsoleted
+	files     map[string][]*entry
+	scanned   map[string]bool // paths looked up in filelists
 }
 
-// readUniverse reads all repositories at once.
-func readUniverse(ctx context.Context, f Fetcher, repositories []Repository, arch string) (*universe, error) {
-	u := &universe{
-		sources: make([]*source, len(repositories)), byName: map[string][]*entry{},
-		provides: map[string][]*entry{}, files: map[string][]*entry{}, scanned: map[string]bool{},
+// readUniverse reads all repositories at once. Problems are sentences about the
+// module streams that are asked for.
+func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, problems []string, err error) {
+	u = &universe{
+		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
+		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
 	}
-	entries := make([][]*entry, len(repositories))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, r := range repositories {
+	for i, r := range req.Repositories {
 		group.Go(func() (err error) {
-			u.sources[i], entries[i], err = readSource(ctx, f, r, arch)
+			u.sources[i], err = readSource(ctx, f, r, req.Arch)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	all := modules{defaults: map[string]string{}}
+	for _, s := range u.sources {
+		all.join(s.modules)
+	}
+	active, problems := all.active(req.Modules, req.OS, req.Arch)
+	hides := all.hides(active)
 	// In the order of the configuration: the first repository wins a tie.
-	for _, list := range entries {
-		for _, e := range list {
-			u.add(e)
+	for _, s := range u.sources {
+		for _, e := range s.entries {
+			if !hides(e.NEVRA) {
+				s.Packages++
+				u.add(e)
+			}
 		}
+		s.entries = nil
 	}
-	return u, nil
+	return u, problems, nil
 }
 
 func (u *universe) add(e *entry) {
@@ -59,9 +71,63 @@ func (u *universe) add(e *entry) {
 			u.provides[c.Name] = append(list, e)
 		}
 	}
+	for _, c := range e.obsoletes {
+		u.obsoletes[c.Name] = append(u.obsoletes[c.Name], e)
+	}
 	for _, path := range e.files {
 		u.files[path] = append(u.files[path], e)
 	}
+}
+
+// named are the packages that an entry NAME, NAME-VERSION or
+// NAME-VERSION-RELEASE means.
+func (u *universe) named(spec string) []*entry {
+	if list := u.byName[spec]; len(list) > 0 {
+		return list
+	}
+	var all []*entry
+	for name := spec; ; {
+		dash := strings.LastIndexByte(name, '-')
+		if dash < 0 {
+			return all
+		}
+		name = name[:dash]
+		for _, e := range u.byName[name] {
+			if want, err := parseEVR(spec[dash+1:]); err == nil && e.is(want) {
+				all = append(all, e)
+			}
+		}
+	}
+}
+
+func (e *entry) is(v EVR) bool {
+	return e.Version == v.Version && (v.Release == "" || e.Release == v.Release || e.Release+"."+e.Arch == v.Release)
+}
+
+// successors are the packages that obsolete e. Whoever asks dnf for a name
+// gets what has taken its place.
+func (u *universe) successors(e *entry) []*entry {
+	var all []*entry
+	for _, o := range u.obsoletes[e.Name] {
+		if o.Name != e.Name && slices.ContainsFunc(o.obsoletes, e.self().satisfies) {
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *entry) int { return better(a, b, e.Name) })
+	return all
+}
+
+// outdated reports whether there is a newer version of e.
+func (u *universe) outdated(e *entry) bool {
+	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Compare(e.EVR) > 0 })
+}
+
+// nearest is the newest package of that name, whatever was asked for.
+func (u *universe) nearest(name string) string {
+	if len(u.byName[name]) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).people()
 }
 
 // offering are the packages that have what c asks for.

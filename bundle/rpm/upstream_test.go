@@ -63,6 +63,7 @@ func (d directory) Open(_ context.Context, url string, _ int64) (io.ReadCloser, 
 type pkg struct {
 	nevra                                    string
 	provides, requires, conflicts, obsoletes []string
+	recommends, suggests                     []string
 	files, moreFiles                         []string // in primary; in filelists only
 	href                                     string
 }
@@ -93,7 +94,7 @@ func (p pkg) primary(t testing.TB) string {
 	for _, list := range []struct {
 		tag  string
 		caps []string
-	}{{"provides", self}, {"requires", p.requires}, {"conflicts", p.conflicts}, {"obsoletes", p.obsoletes}} {
+	}{{"provides", self}, {"requires", p.requires}, {"conflicts", p.conflicts}, {"obsoletes", p.obsoletes}, {"recommends", p.recommends}, {"suggests", p.suggests}} {
 		fmt.Fprintf(&b, "<rpm:%s>%s</rpm:%[1]s>", list.tag, xmlCapabilities(t, list.caps))
 	}
 	for _, f := range p.files {

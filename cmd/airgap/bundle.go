@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -162,7 +163,11 @@ func writePlan(w io.Writer, l bundle.Lock) error {
 		fmt.Fprintf(w, "image    %s\n           %s, for %v\n", i.Name, i.Digest, i.NeededBy)
 	}
 	for _, p := range l.Packages {
-		fmt.Fprintf(w, "package  %s\n           %s, for %v\n", p.NEVRA, ui.Size(p.Size), p.NeededBy)
+		where := ""
+		if len(p.Hosts) > 0 {
+			where = ", on " + strings.Join(p.Hosts, ", ") + " only"
+		}
+		fmt.Fprintf(w, "package  %s\n           %s, for %v%s\n", p.NEVRA, ui.Size(p.Size), p.NeededBy, where)
 	}
 	for _, f := range l.Files {
 		fmt.Fprintf(w, "file     %s\n           %s, for %v\n", f.Name, ui.Size(f.Size), f.NeededBy)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -14,7 +13,7 @@ import (
 )
 
 // packageRequest is which RPMs the servers need: those of Kubernetes and those
-// that the file names, less what the surveyed servers all have.
+// that the file names, less what each surveyed server has.
 func packageRequest(c *config.Cluster, factsDir string) (*rpm.Request, error) {
 	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
@@ -23,17 +22,17 @@ func packageRequest(c *config.Cluster, factsDir string) (*rpm.Request, error) {
 	r := &rpm.Request{
 		OS: c.Packages.OS, Arch: "x86_64",
 		Repositories: append([]rpm.Repository{{Name: upstream.Name, BaseURL: upstream.BaseURL, GPGKeys: []string{upstream.GPGKey}}}, c.Packages.Repositories...),
+		Modules:      c.Packages.Modules,
 		Install:      append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
 	}
 	if factsDir != "" {
-		r.Installed, err = surveyed(factsDir, c.Packages.OS)
+		r.Hosts, err = surveyed(factsDir, c.Packages.OS)
 	}
 	return r, err
 }
 
-// surveyed is what every surveyed server has installed: a package that one of
-// them lacks has to be carried.
-func surveyed(dir, target string) (*rpm.Installed, error) {
+// surveyed is what each surveyed server has installed.
+func surveyed(dir, target string) ([]rpm.Installed, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.facts.yaml"))
 	if err != nil {
 		return nil, err
@@ -41,7 +40,7 @@ func surveyed(dir, target string) (*rpm.Installed, error) {
 	if len(files) == 0 {
 		return nil, hint(fmt.Errorf("read facts: no *.facts.yaml in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
 	}
-	var all []*preflight.Facts
+	var all []rpm.Installed
 	for _, f := range files {
 		facts, err := loadFacts(f)
 		if err != nil {
@@ -50,9 +49,13 @@ func surveyed(dir, target string) (*rpm.Installed, error) {
 		if el := facts.OS.Enterprise(); el != target {
 			return nil, fmt.Errorf("read facts: %s is of %s %s, and packages.os is %s", f, facts.OS.ID, facts.OS.Version, target)
 		}
-		all = append(all, facts)
+		one, err := installedPackages(facts)
+		if err != nil {
+			return nil, fmt.Errorf("read facts of %s: %w", facts.Host, err)
+		}
+		all = append(all, one)
 	}
-	return common(all)
+	return all, nil
 }
 
 func loadFacts(path string) (*preflight.Facts, error) {
@@ -68,34 +71,20 @@ func loadFacts(path string) (*preflight.Facts, error) {
 	return facts, nil
 }
 
-// common are the packages that all the servers have in the same build.
-func common(all []*preflight.Facts) (*rpm.Installed, error) {
-	count := map[rpm.NEVRA]int{}
-	var hosts []string
-	first := rpm.Installed{}
-	for i, facts := range all {
-		hosts = append(hosts, facts.Host)
-		for _, p := range facts.Packages {
-			if p.Arch == "(none)" {
-				continue // an imported key
-			}
-			one, err := installedPackage(p)
-			if err != nil {
-				return nil, fmt.Errorf("read facts of %s: %w", facts.Host, err)
-			}
-			count[one.NEVRA]++
-			if i == 0 {
-				first.Packages = append(first.Packages, one)
-			}
+// installedPackages are a server's, without the keys that rpm lists among them.
+func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
+	in := rpm.Installed{Host: facts.Host}
+	for _, p := range facts.Packages {
+		if p.Arch == "(none)" {
+			continue
 		}
-	}
-	shared := &rpm.Installed{Host: strings.Join(hosts, ", ")}
-	for _, p := range first.Packages {
-		if count[p.NEVRA] >= len(all) {
-			shared.Packages = append(shared.Packages, p)
+		one, err := installedPackage(p)
+		if err != nil {
+			return in, err
 		}
+		in.Packages = append(in.Packages, one)
 	}
-	return shared, nil
+	return in, nil
 }
 
 func installedPackage(p preflight.Package) (rpm.InstalledPackage, error) {

@@ -1,0 +1,418 @@
+package rpm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// problem is what a request comes to: the packages in question, each with a
+// number, and clauses over them that all have to hold. What is installed stays
+// as it is, so it has no numbers: it makes clauses true or packages impossible.
+type problem struct {
+	ctx      context.Context
+	universe *universe
+	system   system
+	entries  []*entry // number 1 is the first
+	number   map[*entry]int
+	clauses  []clause
+	liked    map[*entry]bool // to be preferred where there is a choice
+	offers   map[Capability][]*entry
+}
+
+// clause holds if one of its literals does: number N says that package N is
+// installed, -N that it is not. What is better to install comes first.
+type clause struct {
+	literals []int
+	reason
+}
+
+// reason is why a clause is there.
+type reason struct {
+	kind  kind
+	by    *entry     // whose requirement or conflict it is; nil for a list's entry and for what is installed
+	what  expression // the requirement or conflict
+	other *entry     // the package that by does not go together with
+	text  string     // the list's entry, why by cannot be taken at all, or the name of what is installed
+}
+
+type kind int
+
+const (
+	asked     kind = iota // the list names it
+	needs                 // by requires what
+	blocked               // by cannot be taken because of what is installed
+	conflicts             // by conflicts with other
+	obsoletes             // by obsoletes other
+	versions              // by and other are versions of one package
+)
+
+// newProblem writes down what has to hold for everything on the list to be
+// installed. The error is for what cannot be read.
+func newProblem(ctx context.Context, u *universe, s system, install []string) (*problem, error) {
+	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, liked: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+	for _, spec := range install {
+		p.ask(spec)
+	}
+	later, err := p.reach()
+	if err != nil {
+		return nil, err
+	}
+	p.clauses = append(p.clauses, later...)
+	p.exclude()
+	return p, nil
+}
+
+// ask notes that the list names a package; what is installed already is there.
+func (p *problem) ask(spec string) {
+	if len(p.system.installed(spec)) > 0 {
+		return
+	}
+	candidates := slices.Clone(p.universe.named(spec))
+	for _, e := range candidates {
+		for _, have := range p.system.installed(e.Name) {
+			if have.Version == "" || have == e.NEVRA {
+				return
+			}
+		}
+	}
+	slices.SortStableFunc(candidates, newer)
+	if len(candidates) > 0 && candidates[0].Name == spec {
+		candidates = append(p.universe.successors(candidates[0]), candidates...)
+	}
+	c := clause{reason: reason{kind: asked, text: spec}}
+	for _, e := range candidates {
+		c.literals = append(c.literals, p.add(e))
+	}
+	p.clauses = append(p.clauses, c)
+}
+
+func (p *problem) add(e *entry) int {
+	if p.number[e] == 0 {
+		p.entries = append(p.entries, e)
+		p.number[e] = len(p.entries)
+	}
+	return p.number[e]
+}
+
+func (p *problem) entry(literal int) *entry { return p.entries[max(literal, -literal)-1] }
+
+// reach numbers every package that may be needed, with what it requires, and
+// gives the clauses of what depends on which packages those are: conditions
+// and conflicts. A condition on a package that nothing leads to never comes
+// true, so it leads nowhere itself.
+func (p *problem) reach() ([]clause, error) {
+	done := 0
+	for {
+		for ; done < len(p.entries); done++ {
+			if err := p.describe(p.entries[done]); err != nil {
+				return nil, err
+			}
+		}
+		later, err := p.conditional()
+		if err != nil || done == len(p.entries) {
+			return later, err
+		}
+	}
+}
+
+// describe writes down what a package requires, or why it cannot be taken.
+func (p *problem) describe(e *entry) error {
+	why, err := p.impossible(e)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		p.clauses = append(p.clauses, clause{[]int{-p.number[e]}, reason{kind: blocked, by: e, text: why}})
+		return nil
+	}
+	for _, x := range e.requires {
+		if !x.conditional() {
+			more, err := p.demand(reason{kind: needs, by: e, what: x}, x)
+			if err != nil {
+				return err
+			}
+			p.clauses = append(p.clauses, more...)
+		}
+	}
+	return nil
+}
+
+// conditional are the clauses of rich requirements and of conflicts, of the
+// numbered packages and of what is installed.
+func (p *problem) conditional() ([]clause, error) {
+	var all []clause
+	demand := func(why reason, x expression) error {
+		more, err := p.demand(why, x)
+		all = append(all, more...)
+		return err
+	}
+	for _, x := range p.system.conditions() {
+		if err := demand(reason{kind: needs, what: x.expression, text: x.by.Name}, x.expression); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range slices.Clone(p.entries) {
+		for _, x := range e.requires {
+			if x.conditional() {
+				if err := demand(reason{kind: needs, by: e, what: x}, x); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, x := range e.conflicts {
+			if err := demand(reason{kind: conflicts, by: e, what: x}, expression{op: "not", terms: []expression{x}}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// demand turns an expression into clauses that hold if why.by is not taken.
+// Its positive packages are numbered.
+func (p *problem) demand(why reason, x expression) ([]clause, error) {
+	if err := why.what.supported(); err != nil {
+		if why.by == nil {
+			return nil, nil // it is installed, so rpm found it fulfilled
+		}
+		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
+	}
+	forms, err := p.normal(x.plain(), false, why.by)
+	if err != nil {
+		return nil, err
+	}
+	var all []clause
+	for _, form := range forms {
+		c := clause{reason: why}
+		if why.by != nil {
+			c.literals = append(c.literals, -p.number[why.by])
+		}
+		slices.SortStableFunc(form, func(a, b literal) int { return better(a.entry, b.entry, why.what.Name) })
+		for _, l := range form {
+			n := p.add(l.entry)
+			if l.not {
+				n = -n
+				c.other = l.entry
+			}
+			c.literals = append(c.literals, n)
+		}
+		if c = c.tidy(); c.literals == nil || why.by == nil && c.broken() {
+			continue
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// tidy leaves out what is said twice; nil literals are a clause that holds
+// whatever is chosen.
+func (c clause) tidy() clause {
+	literals := make([]int, 0, len(c.literals))
+	for _, l := range c.literals {
+		if slices.Contains(literals, -l) {
+			return clause{}
+		}
+		if !slices.Contains(literals, l) {
+			literals = append(literals, l)
+		}
+	}
+	c.literals = literals
+	return c
+}
+
+// broken reports whether nothing chosen leaves the clause unfulfilled.
+func (c clause) broken() bool {
+	return !slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 })
+}
+
+// exclude notes which numbered packages do not go together by their names:
+// versions of one package, and those that obsolete another.
+func (p *problem) exclude() {
+	byName := map[string][]*entry{}
+	for _, e := range p.entries {
+		byName[e.Name] = append(byName[e.Name], e)
+	}
+	for _, e := range p.entries {
+		for _, other := range byName[e.Name] {
+			if p.number[e] < p.number[other] && !e.parallel() {
+				p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: versions, by: e, other: other}})
+			}
+		}
+		if e.parallel() {
+			continue
+		}
+		for _, c := range e.obsoletes {
+			for _, other := range byName[c.Name] {
+				if other.Name != e.Name && other.self().satisfies(c) {
+					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, what: expression{Capability: c}, other: other}})
+				}
+			}
+		}
+	}
+}
+
+// parallel reports whether several versions may be installed at a time, as
+// dnf's default installonlypkgs has it for kernels and their modules.
+func (e *entry) parallel() bool {
+	if e.Name == "kernel" {
+		return true
+	}
+	return slices.ContainsFunc(e.provides, func(c Capability) bool {
+		return c.Name == "installonlypkg(kernel)" || c.Name == "installonlypkg(kernel-module)" || c.Name == "installonlypkg(vm)" || c.Name == "multiversion(kernel)"
+	})
+}
+
+// impossible says why a package cannot be taken whatever else is chosen, or "".
+func (p *problem) impossible(e *entry) (string, error) {
+	for _, have := range p.system.installed(e.Name) {
+		if have == e.NEVRA {
+			return have.people() + " is installed already", nil
+		}
+		if !e.parallel() {
+			return have.people() + " is installed and would be replaced", nil
+		}
+	}
+	if why := p.system.against(e); why != "" {
+		return why, nil
+	}
+	return "", p.ctx.Err()
+}
+
+// literal is a package that has to be there, or must not be.
+type literal struct {
+	entry *entry
+	not   bool
+}
+
+// maxForms bounds what a foreign expression may grow to.
+const maxForms = 4096
+
+// normal is the conjunctive normal form of x, or of its opposite. In the
+// opposite only numbered packages count, and not self.
+func (p *problem) normal(x expression, not bool, self *entry) ([][]literal, error) {
+	switch x.op {
+	case "not":
+		return p.normal(x.terms[0], !not, self)
+	case "and", "or":
+		return p.joined(x, not, self)
+	}
+	there, err := p.system.providers(p.ctx, p.universe, x)
+	if err != nil {
+		return nil, err
+	}
+	if len(there) > 0 {
+		if not {
+			return [][]literal{{}}, nil
+		}
+		return nil, nil
+	}
+	offering, err := p.offering(x)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]literal
+	var one []literal
+	for _, e := range offering {
+		if not && e != self && p.number[e] > 0 {
+			all = append(all, []literal{{e, true}})
+		}
+		one = append(one, literal{e, false})
+	}
+	if not {
+		return all, nil
+	}
+	return [][]literal{one}, nil
+}
+
+// joined is the normal form of terms: side by side, or each with each.
+func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, error) {
+	product := (x.op == "or") != not
+	var all [][]literal
+	if product {
+		all = [][]literal{{}}
+	}
+	for _, term := range x.terms {
+		forms, err := p.normal(term, not, self)
+		if err != nil {
+			return nil, err
+		}
+		if !product {
+			all = append(all, forms...)
+			continue
+		}
+		if len(all)*len(forms) > maxForms {
+			return nil, fmt.Errorf("the requirement %s has too many forms", x)
+		}
+		var each [][]literal
+		for _, a := range all {
+			for _, b := range forms {
+				each = append(each, slices.Concat(a, b))
+			}
+		}
+		all = each
+	}
+	return all, nil
+}
+
+// offering are the packages that satisfy a capability, or all terms at once.
+func (p *problem) offering(x expression) ([]*entry, error) {
+	if x.op == "" {
+		if list, ok := p.offers[x.Capability]; ok {
+			return list, nil
+		}
+		list, err := p.universe.offering(p.ctx, x.Capability)
+		p.offers[x.Capability] = list
+		return list, err
+	}
+	return members(x, p.offering)
+}
+
+// members are those that a set of terms leaves over: both "with", the first
+// "without" the second, any of "or".
+func members[T comparable](x expression, of func(expression) ([]T, error)) ([]T, error) {
+	var all []T
+	for i, term := range x.terms {
+		list, err := of(term)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case i == 0:
+			all = slices.Clone(list)
+		case x.op == "or":
+			all = append(all, list...)
+		case x.op == "with":
+			all = slices.DeleteFunc(all, func(e T) bool { return !slices.Contains(list, e) })
+		default:
+			all = slices.DeleteFunc(all, func(e T) bool { return slices.Contains(list, e) })
+		}
+	}
+	return all, nil
+}
+
+// better puts the package whose name was asked for first, then goes by names,
+// then the newest version, then a build for the architecture.
+func better(a, b *entry, name string) int {
+	return cmp.Or(
+		-compareBool(a.Name == name, b.Name == name),
+		strings.Compare(a.Name, b.Name),
+		newer(a, b),
+	)
+}
+
+func newer(a, b *entry) int {
+	return cmp.Or(b.Compare(a.EVR), compareBool(a.Arch == "noarch", b.Arch == "noarch"))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

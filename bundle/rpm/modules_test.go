@@ -1,0 +1,174 @@
+package rpm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const someModules = `---
+document: modulemd
+version: 2
+data:
+  name: tools
+  stream: el9
+  version: 1
+  context: a
+  arch: x86_64
+  dependencies:
+  - requires: {platform: [el9]}
+  artifacts:
+    rpms: ["podman-0:4-1.module_el9.x86_64"]
+...
+---
+document: modulemd
+version: 2
+data:
+  name: tools
+  stream: el9
+  version: 2
+  context: a
+  arch: x86_64
+  dependencies:
+  - requires: {platform: [el9]}
+  artifacts:
+    rpms: ["podman-0:5-1.module_el9.x86_64", "podman-0:5-1.module_el9.src"]
+---
+document: modulemd
+version: 2
+data:
+  name: tools
+  stream: "1.10"
+  version: 3
+  context: a
+  arch: x86_64
+  artifacts:
+    rpms: ["podman-0:1.10-1.module_el9.x86_64"]
+---
+document: modulemd
+version: 2
+data:
+  name: web
+  stream: 1.24
+  version: 1
+  context: a
+  arch: x86_64
+  dependencies:
+  - requires: {platform: [el8], perl: [5.26]}
+  - requires: {platform: [-el8], perl: [5.32]}
+  artifacts:
+    rpms: ["nginx-1:1.24-1.module_el9.x86_64"]
+---
+document: modulemd
+version: 2
+data:
+  name: perl
+  stream: 5.32
+  version: 1
+  context: a
+  arch: x86_64
+  artifacts:
+    rpms: ["perl-0:5.32-1.module_el9.x86_64"]
+---
+document: modulemd-defaults
+version: 1
+data:
+  module: tools
+  stream: el9
+---
+document: modulemd-defaults
+version: 1
+data:
+  module: web
+  profiles: {1.24: [common]}
+---
+document: modulemd-obsoletes
+version: 1
+data: {module: tools}
+`
+
+func TestModules(t *testing.T) {
+	m, err := parseModules(strings.NewReader(someModules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name             string
+		enabled          []string
+		os               string
+		builds, problems []string
+	}{
+		{"default stream, newest build", nil, "el9", []string{"tools:el9:2"}, nil},
+		{"a default that is not for this system", nil, "el10", nil, nil},
+		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
+		{"with what it requires", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
+		{"what it requires is not there", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"packages.modules names perl:5.26, which there is no fitting build of; there are the streams 5.32"}},
+		{"another stream of what it requires", []string{"perl:5.40", "web:1.24"}, "el9", []string{"tools:el9:2"}, []string{"perl:5.40", "packages.modules names web:1.24, which there is no fitting build of"}},
+		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2"}, []string{"no repository has the module cheese"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			builds, problems := m.active(tt.enabled, tt.os, "x86_64")
+			var got []string
+			for _, b := range builds {
+				got = append(got, b.Name+":"+b.Stream+":"+string(rune('0'+b.Version)))
+			}
+			if !slices.Equal(got, tt.builds) {
+				t.Errorf("active are %v, want %v", got, tt.builds)
+			}
+			if len(problems) != len(tt.problems) {
+				t.Fatalf("problems are %v, want %v", problems, tt.problems)
+			}
+			for i, want := range tt.problems {
+				if !strings.Contains(problems[i], want) {
+					t.Errorf("%q does not say %q", problems[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestModulesHide(t *testing.T) {
+	m, err := parseModules(strings.NewReader(someModules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	active, _ := m.active(nil, "el9", "x86_64")
+	hides := m.hides(active)
+	for name, want := range map[string]bool{
+		"podman-0:5-1.module_el9.x86_64":     false,
+		"podman-0:4-1.module_el9.x86_64":     true, // an older build
+		"podman-0:1.10-1.module_el9.x86_64":  true, // another stream
+		"podman-0:9-1.el9.x86_64":            true, // of no stream, but of the name
+		"nginx-1:1.24-1.module_el9.x86_64":   true, // no default
+		"nginx-1:1.20-1.el9.x86_64":          false,
+		"strange-0:1-1.module_el9+1.x86_64":  true, // listed nowhere
+		"container-selinux-0:2-1.el9.noarch": false,
+	} {
+		n, err := ParseNEVRA(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hides(n) != want {
+			t.Errorf("%s is hidden: %v, want %v", name, !want, want)
+		}
+	}
+}
+
+func FuzzModules(f *testing.F) {
+	f.Add(someModules)
+	f.Add("---\ndocument: modulemd\nversion: 2\ndata: {name: a, stream: b, dependencies: [{requires: {a: [], b: [-c]}}]}\n")
+	f.Add("a: &a [*a, *a]\n")
+	f.Fuzz(func(_ *testing.T, text string) {
+		m, err := parseModules(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		var enabled []string
+		for _, b := range m.builds {
+			enabled = append(enabled, b.Name+":"+b.Stream)
+		}
+		active, _ := m.active(enabled, "el9", "x86_64")
+		m.hides(active)(NEVRA{Name: "a"})
+	})
+}
