@@ -13,15 +13,36 @@ type Leftover struct {
 	Blocks bool `yaml:"blocks" json:"blocks"`
 }
 
+func blockingLeftovers() []string {
+	return []string{"etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf", "etc/kubernetes/bootstrap-kubelet.conf",
+		"etc/kubernetes/controller-manager.conf", "etc/kubernetes/scheduler.conf", "etc/kubernetes/pki/ca.crt"}
+}
+
+func untidyLeftovers() []string {
+	return []string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"}
+}
+
+// leftoverDir is a directory that may well be there, but empty.
+type leftoverDir struct {
+	path, suffix string
+	blocks       bool
+}
+
+func leftoverDirs() []leftoverDir {
+	return []leftoverDir{
+		{"etc/kubernetes/manifests", ".yaml", true}, {"var/lib/etcd", "", true},
+		{"etc/cni/net.d", "", false}, {"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
+	}
+}
+
 // readLeftovers looks where kubeadm, CNI plugins and other distributions
 // leave things.
 func readLeftovers(_ context.Context, r reader, f *Facts) error {
-	blocking, err := r.among([]string{"etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf", "etc/kubernetes/bootstrap-kubelet.conf",
-		"etc/kubernetes/controller-manager.conf", "etc/kubernetes/scheduler.conf", "etc/kubernetes/pki/ca.crt"})
+	blocking, err := r.among(blockingLeftovers())
 	if err != nil {
 		return err
 	}
-	untidy, err := r.among([]string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"})
+	untidy, err := r.among(untidyLeftovers())
 	if err != nil {
 		return err
 	}
@@ -39,15 +60,8 @@ func (f *Facts) addLeftovers(paths []string, blocks bool) {
 	}
 }
 
-// readLeftoverDirs looks into directories that may well be there, but empty.
 func readLeftoverDirs(r reader, f *Facts) error {
-	for _, dir := range []struct {
-		path, suffix string
-		blocks       bool
-	}{
-		{"etc/kubernetes/manifests", ".yaml", true}, {"var/lib/etcd", "", true},
-		{"etc/cni/net.d", "", false}, {"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
-	} {
+	for _, dir := range leftoverDirs() {
 		names, err := r.names(dir.path)
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 //	denied/PATH      a file that could not be read, with the reason
 //	run/COMMAND      what a command wrote to stdout
 //	fail/CODE/COMMAND  what a command that exited with CODE wrote last
+//	end/             nothing: what follows is missing, where it has to be there
 //
 // It is made for people to read, write and cut down: COMMAND may be the
 // beginning of a command line, and what is not recorded is not there.
@@ -184,8 +185,9 @@ func (r *recorded) load(section string, data []byte) error {
 			return err
 		}
 		r.commands[command] = answer{n, strings.TrimSpace(string(data))}
+	case "end":
 	default:
-		return errors.New("neither fs, denied, run nor fail")
+		return errors.New("neither fs, denied, run, fail nor end")
 	}
 	return nil
 }
@@ -201,6 +203,9 @@ func (r *recorded) loadFile(name string, data []byte) error {
 			return err
 		}
 		name, data = plain, decoded
+	}
+	if r.files[name] != nil && len(data) == 0 {
+		return nil // that it is there was known
 	}
 	r.files[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	return nil

@@ -18,6 +18,16 @@ func runtimeSockets() []string {
 	return []string{"run/containerd/containerd.sock", "run/crio/crio.sock", "run/cri-dockerd.sock", "run/docker.sock", "run/podman/podman.sock"}
 }
 
+func runtimeBinaries() []string {
+	var paths []string
+	for _, name := range []string{"containerd", "crio", "dockerd", "cri-dockerd", "podman", "runc", "crun"} {
+		for _, dir := range []string{"usr/bin", "usr/local/bin", "usr/sbin", "opt/airgap/bin"} {
+			paths = append(paths, dir+"/"+name)
+		}
+	}
+	return paths
+}
+
 func readRuntimes(_ context.Context, r reader, f *Facts) error {
 	sockets, err := r.among(runtimeSockets())
 	if err != nil {
@@ -26,11 +36,9 @@ func readRuntimes(_ context.Context, r reader, f *Facts) error {
 	for _, path := range sockets {
 		f.Runtimes.Sockets = append(f.Runtimes.Sockets, "/"+path)
 	}
-	for _, name := range []string{"containerd", "crio", "dockerd", "cri-dockerd", "podman", "runc", "crun"} {
-		for _, dir := range []string{"usr/bin", "usr/local/bin", "usr/sbin", "opt/airgap/bin"} {
-			if r.exists(dir + "/" + name) {
-				f.Runtimes.Binaries = append(f.Runtimes.Binaries, "/"+dir+"/"+name)
-			}
+	for _, path := range runtimeBinaries() {
+		if r.exists(path) {
+			f.Runtimes.Binaries = append(f.Runtimes.Binaries, "/"+path)
 		}
 	}
 	return nil

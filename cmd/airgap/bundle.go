@@ -148,7 +148,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	packages, err := packageRequest(c, o.facts)
+	packages, err := packageRequest(ctx, c, o.facts)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"compress/gzip"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +17,7 @@ import (
 
 // packageRequest is which RPMs the servers need: those of Kubernetes and those
 // that the file names, less what each surveyed server has.
-func packageRequest(c *config.Cluster, factsDir string) (*rpm.Request, error) {
+func packageRequest(ctx context.Context, c *config.Cluster, factsDir string) (*rpm.Request, error) {
 	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
@@ -26,23 +29,27 @@ func packageRequest(c *config.Cluster, factsDir string) (*rpm.Request, error) {
 		Install:      append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
 	}
 	if factsDir != "" {
-		r.Hosts, err = surveyed(factsDir, c.Packages.OS)
+		r.Hosts, err = surveyed(ctx, factsDir, c.Packages.OS)
 	}
 	return r, err
 }
 
 // surveyed is what each surveyed server has installed.
-func surveyed(dir, target string) ([]rpm.Installed, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.facts.yaml"))
-	if err != nil {
-		return nil, err
+func surveyed(ctx context.Context, dir, target string) ([]rpm.Installed, error) {
+	var files []string
+	for _, pattern := range []string{"*.facts.yaml", "*.survey", "*.survey.gz"} {
+		some, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, some...)
 	}
 	if len(files) == 0 {
-		return nil, hint(fmt.Errorf("read facts: no *.facts.yaml in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
+		return nil, hint(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
 	}
 	var all []rpm.Installed
 	for _, f := range files {
-		facts, err := loadFacts(f)
+		facts, err := loadFacts(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -58,13 +65,26 @@ func surveyed(dir, target string) ([]rpm.Installed, error) {
 	return all, nil
 }
 
-func loadFacts(path string) (*preflight.Facts, error) {
+// loadFacts reads what airgap survey wrote, or its script.
+func loadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	defer f.Close()
-	facts, err := preflight.ReadFacts(f)
+	read := func(r io.Reader) (*preflight.Facts, error) { return preflight.ReadSurvey(ctx, r) }
+	var from io.Reader = f
+	switch filepath.Ext(path) {
+	case ".yaml":
+		read = preflight.ReadFacts
+	case ".gz":
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, fmt.Errorf("read facts of %s: %w", path, err)
+		}
+		from = z
+	}
+	facts, err := read(from)
 	if err != nil {
 		return nil, fmt.Errorf("read facts of %s: %w", path, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,8 @@ import (
 )
 
 func (a *app) survey() *cobra.Command {
-	var out string
+	var out, from string
+	var script bool
 	cmd := &cobra.Command{
 		Use:   "survey",
 		Short: "Write down the facts of this server, for the bundle",
@@ -24,14 +26,23 @@ disks, PCI devices. Nothing is changed, and most of it needs no root; what could
 not be read is listed under "unknown".
 
 Carry the file to the connected host: airgap bundle --facts DIR then bundles
-exactly what this server lacks.`,
-		Example: "  airgap survey --file /media/stick/facts/$(hostname).facts.yaml",
-		Args:    noArgs,
+exactly what this server lacks.
+
+Where no program may run before it was approved, --script prints the same
+survey as a shell script of 150 lines. What it writes is read by --facts too,
+from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
+		Example: `  airgap survey --file /media/stick/facts/$(hostname).facts.yaml
+  airgap survey --script >survey.sh                              anywhere
+  sh survey.sh | gzip >/media/stick/facts/$(hostname).survey.gz  on the server`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out != "" && a.output != asText {
 				return usage("airgap survey: --file is always written as YAML; leave --output away")
 			}
-			facts, err := preflight.Gather(cmd.Context(), host.Local{})
+			if script {
+				return a.surveyScript(out)
+			}
+			facts, err := gather(cmd.Context(), from)
 			if err != nil {
 				return err
 			}
@@ -42,7 +53,31 @@ exactly what this server lacks.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "file", "", "write the facts to this file instead of stdout")
+	cmd.Flags().BoolVar(&script, "script", false, "print the survey as a shell script instead, and read nothing")
+	cmd.Flags().StringVar(&from, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
+	cmd.MarkFlagsMutuallyExclusive("script", "from")
 	return cmd
+}
+
+func gather(ctx context.Context, from string) (*preflight.Facts, error) {
+	if from != "" {
+		return loadFacts(ctx, from)
+	}
+	return preflight.Gather(ctx, host.Local{})
+}
+
+func (a *app) surveyScript(out string) error {
+	if out != "" || a.output != asText {
+		return usage("airgap survey: --script prints to stdout; leave --file and --output away")
+	}
+	text, err := preflight.SurveyScript()
+	if err != nil {
+		return err
+	}
+	return a.print(nil, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 func (a *app) saveFacts(facts *preflight.Facts, path string) error {

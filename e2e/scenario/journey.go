@@ -23,6 +23,7 @@ func journey(ctx context.Context, e *Env) error {
 		return e.inOrder([]part{
 			{"there is no way out", func() error { return e.noRoute(ctx, first) }},
 			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"bundle, read by others", func() error { return e.readBundle(ctx, stick) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},

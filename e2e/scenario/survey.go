@@ -1,0 +1,84 @@
+package scenario
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// surveyByScript surveys a server again, by the script, without the program:
+// the facts are the same, small on the stick, and take the place of the
+// program's own.
+func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
+	script, err := e.Airgap(ctx, "survey", "--script")
+	if err != nil {
+		return err
+	}
+	if err := lab.PutFile(ctx, m, "/root/survey.sh", 0o644, strings.NewReader(script.Stdout)); err != nil {
+		return err
+	}
+	r, err := e.must(ctx, m, []string{"-- end/ --"}, "sh", "/root/survey.sh")
+	if err = errors.Join(err, e.script(ctx, m, "rm /root/survey.sh")); err != nil {
+		return err
+	}
+	if r.Stderr != "" {
+		return fmt.Errorf("the survey's script says on %s: %s", m.Name(), r.Stderr)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(r.Stdout)); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if most := 300 << 10; packed.Len() > most {
+		return fmt.Errorf("the survey of %s has %d bytes packed, more than %d", m.Name(), packed.Len(), most)
+	}
+	survey := filepath.Join(e.facts(), m.Name()+".survey.gz")
+	if err := os.WriteFile(survey, packed.Bytes(), 0o644); err != nil {
+		return err
+	}
+	program := filepath.Join(e.facts(), m.Name()+".facts.yaml")
+	if err := e.sameFacts(ctx, program, survey); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "the script tells of %s what the program does, in %d KiB\n", m.Name(), packed.Len()>>10)
+	return os.Remove(program)
+}
+
+// unsteady changes from one moment to the next.
+var unsteady = regexp.MustCompile(`(?m)^\s+(now|used|free): .*\n`)
+
+func (e *Env) sameFacts(ctx context.Context, program, survey string) error {
+	want, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	r, err := e.Airgap(ctx, "survey", "--from", survey, "--output", "yaml")
+	if err != nil {
+		return err
+	}
+	if err := r.want("facts of the survey", 0); err != nil {
+		return err
+	}
+	a, b := unsteady.ReplaceAllString(string(want), ""), unsteady.ReplaceAllString(r.Stdout, "")
+	if a == b {
+		return nil
+	}
+	theirs := strings.Split(b, "\n")
+	for i, line := range strings.Split(a, "\n") {
+		if i >= len(theirs) || line != theirs[i] {
+			return fmt.Errorf("line %d of the facts: the program says %q, the script %q", i+1, line, theirs[min(i, len(theirs)-1)])
+		}
+	}
+	return errors.New("the script tells more than the program")
+}

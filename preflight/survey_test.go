@@ -1,0 +1,74 @@
+package preflight
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestSurveyScript runs the script on this machine: it tells what the program
+// itself finds.
+func TestSurveyScript(t *testing.T) {
+	script, err := SurveyScript()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Count(script, []byte("\n")); lines > 150 {
+		t.Errorf("the script has %d lines, nobody reviews more than 150", lines)
+	}
+	path := filepath.Join(t.TempDir(), "survey.sh")
+	if err := os.WriteFile(path, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, shell := range []string{"dash", "bash --posix"} {
+		t.Run(shell, func(t *testing.T) {
+			argv := append(strings.Fields(shell), path)
+			var stderr bytes.Buffer
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || stderr.Len() > 0 {
+				t.Fatalf("%v\n%s", err, &stderr)
+			}
+			got, err := ReadSurvey(t.Context(), bytes.NewReader(out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := Gather(t.Context(), host.Local{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameFacts(t, steady(got), steady(want))
+			if _, err := ReadSurvey(t.Context(), bytes.NewReader(out[:len(out)-10])); err == nil {
+				t.Error("a survey that was cut off is read")
+			}
+		})
+	}
+}
+
+// steady leaves out what changes from moment to moment.
+func steady(f *Facts) *Facts {
+	f.Time = Time{Synchronized: f.Time.Synchronized}
+	f.Listening = nil
+	for i := range f.Filesystems {
+		f.Filesystems[i].Used, f.Filesystems[i].Free = 0, 0
+	}
+	return f
+}
+
+// sameFacts names the fields that differ.
+func sameFacts(t *testing.T, got, want *Facts) {
+	t.Helper()
+	a, b := reflect.ValueOf(*got), reflect.ValueOf(*want)
+	for i := range a.NumField() {
+		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			t.Errorf("%s: the script has %+v, the program %+v", a.Type().Field(i).Name, a.Field(i), b.Field(i))
+		}
+	}
+}
