@@ -23,6 +23,7 @@ import (
 type Client struct {
 	sources Sources
 	base    *http.Transport
+	logins  []*login
 	patience
 
 	mu    sync.Mutex

@@ -19,7 +19,7 @@ func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadClo
 	if err != nil {
 		return nil, 0, fmt.Errorf("open %s: %w", presentable(url), presentableError(err))
 	}
-	d, err := c.download(ctx, c.base, mirror, offset)
+	d, err := c.download(ctx, c.loginFor(url), mirror, offset)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -33,7 +33,7 @@ func (c *Client) openBlob(ctx context.Context, repo name.Repository, digest stri
 		return nil, err
 	}
 	url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), digest)
-	return c.download(ctx, rt, url, 0)
+	return c.download(ctx, &login{client: &http.Client{Transport: rt}}, url, 0)
 }
 
 // size asks for the size of what a URL of upstream's gives.
@@ -55,8 +55,8 @@ const worthwhile = 1 << 20
 
 // download is a body that survives its connection.
 type download struct {
-	ctx    context.Context
-	client *http.Client
+	ctx context.Context
+	as  *login
 	patience
 	url string
 
@@ -69,8 +69,8 @@ type download struct {
 	alarm *time.Timer
 }
 
-func (c *Client) download(ctx context.Context, rt http.RoundTripper, url string, offset int64) (*download, error) {
-	d := &download{ctx: ctx, client: &http.Client{Transport: rt}, patience: c.patience, url: url, off: offset, size: -1}
+func (c *Client) download(ctx context.Context, as *login, url string, offset int64) (*download, error) {
+	d := &download{ctx: ctx, as: as, patience: c.patience, url: url, off: offset, size: -1}
 	if err := d.retry(ctx, d.connect); err != nil {
 		return nil, err
 	}
@@ -84,10 +84,13 @@ func (d *download) connect() error {
 		cancel(nil)
 		return err
 	}
+	if d.as.user != "" {
+		request.SetBasicAuth(d.as.user, d.as.password)
+	}
 	if d.off > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
 	}
-	response, err := d.client.Do(request) //nolint:bodyclose // Close does, through stop
+	response, err := d.as.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
 		cancel(nil)
 		return presentableError(err)

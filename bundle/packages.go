@@ -39,7 +39,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 			Path: path, Size: one.Size, SHA256: one.SHA256, NeededBy: one.NeededBy, Hosts: one.Hosts,
 		})
 		p.rpms.byPath[path] = one
-		p.origins[path] = p.urlOrigin(c, one.URL)
+		p.origins[path] = p.urlOrigin(c, one.URL, one.Mirrors...)
 	}
 	return nil
 }

@@ -134,10 +134,19 @@ func (p *Plan) planFiles(ctx context.Context, c *Client, needs []FileNeed, progr
 	return nil
 }
 
-func (p *Plan) urlOrigin(c *Client, url string) origin {
+func (p *Plan) urlOrigin(c *Client, url string, mirrors ...string) origin {
 	return func(ctx context.Context) (io.ReadCloser, error) {
-		body, _, err := c.Open(ctx, url, 0)
-		return body, err
+		var errs []error
+		for _, one := range append([]string{url}, mirrors...) {
+			body, _, err := c.Open(ctx, one, 0)
+			if err == nil {
+				return body, nil
+			}
+			if errs = append(errs, err); ctx.Err() != nil {
+				break
+			}
+		}
+		return nil, errors.Join(errs...)
 	}
 }
 

@@ -32,8 +32,9 @@ type Searched struct {
 type Package struct {
 	NEVRA
 	Repository string
-	URL        string // as upstream names it
-	FileName   string // NAME-VERSION-RELEASE.ARCH.rpm
+	URL        string   // as upstream names it
+	Mirrors    []string // other URLs of the same
+	FileName   string   // NAME-VERSION-RELEASE.ARCH.rpm
 	Size       int64
 	SHA256     string
 	// NeededBy are the names of the packages that require it directly, and

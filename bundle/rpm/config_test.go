@@ -19,6 +19,11 @@ func TestConfig(t *testing.T) {
 			[]string{"packages.os", "packages.repositories[0].name", "packages.repositories[0].baseURL", "packages.repositories[0].gpgKeys",
 				"packages.repositories[1].baseURL", "packages.repositories[1].gpgKeys[0]", "packages.repositories[2].name",
 				"packages.repositories[2].gpgKeys", "packages.install[0]", "packages.install[1]"}},
+		{"mirrors", `{repositories: [{name: a, mirrorList: "https://m/list", gpgKeys: [k]}, {name: b, metalink: "https://m/link", gpgKeys: [k]}, {name: c, gpgKeys: [k]}, {name: d, baseURL: "https://m/", metalink: "m", gpgKeys: [k]}]}`,
+			[]string{"packages.repositories[2].baseURL", "packages.repositories[3].metalink", "packages.repositories[3].baseURL"}},
+		{"logins", `{repositories: [{name: a, baseURL: "https://m/", gpgKeys: [k], login: {clientCert: c.pem, username: me, passwordFile: p}}, {name: c, baseURL: "http://m/", gpgKeys: [k], login: {username: me}}, {name: b, metalink: "https://m/", gpgKeys: [k], login: {clientKey: k.pem, passwordFile: p, passwordEnv: P}}]}`,
+			[]string{"packages.repositories[1].login", "packages.repositories[2].login", "packages.repositories[2].login.clientCert", "packages.repositories[2].login.username", "packages.repositories[2].login.passwordEnv"}},
+		{"modules", `{modules: [nginx, "nginx:1.24", "a b:c"]}`, []string{"packages.modules[0]", "packages.modules[2]"}},
 		{"install without repositories", `{install: [socat]}`, []string{"packages.repositories"}},
 	}
 	for _, tt := range tests {

@@ -117,7 +117,7 @@ func (k *Key) Public() ([]byte, error) {
 }
 
 // Keyring holds the public key.
-func (k *Key) Keyring() Keyring { return Keyring{openpgp.EntityList{k.entity}} }
+func (k *Key) Keyring() Keyring { return Keyring{entities: openpgp.EntityList{k.entity}} }
 
 // DetachSign signs what r holds; the signature is binary. The same content,
 // key and time give the same bytes. No signature is older than its key.

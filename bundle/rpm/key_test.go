@@ -2,11 +2,15 @@ package rpm
 
 import (
 	"bytes"
+	"crypto"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 func TestLoadOrCreateKey(t *testing.T) {
@@ -120,5 +124,51 @@ func TestBuildPackageIsDeterministic(t *testing.T) {
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
 		t.Error("the same package came out differently")
+	}
+}
+
+// TestCryptoPolicy has a signature and a key of the days of SHA-1.
+func TestCryptoPolicy(t *testing.T) {
+	const text = "metadata"
+	private := aKey().entity.PrivateKey
+	plain := &packet.Config{NonDeterministicSignaturesViaNotation: new(false)} // there is no salt for SHA-1
+	old := &packet.Signature{Version: 4, SigType: packet.SigTypeBinary, PubKeyAlgo: private.PubKeyAlgo, Hash: crypto.SHA1, CreationTime: built, IssuerKeyId: &private.KeyId}
+	h := crypto.SHA1.New()
+	h.Write([]byte(text))
+	if err := old.Sign(h, private, plain); err != nil {
+		t.Fatal(err)
+	}
+	var signature, oldKey bytes.Buffer
+	if err := old.Serialize(&signature); err != nil {
+		t.Fatal(err)
+	}
+	vendor, err := openpgp.NewEntity("Vendor", "", "v@example", &packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, identity := range vendor.Identities {
+		identity.SelfSignature.Hash = crypto.SHA1
+		if err := identity.SelfSignature.SignUserId(name, vendor.PrimaryKey, vendor.PrivateKey, plain); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := vendor.Serialize(&oldKey); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := ReadKeyring(oldKey.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for os, allowed := range map[string]bool{"el8": true, "el9": false, "el10": false} {
+		mine, err := aKey().Keyring().forOS(os)
+		if err != nil {
+			t.Errorf("%s refuses a key with SHA-512: %v", os, err)
+		}
+		if err := mine.check(strings.NewReader(text), signature.Bytes()); (err == nil) != allowed {
+			t.Errorf("a signature over SHA-1 on %s: %v", os, err)
+		}
+		if _, err := ring.forOS(os); (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "SHA-1") {
+			t.Errorf("a key that vouches for itself by SHA-1 on %s: %v", os, err)
+		}
 	}
 }

@@ -3,10 +3,12 @@ package rpm
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -17,7 +19,12 @@ import (
 const maxKeyFile = 1 << 20
 
 // Keyring is a set of public keys that packages or metadata may be signed by.
-type Keyring struct{ entities openpgp.EntityList }
+type Keyring struct {
+	entities openpgp.EntityList
+	// sha1 says that signatures over SHA-1 count, as they do for rpm on
+	// Enterprise Linux 8; the crypto policies of 9 and 10 refuse them.
+	sha1 bool
+}
 
 // ReadKeyring reads public keys, armored or binary; one file may hold several.
 func ReadKeyring(files ...[]byte) (Keyring, error) {
@@ -92,19 +99,45 @@ func armored(kind string, serialize func(io.Writer) error) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// check verifies a detached signature, armored or binary, over signed. The
-// library refuses SHA-1 and older, as EL9 and EL10 do. A key that expired
-// since it signed is fine: rpm thinks so too.
+// forOS judges by the crypto policy that a system has by default. A key whose
+// own signature is over SHA-1 cannot be imported by rpm on EL9 and EL10.
+func (k Keyring) forOS(os string) (Keyring, error) {
+	k.sha1 = os == "el8"
+	for _, e := range k.entities {
+		for name, identity := range e.Identities {
+			if s := identity.SelfSignature; s != nil && !slices.Contains(k.hashes(), s.Hash) {
+				return k, fmt.Errorf("the key %X of %s vouches for itself by %s, which the crypto policy of %s refuses: ask the vendor for a newer key", e.PrimaryKey.Fingerprint, name, s.Hash, os)
+			}
+		}
+	}
+	return k, nil
+}
+
+// hashes are those that a signature may be over.
+func (k Keyring) hashes() []crypto.Hash {
+	all := []crypto.Hash{crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512}
+	if k.sha1 {
+		all = append(all, crypto.SHA1)
+	}
+	return all
+}
+
+// check verifies a detached signature, armored or binary, over signed. A key
+// that expired since it signed is fine: rpm thinks so too.
 func (k Keyring) check(signed io.Reader, signature []byte) error {
 	config := &packet.Config{}
 	if at := signatureTime(signature); !at.IsZero() {
 		config.Time = func() time.Time { return at }
 	}
-	verify := openpgp.CheckDetachedSignature
+	var r io.Reader = bytes.NewReader(signature)
 	if bytes.Contains(signature, []byte("-----BEGIN PGP")) {
-		verify = openpgp.CheckArmoredDetachedSignature
+		block, err := armor.Decode(r)
+		if err != nil {
+			return err
+		}
+		r = block.Body
 	}
-	_, err := verify(k.entities, signed, bytes.NewReader(signature), config)
+	_, err := openpgp.CheckDetachedSignatureAndHash(k.entities, signed, r, k.hashes(), config)
 	return err
 }
 
@@ -121,8 +154,9 @@ func signatureTime(signature []byte) time.Time {
 	return time.Time{}
 }
 
-// fetchKeyring reads the keys of one repository from URLs and files.
-func fetchKeyring(ctx context.Context, f Fetcher, names []string) (Keyring, error) {
+// fetchKeyring reads the keys of one repository from URLs and files, for a
+// system of that name.
+func fetchKeyring(ctx context.Context, f Fetcher, names []string, os string) (Keyring, error) {
 	var files [][]byte
 	for _, name := range names {
 		data, err := fetchKey(ctx, f, name)
@@ -131,7 +165,11 @@ func fetchKeyring(ctx context.Context, f Fetcher, names []string) (Keyring, erro
 		}
 		files = append(files, data)
 	}
-	return ReadKeyring(files...)
+	ring, err := ReadKeyring(files...)
+	if err != nil {
+		return Keyring{}, err
+	}
+	return ring.forOS(os)
 }
 
 func fetchKey(ctx context.Context, f Fetcher, name string) ([]byte, error) {

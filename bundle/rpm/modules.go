@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ type moduleDocument struct {
 // readModules reads the metadata of that kind; most repositories have none.
 func (s *source) readModules(ctx context.Context) (modules, error) {
 	m, err := s.metadata(ctx, "modules")
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errNotListed) {
 		return modules{}, nil
 	}
 	if err != nil {

@@ -149,6 +149,18 @@ func (e *entry) from() string {
 	return e.source.url(e.url)
 }
 
+// mirrors are the package's URLs on the other mirrors.
+func (e *entry) mirrors() []string {
+	if isURL(e.url) {
+		return nil
+	}
+	var all []string
+	for _, base := range e.source.bases[1:] {
+		all = append(all, below(base, e.url))
+	}
+	return all
+}
+
 func xmlEVR(epoch, ver, rel string) (EVR, error) {
 	v := EVR{Version: ver, Release: rel}
 	if epoch == "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,7 @@ func checkHref(href string) error {
 type source struct {
 	Searched
 	fetch     Fetcher
+	bases     []string // mirrors, the one that is read first
 	md        *repomd
 	primary   metadata
 	filelists metadata // fetched when a file is asked for
@@ -78,27 +80,49 @@ type source struct {
 	byID      map[string]*entry
 }
 
-// openSource reads the keys and the verified repomd.xml.
-func openSource(ctx context.Context, f Fetcher, r Repository) (*source, error) {
+// openSource reads the keys and the verified repomd.xml, from the first mirror
+// that has it.
+func openSource(ctx context.Context, f Fetcher, r Repository, os string) (*source, error) {
 	s := &source{Searched: Searched{Repository: r}, fetch: f}
 	var err error
-	if s.keys, err = fetchKeyring(ctx, f, r.GPGKeys); err != nil {
+	if s.keys, err = fetchKeyring(ctx, f, r.GPGKeys, os); err != nil {
 		return nil, err
 	}
-	data, err := fetchAll(ctx, f, s.url("repodata/repomd.xml"), maxRepomd)
+	bases, sums, err := s.findMirrors(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var errs []error
+	for i := range bases {
+		s.bases = slices.Concat(bases[i:], bases[:i])
+		if err := s.readRepomd(ctx, sums); err == nil {
+			return s, nil
+		} else if errs = append(errs, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// readRepomd reads it from the first base.
+func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
+	data, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml"), maxRepomd)
+	if err != nil {
+		return err
+	}
+	if err := anyOf(sums, data); err != nil {
+		return fmt.Errorf("verify %s by the metalink: %w", s.url("repodata/repomd.xml"), err)
+	}
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
-		return nil, err
+		return err
 	}
 	s.md, err = parseRepomd(data)
-	return s, err
+	return err
 }
 
 // readSource reads one repository; its error names it.
-func readSource(ctx context.Context, f Fetcher, r Repository, arch string) (*source, error) {
-	s, err := openSource(ctx, f, r)
+func readSource(ctx context.Context, f Fetcher, r Repository, os, arch string) (*source, error) {
+	s, err := openSource(ctx, f, r, os)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
 	}
@@ -117,7 +141,10 @@ func readSource(ctx context.Context, f Fetcher, r Repository, arch string) (*sou
 
 func (s *source) wrap(err error) error { return fmt.Errorf("read repository %s: %w", s.Name, err) }
 
-func (s *source) url(href string) string { return strings.TrimSuffix(s.BaseURL, "/") + "/" + href }
+// url is where a file of the repository lies, on the mirror that is read.
+func (s *source) url(href string) string { return below(s.bases[0], href) }
+
+func below(base, href string) string { return strings.TrimSuffix(base, "/") + "/" + href }
 
 // checkRepomd reports whether the vendor signs repomd.xml. Red Hat does not;
 // a signature that is there has to be good.
@@ -136,22 +163,32 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	return true, nil
 }
 
+// errNotListed says that repomd.xml has no metadata of that kind; a file that
+// it lists has to be there.
+var errNotListed = errors.New("repomd.xml does not list it")
+
 // metadata fetches one metadata file and checks it against repomd.xml.
 func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	d, ok := s.md.find(kind)
 	if !ok {
-		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, fs.ErrNotExist)
+		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, errNotListed)
 	}
 	limit := int64(maxCompressed)
 	if d.Size > 0 && d.Size < limit {
 		limit = d.Size
 	}
-	data, err := fetchAll(ctx, s.fetch, s.url(d.Location.Href), limit)
-	if err != nil {
-		return metadata{}, err
+	var errs []error
+	for _, base := range s.bases {
+		data, err := fetchAll(ctx, s.fetch, below(base, d.Location.Href), limit)
+		if err == nil {
+			if err = d.Checksum.check(data); err == nil {
+				return metadata{name: d.Location.Href, data: data}, nil
+			}
+			err = fmt.Errorf("verify %s: %w", below(base, d.Location.Href), err)
+		}
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
+		}
 	}
-	if err := d.Checksum.check(data); err != nil {
-		return metadata{}, fmt.Errorf("verify %s: %w", d.Location.Href, err)
-	}
-	return metadata{name: d.Location.Href, data: data}, nil
+	return metadata{}, errors.Join(errs...)
 }

@@ -34,9 +34,44 @@ type Config struct {
 
 // Repository is one upstream dnf repository.
 type Repository struct {
-	Name    string   `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"A short name for reports."`
-	BaseURL string   `yaml:"baseURL" json:"baseURL" jsonschema:"required" jsonschema_description:"The directory above repodata/."`
-	GPGKeys []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs or paths of files."`
+	Name    string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"A short name for reports."`
+	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"The directory above repodata/. Either this, mirrorList or metalink."`
+	// MirrorList and Metalink lead to such directories.
+	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one a line; the first that answers is read."`
+	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink of repomd.xml: mirrors, and the checksums that repomd.xml may have."`
+	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs or paths of files."`
+	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"What the server wants to see; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
+}
+
+// Login is how a repository's server knows its subscribers. Passwords are only
+// referred to: the file travels in the bundle.
+type Login struct {
+	ClientCert   string `yaml:"clientCert" json:"clientCert,omitempty" jsonschema_description:"PEM file of a client certificate, as Red Hat's subscriptions have it in /etc/pki/entitlement."`
+	ClientKey    string `yaml:"clientKey" json:"clientKey,omitempty" jsonschema_description:"PEM file of its key, where that is not in the same file."`
+	Username     string `yaml:"username" json:"username,omitempty" jsonschema_description:"User name for HTTP basic authentication."`
+	PasswordFile string `yaml:"passwordFile" json:"passwordFile,omitempty" jsonschema_description:"File with that user's password."`
+	PasswordEnv  string `yaml:"passwordEnv" json:"passwordEnv,omitempty" jsonschema_description:"Environment variable with that user's password."`
+}
+
+func (l Login) validate(at *field.Path, baseURL string) field.ErrorList {
+	var all field.ErrorList
+	switch {
+	case l == Login{}:
+	case baseURL == "":
+		all = append(all, field.Forbidden(at, "only with baseURL: mirrors that a list names are strangers"))
+	case !strings.HasPrefix(baseURL, "https://"):
+		all = append(all, field.Forbidden(at, "only with https: everybody on the way would read it"))
+	}
+	if l.ClientKey != "" && l.ClientCert == "" {
+		all = append(all, field.Required(at.Child("clientCert"), "the certificate that clientKey belongs to"))
+	}
+	if (l.PasswordFile != "" || l.PasswordEnv != "") && l.Username == "" {
+		all = append(all, field.Required(at.Child("username"), "whose password it is"))
+	}
+	if l.PasswordFile != "" && l.PasswordEnv != "" {
+		all = append(all, field.Forbidden(at.Child("passwordEnv"), "passwordFile says already where the password is"))
+	}
+	return all
 }
 
 // Fetcher opens an upstream URL for reading from a byte offset. The size is
@@ -102,9 +137,19 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 	if !repositoryName.MatchString(r.Name) {
 		all = append(all, field.Invalid(at.Child("name"), r.Name, "expected lower-case letters, digits, dots, dashes"))
 	}
-	if !isURL(r.BaseURL) {
-		all = append(all, field.Invalid(at.Child("baseURL"), r.BaseURL, "expected https://HOST/PATH"))
+	named := 0
+	for _, where := range []struct{ child, value string }{{"baseURL", r.BaseURL}, {"mirrorList", r.MirrorList}, {"metalink", r.Metalink}} {
+		if where.value == "" {
+			continue
+		}
+		if named++; !isURL(where.value) {
+			all = append(all, field.Invalid(at.Child(where.child), where.value, "expected https://HOST/PATH"))
+		}
 	}
+	if named != 1 {
+		all = append(all, field.Required(at.Child("baseURL"), "one of baseURL, mirrorList and metalink says where the repository is"))
+	}
+	all = append(all, r.Login.validate(at.Child("login"), r.BaseURL)...)
 	if len(r.GPGKeys) == 0 {
 		all = append(all, field.Required(at.Child("gpgKeys"), "packages are never taken unverified: name the vendor's public key"))
 	}

@@ -124,7 +124,7 @@ func (e *entry) pack() (*Package, error) {
 		return nil, fmt.Errorf("plan package %s: its checksum is a %s, only sha256 can be locked", e, e.checksum.Type)
 	}
 	return &Package{
-		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), FileName: e.FileName(),
+		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), Mirrors: e.mirrors(), FileName: e.FileName(),
 		Size: e.size, SHA256: e.id(), built: e.built,
 	}, nil
 }

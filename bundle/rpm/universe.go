@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	group, ctx := errgroup.WithContext(ctx)
 	for i, r := range req.Repositories {
 		group.Go(func() (err error) {
-			u.sources[i], err = readSource(ctx, f, r, req.Arch)
+			u.sources[i], err = readSource(ctx, f, r, req.OS, req.Arch)
 			return err
 		})
 	}
@@ -187,7 +186,7 @@ var pkgid = regexp.MustCompile(`^<package [^>]*pkgid="([0-9a-fA-F]+)"`)
 func (s *source) eachFilelist(ctx context.Context, f func(id string, element []byte) error) error {
 	if s.filelists.data == nil {
 		m, err := s.metadata(ctx, "filelists")
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, errNotListed) {
 			return nil
 		}
 		if err != nil {

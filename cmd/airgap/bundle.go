@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -143,6 +144,14 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	client, err := bundle.NewClient(c.Sources)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range c.Packages.Repositories {
+		if r.Login == (rpm.Login{}) {
+			continue
+		}
+		if err := client.Use(bundle.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
+			return nil, err
+		}
 	}
 	images, err := imageNeeds(c)
 	if err != nil {

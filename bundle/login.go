@@ -1,0 +1,97 @@
+package bundle
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// Login is what a server wants to see before it gives what lies below a URL.
+type Login struct {
+	Below string // upstream's URL; a rewrite does not change it
+	rpm.Login
+}
+
+// login is a Login whose files were read.
+type login struct {
+	below          string
+	user, password string
+	client         *http.Client
+}
+
+// Use reads the files and variables that a login refers to. Nobody is asked
+// yet.
+func (c *Client) Use(logins ...Login) error {
+	for _, l := range logins {
+		made, err := c.login(l)
+		if err != nil {
+			return fmt.Errorf("prepare the login at %s: %w", presentable(l.Below), err)
+		}
+		c.logins = append(c.logins, made)
+	}
+	return nil
+}
+
+func (c *Client) login(l Login) (*login, error) {
+	made := &login{below: strings.TrimSuffix(l.Below, "/") + "/", user: l.Username, client: &http.Client{Transport: c.base}}
+	if l.ClientCert != "" {
+		key := l.ClientKey
+		if key == "" {
+			key = l.ClientCert // one file with both
+		}
+		pair, err := tls.LoadX509KeyPair(l.ClientCert, key)
+		if err != nil {
+			return nil, err
+		}
+		transport := c.base.Clone()
+		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+		made.client = &http.Client{Transport: transport, CheckRedirect: sameHost}
+	}
+	switch {
+	case l.PasswordFile != "":
+		text, err := os.ReadFile(l.PasswordFile)
+		if err != nil {
+			return nil, err
+		}
+		made.password = strings.TrimRight(string(text), "\r\n")
+	case l.PasswordEnv != "":
+		var set bool
+		if made.password, set = os.LookupEnv(l.PasswordEnv); !set {
+			return nil, fmt.Errorf("the variable %s is not set", l.PasswordEnv)
+		}
+	}
+	return made, nil
+}
+
+// sameHost keeps a certificate from being shown to whom a server sends us.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if r.URL.Host != via[0].URL.Host {
+		return fmt.Errorf("%s sends us to %s, which the client certificate is not for", via[0].URL.Host, r.URL.Host)
+	}
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
+}
+
+// loginFor is the login of the longest URL above url, or nobody's. A path that
+// climbs is below nothing.
+func (c *Client) loginFor(upstream string) *login {
+	best := &login{client: &http.Client{Transport: c.base}}
+	u, err := url.Parse(upstream)
+	if err != nil || strings.Contains(u.Path, "/../") {
+		return best
+	}
+	for _, l := range c.logins {
+		if strings.HasPrefix(upstream, l.below) && len(l.below) > len(best.below) {
+			best = l
+		}
+	}
+	return best
+}

@@ -1,0 +1,108 @@
+package rpm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// metalink is one as a mirror manager writes it.
+func metalink(repomd []byte, urls ...string) []byte {
+	text := `<?xml version="1.0"?><metalink version="3.0" xmlns="http://www.metalinker.org/" xmlns:mm0="http://fedorahosted.org/mirrormanager"><files><file name="repomd.xml"><mm0:timestamp>1</mm0:timestamp><size>1</size><verification><hash type="md5">00</hash><hash type="sha256">` +
+		sha256Of(repomd).Hex + `</hash></verification><resources maxconnections="1">`
+	for i, u := range urls {
+		text += fmt.Sprintf(`<url protocol="https" type="https" location="KR" preference="%d">%s/repodata/repomd.xml</url>`, 100-i, u)
+	}
+	return []byte(text + `<url protocol="rsync" preference="100">rsync://m/x/repodata/repomd.xml</url></resources></file></files></metalink>`)
+}
+
+func TestMirrors(t *testing.T) {
+	const bad, good, third = "https://bad/x", "https://good/x", "https://third/x"
+	one := pkg{nevra: "app-1-1.x86_64"}
+	tests := []struct {
+		name   string
+		spoil  func(w web)
+		reads  string // the mirror in the end, "" for none
+		errors []string
+	}{
+		{"all answer", func(web) {}, bad, nil},
+		{"the first is gone", func(w web) { delete(w, bad+"/repodata/repomd.xml") }, good, nil},
+		{"the first is older", func(w web) { w.publish(t, bad, aKey(), pkg{nevra: "app-0-1.x86_64"}) }, good, nil},
+		{"the first has other metadata", func(w web) { w[bad+"/repodata/primary.xml.gz"] = []byte("x") }, bad, nil},
+		{"none answers", func(w web) {
+			for _, m := range []string{bad, good, third} {
+				delete(w, m+"/repodata/repomd.xml")
+			}
+		}, "", []string{bad, good, third}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := web{}
+			var r Repository
+			for _, base := range []string{third, good, bad} {
+				r = w.publish(t, base, nil, one)
+			}
+			w["https://m/link"] = metalink(w[good+"/repodata/repomd.xml"], bad, good, third)
+			w["https://m/list"] = []byte("# mirrors\n" + bad + "/\n\n" + good + "\nftp://m/x\n" + third + "\n")
+			tt.spoil(w)
+			r.BaseURL, r.Metalink = "", "https://m/link"
+			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}})
+			if tt.reads == "" {
+				wantProblems(t, err, tt.errors)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := c.Packages[0]
+			if want := tt.reads + "/x/app-1-1.x86_64.rpm"; p.URL != want {
+				t.Errorf("the package comes from %s, want %s", p.URL, want)
+			}
+			if len(p.Mirrors) != 2 || slices.Contains(p.Mirrors, p.URL) {
+				t.Errorf("other mirrors are %v", p.Mirrors)
+			}
+		})
+	}
+}
+
+func TestMirrorList(t *testing.T) {
+	w := web{}
+	r := w.publish(t, "https://good/x", aKey(), pkg{nevra: "app-1-1.x86_64"})
+	w["https://m/list"] = []byte("# mirrors\nhttps://gone/x/\n\nhttps://good/x\nftp://m/x\n")
+	r.BaseURL, r.MirrorList = "", "https://m/list"
+	request := Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}}
+	c, err := Plan(t.Context(), w, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"https://gone/x/x/app-1-1.x86_64.rpm"}; !slices.Equal(c.Packages[0].Mirrors, want) {
+		t.Errorf("other mirrors are %v, want %v", c.Packages[0].Mirrors, want)
+	}
+	w["https://m/list"] = []byte("<html>log in first</html>\n")
+	_, err = Plan(t.Context(), w, request)
+	wantProblems(t, err, []string{"list of mirrors names none"})
+}
+
+func TestMetalinkRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"<metalink>": "EOF",
+		strings.Replace(string(metalink(nil, "https://m/x")), "sha256", "sha1", 1): "no sha256 or sha512",
+	} {
+		if _, _, err := parseMetalink([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s…: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzMetalink(f *testing.F) {
+	f.Add(metalink([]byte("x"), "https://m/x", "http://n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		bases, _, err := parseMetalink(text)
+		for _, base := range bases {
+			if err == nil && !isURL(base) {
+				t.Errorf("%q is taken for a mirror", base)
+			}
+		}
+	})
+}
