@@ -46,6 +46,9 @@ type Facts struct {
 	Leftovers []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
 	PCI       []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"` // of NVIDIA
 	Packages  []Package        `yaml:"packages" json:"packages"`
+	// Streams are what dnf was told about module streams: by module the stream
+	// that is enabled, "" where the module is disabled.
+	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
 }
 
 // Unknown is a fact that could not be read, and why.

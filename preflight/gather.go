@@ -31,7 +31,7 @@ func probes() []probe {
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"security", readSecurity}, {"units", readUnits},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers},
-		{"pci", readPCI}, {"packages", readPackages},
+		{"pci", readPCI}, {"packages", readPackages}, {"streams", readStreams},
 	}
 }
 

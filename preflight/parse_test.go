@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -196,5 +197,39 @@ func TestCapabilityText(t *testing.T) {
 		if got.String() != text {
 			t.Errorf("%q is written as %q", text, got)
 		}
+	}
+}
+
+func TestStreams(t *testing.T) {
+	h, err := Replay([]byte(`-- fs/etc/dnf/modules.d/php.module --
+[php]
+name=php
+stream=8.2
+profiles=common
+state=enabled
+-- fs/etc/dnf/modules.d/perl.module --
+[perl]
+name=perl
+stream=
+profiles=
+state=disabled
+-- fs/etc/dnf/modules.d/ruby.module --
+[ruby]
+name=ruby
+stream=3.1
+state=
+-- fs/etc/dnf/modules.d/README --
+name=none
+state=enabled
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Gather(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"php": "8.2", "perl": ""}; !maps.Equal(f.Streams, want) {
+		t.Errorf("streams are %v, want %v", f.Streams, want)
 	}
 }

@@ -4,6 +4,9 @@ package rpm
 type Installed struct {
 	Host     string             `json:"host,omitempty" yaml:"host,omitempty"` // for reports
 	Packages []InstalledPackage `json:"packages" yaml:"packages"`
+	// Streams are the module streams that are enabled, by module; "" where a
+	// module is disabled.
+	Streams map[string]string `json:"streams,omitempty" yaml:"streams,omitempty"`
 }
 
 // InstalledPackage is one installed package.

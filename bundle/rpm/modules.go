@@ -114,22 +114,53 @@ func (m *modules) join(o modules) {
 	}
 }
 
+// streams are which streams the request goes by: what packages.modules names,
+// and what dnf was told on the servers, which have to agree. "" is a module that
+// is disabled. The problems are sentences.
+func (req Request) streams() (map[string]string, []string) {
+	var problems []string
+	streams, by := map[string]string{}, map[string]string{}
+	enable := func(module, stream, who string) {
+		if have, known := streams[module]; known && have != stream {
+			problems = append(problems, fmt.Sprintf("%s and %s disagree about the module %s: %s, %s; bundle for them one by one, or have dnf enable the same stream",
+				by[module], who, module, orDisabled(have), orDisabled(stream)))
+			return
+		}
+		streams[module], by[module] = stream, who
+	}
+	for _, name := range req.Modules {
+		module, stream, _ := strings.Cut(name, ":")
+		enable(module, stream, "packages.modules")
+	}
+	for _, h := range req.Hosts {
+		for _, module := range slices.Sorted(maps.Keys(h.Streams)) {
+			enable(module, h.Streams[module], h.Host)
+		}
+	}
+	return streams, problems
+}
+
+func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
+
 // active are the builds whose packages can be installed: of each enabled
 // stream, and of those it requires, the newest build; then of the default
-// streams of other modules, unless they require one that is not there. What is
-// enabled is NAME:STREAM. The problems are sentences.
-func (m modules) active(enabled []string, os, arch string) (builds []moduleBuild, problems []string) {
+// streams of other modules, unless they require one that is not there. Streams
+// that no repository has are told only if they are among named.
+func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
 	streams := map[string]string{"platform": os}
 	var queue []string
-	for _, name := range enabled {
-		module, stream, _ := strings.Cut(name, ":")
-		streams[module] = stream
-		queue = append(queue, module)
+	for _, module := range slices.Sorted(maps.Keys(enabled)) {
+		streams[module] = enabled[module]
+		if enabled[module] != "" {
+			queue = append(queue, module)
+		}
 	}
 	for i := 0; i < len(queue); i++ {
 		b, required, ok := m.build(queue[i], streams, arch)
 		if !ok {
-			problems = append(problems, m.unknown(queue[i], streams[queue[i]]))
+			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= len(enabled) {
+				problems = append(problems, m.unknown(queue[i], streams[queue[i]]))
+			}
 			continue
 		}
 		builds = append(builds, b)
@@ -140,15 +171,15 @@ func (m modules) active(enabled []string, os, arch string) (builds []moduleBuild
 			}
 		}
 	}
+	var byDefault []string
 	for module, stream := range m.defaults {
-		if streams[module] == "" {
+		if _, told := streams[module]; !told {
 			streams[module] = stream
+			byDefault = append(byDefault, module)
 		}
 	}
-	for _, module := range slices.Sorted(maps.Keys(m.defaults)) {
-		if slices.Contains(queue, module) {
-			continue
-		}
+	slices.Sort(byDefault)
+	for _, module := range byDefault {
 		if b, required, ok := m.build(module, streams, arch); ok && len(required) == 0 {
 			builds = append(builds, b)
 		}
@@ -205,10 +236,10 @@ func (m modules) unknown(module, stream string) string {
 		}
 	}
 	if len(there) == 0 {
-		return fmt.Sprintf("packages.modules names %s:%s, but no repository has the module %s", module, stream, module)
+		return fmt.Sprintf("the stream %s:%s is wanted, but no repository has the module %s", module, stream, module)
 	}
 	slices.Sort(there)
-	return fmt.Sprintf("packages.modules names %s:%s, which there is no fitting build of; there are the streams %s", module, stream, strings.Join(there, ", "))
+	return fmt.Sprintf("the stream %s:%s is wanted, and there is no fitting build of it; there are the streams %s", module, stream, strings.Join(there, ", "))
 }
 
 // hides reports whether dnf would not show a package: it belongs to a stream

@@ -94,7 +94,7 @@ func TestModules(t *testing.T) {
 	}
 	tests := []struct {
 		name             string
-		enabled          []string
+		enabled          []string // in airgap.yaml
 		os               string
 		builds, problems []string
 	}{
@@ -102,13 +102,15 @@ func TestModules(t *testing.T) {
 		{"a default that is not for this system", nil, "el10", nil, nil},
 		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
 		{"with what it requires", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
-		{"what it requires is not there", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"packages.modules names perl:5.26, which there is no fitting build of; there are the streams 5.32"}},
-		{"another stream of what it requires", []string{"perl:5.40", "web:1.24"}, "el9", []string{"tools:el9:2"}, []string{"perl:5.40", "packages.modules names web:1.24, which there is no fitting build of"}},
+		{"what it requires is not there", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"the stream perl:5.26 is wanted, and there is no fitting build of it; there are the streams 5.32"}},
+		{"another stream of what it requires", []string{"perl:5.40", "web:1.24"}, "el9", []string{"tools:el9:2"}, []string{"perl:5.40 is wanted", "the stream web:1.24 is wanted, and there is no fitting build of it"}},
 		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2"}, []string{"no repository has the module cheese"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			builds, problems := m.active(tt.enabled, tt.os, "x86_64")
+			streams, problems := Request{Modules: tt.enabled}.streams()
+			builds, missing := m.active(streams, tt.enabled, tt.os, "x86_64")
+			problems = append(problems, missing...)
 			var got []string
 			for _, b := range builds {
 				got = append(got, b.Name+":"+b.Stream+":"+string(rune('0'+b.Version)))
@@ -128,12 +130,35 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// TestStreamsOfServers has dnf told about streams on the servers.
+func TestStreamsOfServers(t *testing.T) {
+	m, err := parseModules(strings.NewReader(someModules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := func(name string, streams map[string]string) Installed { return Installed{Host: name, Streams: streams} }
+	a, b := server("db1", map[string]string{"tools": "1.10", "strange": "1"}), server("db2", map[string]string{"tools": "1.10"})
+	streams, problems := Request{Hosts: []Installed{a, b}}.streams()
+	active, missing := m.active(streams, nil, "el9", "x86_64")
+	if len(active) != 1 || active[0].Stream != "1.10" || len(problems)+len(missing) > 0 {
+		t.Errorf("active are %v, %v, %v", active, problems, missing)
+	}
+	streams, _ = Request{Hosts: []Installed{server("db1", map[string]string{"tools": ""})}}.streams()
+	if active, _ = m.active(streams, nil, "el9", "x86_64"); len(active) != 0 {
+		t.Errorf("a disabled module is active: %v", active)
+	}
+	_, problems = Request{Modules: []string{"tools:el9"}, Hosts: []Installed{a}}.streams()
+	if want := "packages.modules and db1 disagree about the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {
+		t.Errorf("problems are %v, want %q", problems, want)
+	}
+}
+
 func TestModulesHide(t *testing.T) {
 	m, err := parseModules(strings.NewReader(someModules))
 	if err != nil {
 		t.Fatal(err)
 	}
-	active, _ := m.active(nil, "el9", "x86_64")
+	active, _ := m.active(nil, nil, "el9", "x86_64")
 	hides := m.hides(active)
 	for name, want := range map[string]bool{
 		"podman-0:5-1.module_el9.x86_64":     false,
@@ -164,11 +189,11 @@ func FuzzModules(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var enabled []string
+		enabled := map[string]string{}
 		for _, b := range m.builds {
-			enabled = append(enabled, b.Name+":"+b.Stream)
+			enabled[b.Name] = b.Stream
 		}
-		active, _ := m.active(enabled, "el9", "x86_64")
+		active, _ := m.active(enabled, nil, "el9", "x86_64")
 		m.hides(active)(NEVRA{Name: "a"})
 	})
 }

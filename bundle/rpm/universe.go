@@ -43,7 +43,9 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	for _, s := range u.sources {
 		all.join(s.modules)
 	}
-	active, problems := all.active(req.Modules, req.OS, req.Arch)
+	streams, problems := req.streams()
+	active, missing := all.active(streams, req.Modules, req.OS, req.Arch)
+	problems = append(problems, missing...)
 	hides := all.hides(active)
 	// In the order of the configuration: the first repository wins a tie.
 	for _, s := range u.sources {

@@ -93,7 +93,7 @@ func loadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 
 // installedPackages are a server's, without the keys that rpm lists among them.
 func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
-	in := rpm.Installed{Host: facts.Host}
+	in := rpm.Installed{Host: facts.Host, Streams: facts.Streams}
 	for _, p := range facts.Packages {
 		if p.Arch == "(none)" {
 			continue
