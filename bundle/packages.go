@@ -20,8 +20,13 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	if r.Packages == nil {
 		return nil
 	}
+	request := *r.Packages
+	var err error
+	if request.Locked, err = r.Locked.packages(); err != nil {
+		return err
+	}
 	task := progress.Task("resolve packages", 0, false)
-	closure, err := rpm.Plan(ctx, c, *r.Packages)
+	closure, err := rpm.Plan(ctx, c, request)
 	if err == nil {
 		task.Add(int64(len(closure.Packages)))
 	}

@@ -22,6 +22,7 @@ type Plan struct {
 	Tool    string
 	Created time.Time
 	Lock    Lock
+	Moved   []Moved // tags that the lock does not follow
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
@@ -52,9 +53,12 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if r.Created.IsZero() {
 		p.Created = time.Now().UTC().Truncate(time.Second)
 	}
+	if err := r.Locked.check(); err != nil {
+		return nil, fmt.Errorf("plan bundle: %w", err)
+	}
 	err = errors.Join(
-		p.planImages(ctx, c, r.Images, *platform, progress),
-		p.planFiles(ctx, c, r.Files, progress),
+		p.planImages(ctx, c, r, *platform, progress),
+		p.planFiles(ctx, c, r, progress),
 		p.planPackages(ctx, c, r, progress),
 	)
 	if err != nil {
@@ -63,10 +67,10 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	return p, nil
 }
 
-func (p *Plan) planImages(ctx context.Context, c *Client, needs []Need, platform v1.Platform, progress ui.Progress) error {
+func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platform v1.Platform, progress ui.Progress) error {
 	neededBy := reasons{}
 	var bad []error
-	for _, n := range needs {
+	for _, n := range request.Images {
 		full, err := FullName(n.Reference)
 		if err != nil {
 			bad = append(bad, err)
@@ -76,7 +80,7 @@ func (p *Plan) planImages(ctx context.Context, c *Client, needs []Need, platform
 	}
 	names := slices.Sorted(maps.Keys(neededBy))
 	found, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (*resolved, error) {
-		r, err := c.resolve(ctx, name, platform)
+		r, err := c.resolve(ctx, name, platform, request.Locked.image(name))
 		if err != nil {
 			return nil, fmt.Errorf("image %s%s: %w", name, because(neededBy[name]), err)
 		}
@@ -88,6 +92,9 @@ func (p *Plan) planImages(ctx context.Context, c *Client, needs []Need, platform
 	for _, r := range found {
 		r.image.NeededBy = neededBy[r.image.Name]
 		p.Lock.Images = append(p.Lock.Images, r.image)
+		if r.moved != nil {
+			p.Moved = append(p.Moved, *r.moved)
+		}
 		p.addBlobs(c, r)
 	}
 	return nil
@@ -105,10 +112,10 @@ func (p *Plan) addBlobs(c *Client, r *resolved) {
 	}
 }
 
-func (p *Plan) planFiles(ctx context.Context, c *Client, needs []FileNeed, progress ui.Progress) error {
+func (p *Plan) planFiles(ctx context.Context, c *Client, request Request, progress ui.Progress) error {
 	neededBy := reasons{}
 	byName := map[string]FileNeed{}
-	for _, n := range needs {
+	for _, n := range request.Files {
 		if other, twice := byName[n.Name]; twice && other.URL != n.URL {
 			return fmt.Errorf("file %s: wanted from %s and from %s", n.Name, other.URL, n.URL)
 		}
@@ -117,7 +124,11 @@ func (p *Plan) planFiles(ctx context.Context, c *Client, needs []FileNeed, progr
 	}
 	names := slices.Sorted(maps.Keys(byName))
 	found, err := each(ctx, "resolve files", names, progress, func(ctx context.Context, name string) (File, error) {
-		f, err := c.resolveFile(ctx, byName[name])
+		f, known := request.Locked.file(byName[name])
+		var err error
+		if !known {
+			f, err = c.resolveFile(ctx, byName[name])
+		}
 		if err != nil {
 			return f, fmt.Errorf("file %s%s: %w", name, because(neededBy[name]), err)
 		}

@@ -17,6 +17,7 @@ type Request struct {
 	Images   []Need
 	Files    []FileNeed
 	Packages *rpm.Request // nil: no RPMs
+	Locked   *Locked      // nil: everything is decided anew
 }
 
 // Need is one image and who asked for it. Several needs of the same image

@@ -25,10 +25,12 @@ type resolved struct {
 	image Image
 	repo  name.Repository   // where its blobs are
 	small map[string][]byte // manifests, by digest
+	moved *Moved            // nil when the tag leads where the lock says
 }
 
-// resolve finds an image's digest and everything below it for one platform.
-func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platform) (*resolved, error) {
+// resolve finds an image's digest, unless it is locked, and everything below it
+// for one platform.
+func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platform, locked string) (*resolved, error) {
 	named, err := parseName(fullName)
 	if err != nil {
 		return nil, err
@@ -38,8 +40,15 @@ func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platf
 		return nil, err
 	}
 	r := &resolved{image: Image{Name: fullName}, repo: repo, small: map[string][]byte{}}
-	top, err := c.manifest(ctx, refIn(repo, named))
+	ref := refIn(repo, named)
+	if locked != "" {
+		ref = repo.Digest(locked)
+	}
+	top, err := c.manifest(ctx, ref)
 	if err != nil {
+		return nil, err
+	}
+	if r.moved, err = c.moved(ctx, fullName, repo, named, locked); err != nil {
 		return nil, err
 	}
 	r.image.Digest = top.Digest.String()

@@ -19,13 +19,14 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := newUnion(u)
+	n := newUnion(u, req.Locked)
 	for _, s := range systems {
 		if err := n.add(ctx, s, req.Install); err != nil {
 			return nil, err
 		}
 	}
-	if problems = append(problems, n.problems(len(req.Hosts))...); len(problems) > 0 {
+	problems = slices.Concat(problems, n.problems(len(req.Hosts)), n.gone(req.Install))
+	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
 	c := &Closure{OS: req.OS, Proof: req.proof()}

@@ -264,3 +264,44 @@ func TestPlanSeveralHosts(t *testing.T) {
 	_, err = Plan(t.Context(), w, request)
 	wantProblems(t, err, []string{"on db1: strict-0:1-1.x86_64 needs lib >= 2, which lib-0:2-1.x86_64 has, but lib-1-1.x86_64 is installed and would be replaced"})
 }
+
+// TestPlanLocked keeps to what was chosen, while it is there.
+func TestPlanLocked(t *testing.T) {
+	const base = "https://upstream/vendor"
+	app1, lib1 := pkg{nevra: "app-1-1.x86_64", requires: []string{"lib"}}, pkg{nevra: "lib-1-1.x86_64"}
+	app2, lib2 := pkg{nevra: "app-2-1.x86_64", requires: []string{"lib"}}, pkg{nevra: "lib-2-1.x86_64"}
+	lock := func(p pkg) Locked { return Locked{p.parsed(t), p.id()} }
+	tests := []struct {
+		name     string
+		packages []pkg
+		install  string
+		locked   []Locked
+		want     string
+		problems []string
+	}{
+		{name: "newer ones have come", install: "app", packages: []pkg{app1, app2, lib1, lib2}, locked: []Locked{lock(app1), lock(lib1)}, want: "app-1<packages.install lib-1<app"},
+		{name: "one is decided anew", install: "app", packages: []pkg{app1, app2, lib1, lib2}, locked: []Locked{lock(lib1)}, want: "app-2<packages.install lib-1<app"},
+		{name: "another version is asked for", install: "app-2", packages: []pkg{app2, lib1, lib2}, locked: []Locked{lock(app1), lock(lib1)}, want: "app-2<packages.install lib-1<app"},
+		{name: "no longer needed", install: "lib", packages: []pkg{lib1}, locked: []Locked{lock(app1), lock(lib1)}, want: "lib-1<packages.install"},
+		{name: "gone", install: "app", packages: []pkg{app1, lib2}, locked: []Locked{lock(app1), lock(lib1)},
+			problems: []string{"lib-0:1-1.x86_64 is locked, but no repository has it any more in the same bytes, only lib-2-1.x86_64: airgap bundle --update lib takes that"}},
+		{name: "built again", install: "lib", packages: []pkg{lib1}, locked: []Locked{{lib1.parsed(t), app1.id()}}, problems: []string{"lib-0:1-1.x86_64 is locked", "in the same bytes"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := web{}
+			r := w.publish(t, base, aKey(), tt.packages...)
+			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: strings.Fields(tt.install), Locked: tt.locked})
+			if len(tt.problems) > 0 {
+				wantProblems(t, err, tt.problems)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := summary(c); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}

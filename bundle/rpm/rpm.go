@@ -92,6 +92,15 @@ type Request struct {
 	// Hosts is what each surveyed server has; none plans against the profile of
 	// a minimal installation of OS.
 	Hosts []Installed
+	// Locked are packages that an earlier plan chose: they are chosen again
+	// where they still fit.
+	Locked []Locked
+}
+
+// Locked is a package in the bytes that an earlier plan found.
+type Locked struct {
+	NEVRA
+	SHA256 string
 }
 
 // Default fills in what was left out.

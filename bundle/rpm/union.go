@@ -11,6 +11,8 @@ import (
 // union collects what several servers need from one universe.
 type union struct {
 	universe *universe
+	locked   []Locked
+	held     []*entry // the locked packages that are there in the same bytes
 	packages map[*entry]*usage
 	wrong    map[string][]string // problem to the hosts that have it
 	order    []string            // problems as they came up
@@ -19,8 +21,43 @@ type union struct {
 // usage is who needs a package: packages by name, and servers.
 type usage struct{ by, hosts map[string]bool }
 
-func newUnion(u *universe) *union {
-	return &union{universe: u, packages: map[*entry]*usage{}, wrong: map[string][]string{}}
+func newUnion(u *universe, locked []Locked) *union {
+	n := &union{universe: u, locked: locked, packages: map[*entry]*usage{}, wrong: map[string][]string{}}
+	for _, l := range locked {
+		if e := u.exactly(l); e != nil {
+			n.held = append(n.held, e)
+		}
+	}
+	return n
+}
+
+// exactly is the package in the locked bytes, or nil.
+func (u *universe) exactly(l Locked) *entry {
+	for _, e := range u.byName[l.Name] {
+		if e.NEVRA == l.NEVRA && e.id() == l.SHA256 {
+			return e
+		}
+	}
+	return nil
+}
+
+// gone are sentences about locked packages that others stand in for, because
+// no repository has them any more. What is asked for in another version is no
+// such case.
+func (n *union) gone(install []string) []string {
+	var all []string
+	for _, l := range n.locked {
+		if n.universe.exactly(l) != nil {
+			continue
+		}
+		for e := range n.packages {
+			if e.Name == l.Name && !slices.ContainsFunc(install, func(spec string) bool { return spec != e.Name && slices.Contains(n.universe.named(spec), e) }) {
+				all = append(all, fmt.Sprintf("%s is locked, but no repository has it any more in the same bytes, only %s: airgap bundle --update %s takes that", l, e.people(), l.Name))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // add finds what a server needs, or several that are alike. Where there is a choice, it falls on what
@@ -29,6 +66,9 @@ func (n *union) add(ctx context.Context, s system, install []string) error {
 	p, err := newProblem(ctx, n.universe, s, install)
 	if err != nil {
 		return err
+	}
+	for _, e := range n.held {
+		p.liked[e] = true
 	}
 	for e := range n.packages {
 		p.liked[e] = true

@@ -20,6 +20,7 @@ type bundleOptions struct {
 	config, out, facts, keys string
 	partSize                 string
 	plan                     bool
+	update                   []string
 }
 
 const smallest = `The smallest airgap.yaml:
@@ -49,6 +50,10 @@ require, the runtime), asks upstream for digests and sizes, fetches it all into
 DIR/NAME, reads it back from the disk, and signs it. Needs no root, no container
 engine and no dnf.
 
+What was decided is kept in airgap.lock beside airgap.yaml: with it the same
+bundle comes out again, byte for byte. A tag that upstream has moved since is
+told, not followed; --update NAME decides an image, a package or a file anew.
+
 Interrupted, even killed, the same command goes on where it stopped. A bundle
 that is complete already is left alone.
 
@@ -68,6 +73,7 @@ that is complete already is left alone.
 	f.StringVar(&o.facts, "facts", "", "directory of *.facts.yaml that airgap survey wrote on the servers; without it a minimal installation is assumed")
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
+	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package or a file of airgap.lock, or all")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
 	return cmd
 }
@@ -89,8 +95,12 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return err
 	}
+	tellMoved(a.stderr, plan.Moved)
 	if o.plan {
 		return a.print(plan.Lock, func(w io.Writer) error { return writePlan(w, plan.Lock) })
+	}
+	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
+		return err
 	}
 	return a.writeBundle(ctx, c, plan, o, partSize, p)
 }
@@ -161,10 +171,29 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	locked, err := held(o)
+	if err != nil {
+		return nil, err
+	}
 	return bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
-		Images: images, Files: fileNeeds(c), Packages: packages,
+		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked,
 	}, p)
+}
+
+// held is what the lock beside the configuration decides; nil without one.
+func held(o bundleOptions) (*bundle.Locked, error) {
+	lock, err := readLock(lockPath(o.config))
+	if err != nil {
+		return nil, err
+	}
+	if lock == nil {
+		if len(o.update) > 0 {
+			return nil, usage("airgap bundle: --update, but there is no %s yet: everything is decided anew anyway", lockPath(o.config))
+		}
+		return nil, nil
+	}
+	return &bundle.Locked{Lock: *lock, Update: o.update}, nil
 }
 
 func writePlan(w io.Writer, l bundle.Lock) error {

@@ -1,0 +1,137 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// Locked holds a plan to what an earlier one decided.
+type Locked struct {
+	Lock Lock
+	// Update is what is decided anew: an image as the lock writes it, the name
+	// of a package or of a file, or UpdateAll.
+	Update []string
+}
+
+// UpdateAll in Locked.Update has everything decided anew.
+const UpdateAll = "all"
+
+// Moved is an image whose tag upstream has given to another one since it was
+// locked.
+type Moved struct {
+	Name   string `json:"name"`
+	Locked string `json:"locked"`        // digest
+	Now    string `json:"now,omitempty"` // digest, "" when the tag is gone
+}
+
+// check refuses names to update that the lock does not have.
+func (l *Locked) check() error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range l.Update {
+		if name != UpdateAll && !l.has(name) {
+			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a file of that name", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Locked) has(name string) bool {
+	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
+		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
+		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return packageName(p.NEVRA) == name })
+}
+
+func packageName(nevra string) string {
+	n, err := rpm.ParseNEVRA(nevra)
+	if err != nil {
+		return ""
+	}
+	return n.Name
+}
+
+// free reports whether a name is not held to the lock.
+func (l *Locked) free(name string) bool {
+	return l == nil || slices.Contains(l.Update, name) || slices.Contains(l.Update, UpdateAll)
+}
+
+// image is the digest that an image is held to, or "".
+func (l *Locked) image(name string) string {
+	if l.free(name) {
+		return ""
+	}
+	for _, i := range l.Lock.Images {
+		if i.Name == name {
+			return i.Digest
+		}
+	}
+	return ""
+}
+
+// file is what is known of a file already, unless it is wanted from elsewhere.
+func (l *Locked) file(need FileNeed) (File, bool) {
+	if l.free(need.Name) {
+		return File{}, false
+	}
+	at := slices.IndexFunc(l.Lock.Files, func(f File) bool { return f.Name == need.Name && f.URL == need.URL })
+	if at < 0 || need.SHA256 != "" && need.SHA256 != l.Lock.Files[at].SHA256 {
+		return File{}, false
+	}
+	return l.Lock.Files[at], true
+}
+
+// packages are those that the closure is held to.
+func (l *Locked) packages() ([]rpm.Locked, error) {
+	if l == nil {
+		return nil, nil
+	}
+	var all []rpm.Locked
+	for _, p := range l.Lock.Packages {
+		n, err := rpm.ParseNEVRA(p.NEVRA)
+		if err != nil {
+			return nil, fmt.Errorf("read the lock: %w", err)
+		}
+		if !l.free(n.Name) {
+			all = append(all, rpm.Locked{NEVRA: n, SHA256: p.SHA256})
+		}
+	}
+	return all, nil
+}
+
+// moved asks where the tag of a locked image leads now.
+func (c *Client) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Named, digest string) (*Moved, error) {
+	if _, fixed := named.(reference.Digested); fixed || digest == "" {
+		return nil, nil
+	}
+	ref := refIn(repo, named)
+	m := &Moved{Name: fullName, Locked: digest}
+	err := c.retry(ctx, func() error {
+		rt, err := c.transportFor(ctx, ref.Context())
+		if err != nil {
+			return err
+		}
+		now, err := remote.Head(ref, remote.WithContext(ctx), remote.WithTransport(rt))
+		if err == nil {
+			m.Now = now.Digest.String()
+		}
+		return err
+	})
+	if err != nil && !strings.Contains(fmt.Sprint(explain(ref, err)), "does not exist") {
+		return nil, explain(ref, err)
+	}
+	if m.Now == digest {
+		return nil, nil
+	}
+	return m, nil
+}

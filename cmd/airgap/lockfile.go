@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+)
+
+// savedLock is airgap.lock: what airgap bundle decided, kept beside the
+// configuration so that it decides the same again.
+type savedLock struct {
+	Version int         `json:"version"` // 1
+	Lock    bundle.Lock `json:"lock"`
+}
+
+// lockPath is airgap.lock for airgap.yaml.
+func lockPath(config string) string {
+	return strings.TrimSuffix(config, filepath.Ext(config)) + ".lock"
+}
+
+// readLock is nil where there is no lock yet.
+func readLock(path string) (*bundle.Lock, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read lock: %w", err)
+	}
+	var l savedLock
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&l); err != nil {
+		return nil, hint(fmt.Errorf("read lock %s: %w", path, err), "restore it from where airgap.yaml is kept, or remove it to have everything decided anew")
+	}
+	if l.Version != 1 {
+		return nil, fmt.Errorf("read lock %s: version %d, this airgap knows 1", path, l.Version)
+	}
+	return &l.Lock, nil
+}
+
+// writeLock leaves a lock alone that says the same already.
+func writeLock(path string, lock bundle.Lock) error {
+	text, err := json.MarshalIndent(savedLock{1, lock}, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+		return nil
+	}
+	if err := host.WriteFile(path, text, 0o644); err != nil {
+		return fmt.Errorf("write lock: %w", err)
+	}
+	return nil
+}
+
+// tellMoved names the images whose tags lead elsewhere than when they were
+// locked.
+func tellMoved(w io.Writer, moved []bundle.Moved) {
+	for _, m := range moved {
+		now := "is gone"
+		if m.Now != "" {
+			now = "leads to " + m.Now + " now"
+		}
+		fmt.Fprintf(w, "moved: the tag of %s %s; the bundle keeps to the locked %s; --update %s follows it\n", m.Name, now, m.Locked, m.Name)
+	}
+}
