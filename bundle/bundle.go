@@ -52,13 +52,14 @@ type Entry struct {
 
 // Lock is what the bundle holds, decided before the first byte is fetched.
 type Lock struct {
-	Platform string    `json:"platform"`        // linux/amd64
-	OS       string    `json:"os"`              // el9: what the RPMs are for
-	Proof    string    `json:"proof"`           // what the RPMs were solved against: "proven against HOST", "assumed (…)"
-	Hosts    []string  `json:"hosts,omitempty"` // the surveyed servers
-	Images   []Image   `json:"images"`          // sorted by name
-	Packages []Package `json:"packages"`        // sorted by NEVRA
-	Files    []File    `json:"files"`           // sorted by name
+	Platform     string       `json:"platform"`               // linux/amd64
+	OS           string       `json:"os"`                     // el9: what the RPMs are for
+	Proof        string       `json:"proof"`                  // what the RPMs were solved against: "proven against HOST", "assumed (…)"
+	Hosts        []string     `json:"hosts,omitempty"`        // the surveyed servers
+	Images       []Image      `json:"images"`                 // sorted by name
+	Repositories []Repository `json:"repositories,omitempty"` // that the packages come from
+	Packages     []Package    `json:"packages"`               // sorted by NEVRA
+	Files        []File       `json:"files"`                  // sorted by name
 }
 
 // Image is one image reference as upstream wrote it, always with its host:
@@ -81,6 +82,14 @@ type Blob struct {
 	MediaType string `json:"mediaType"`
 }
 
+// Repository is an upstream repository that was searched, and the keys that its
+// packages have to be signed by.
+type Repository struct {
+	Name           string   `json:"name"`
+	Keys           []string `json:"keys"`           // fingerprints
+	SignedMetadata bool     `json:"signedMetadata"` // repomd.xml has a good signature too
+}
+
 // Package is one RPM; in the bundle it lies at rpm/OS/Packages/FILE.
 type Package struct {
 	NEVRA      string   `json:"nevra"` // name-epoch:version-release.arch, epoch always written
@@ -89,6 +98,7 @@ type Package struct {
 	Path       string   `json:"path"`
 	Size       int64    `json:"size"`
 	SHA256     string   `json:"sha256"`
+	License    string   `json:"license,omitempty"` // the vendor's words
 	NeededBy   []string `json:"neededBy"`
 	// Hosts are the surveyed servers that it is for, where not all need it.
 	Hosts []string `json:"hosts,omitempty"`

@@ -37,11 +37,14 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	dir := RPMDir(closure.OS)
 	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
 	p.Lock.OS, p.Lock.Proof, p.Lock.Hosts = closure.OS, closure.Proof, closure.Hosts
+	for _, s := range closure.Repositories {
+		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata})
+	}
 	for _, one := range closure.Packages {
 		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName
 		p.Lock.Packages = append(p.Lock.Packages, Package{
 			NEVRA: one.String(), Repository: one.Repository, URL: one.URL,
-			Path: path, Size: one.Size, SHA256: one.SHA256, NeededBy: one.NeededBy, Hosts: one.Hosts,
+			Path: path, Size: one.Size, SHA256: one.SHA256, License: one.License, NeededBy: one.NeededBy, Hosts: one.Hosts,
 		})
 		p.rpms.byPath[path] = one
 		p.origins[path] = p.urlOrigin(c, one.URL, one.Mirrors...)

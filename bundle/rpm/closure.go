@@ -3,6 +3,7 @@ package rpm
 import (
 	"io"
 	"slices"
+	"time"
 )
 
 // Closure is every package that has to cross the gap, and the proof that no
@@ -28,6 +29,20 @@ type Searched struct {
 	keys           Keyring
 }
 
+// Keys are the fingerprints of the vendor's keys, of which each package has to
+// be signed by one.
+func (s Searched) Keys() []string { return s.keys.Fingerprints() }
+
+// Newest is when the newest of the packages was made; a clock would differ each
+// time.
+func (c *Closure) Newest() time.Time {
+	var newest int64
+	for _, p := range c.Packages {
+		newest = max(newest, p.built)
+	}
+	return time.Unix(newest, 0).UTC()
+}
+
 // Package is one RPM to carry.
 type Package struct {
 	NEVRA
@@ -37,6 +52,7 @@ type Package struct {
 	FileName   string   // NAME-VERSION-RELEASE.ARCH.rpm
 	Size       int64
 	SHA256     string
+	License    string // the vendor's words, not always an SPDX expression
 	// NeededBy are the names of the packages that require it directly, and
 	// InstallList when it was asked for by name.
 	NeededBy []string

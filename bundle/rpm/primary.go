@@ -22,6 +22,7 @@ type entry struct {
 	// what it recommends and suggests, to choose between alternatives by
 	recommends, suggests []Capability
 	files                []string // those in primary; filelists has all
+	license              string   // as the vendor wrote it
 	built                int64    // time of the package file, seconds since 1970
 	ordinal              int      // which element of primary it is
 }
@@ -48,6 +49,7 @@ type xmlPackage struct {
 		Href string `xml:"href,attr"`
 	} `xml:"location"`
 	Format struct {
+		License   string     `xml:"license"`
 		Provides  xmlEntries `xml:"provides"`
 		Requires  xmlEntries `xml:"requires"`
 		Conflicts xmlEntries `xml:"conflicts"`
@@ -100,7 +102,7 @@ func parsePackage(element []byte) (*entry, error) {
 		return nil, fmt.Errorf("read package: %w", err)
 	}
 	evr, err := xmlEVR(x.Version.Epoch, x.Version.Ver, x.Version.Rel)
-	e := &entry{NEVRA: NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, built: x.Time.File}
+	e := &entry{NEVRA: NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, license: x.Format.License, built: x.Time.File}
 	if err != nil || !e.valid() {
 		return nil, fmt.Errorf("read package %q: its name, version or architecture is not allowed", x.Name)
 	}

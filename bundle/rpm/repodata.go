@@ -28,7 +28,7 @@ func (c *Closure) Repodata(key *Key) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := c.newest()
+	at := c.Newest()
 	md := xmlRepomd{Space: "http://linux.duke.edu/metadata/repo", Revision: at.Unix()}
 	for _, kind := range []struct {
 		name, root, space string
@@ -47,15 +47,6 @@ func (c *Closure) Repodata(key *Key) (map[string][]byte, error) {
 		md.Data = append(md.Data, data)
 	}
 	return files, md.sign(files, key, at)
-}
-
-// newest is the time of the newest package: a clock would differ each time.
-func (c *Closure) newest() time.Time {
-	var newest int64
-	for _, p := range c.Packages {
-		newest = max(newest, p.built)
-	}
-	return time.Unix(newest, 0).UTC()
 }
 
 func (c *Closure) keys(key *Key) (map[string][]byte, error) {

@@ -165,6 +165,6 @@ func (e *entry) pack() (*Package, error) {
 	}
 	return &Package{
 		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), Mirrors: e.mirrors(), FileName: e.FileName(),
-		Size: e.size, SHA256: e.id(), built: e.built,
+		Size: e.size, SHA256: e.id(), License: e.license, built: e.built,
 	}, nil
 }

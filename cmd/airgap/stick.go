@@ -14,7 +14,8 @@ import (
 var installText string
 
 // stickFiles are what lies beside the parts: this program, its RPM, the text
-// for whoever stands in front of the server.
+// for whoever stands in front of the server, and what is in the bundle for the
+// security desk.
 func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
 	program, err := staticProgram()
 	if err != nil {
@@ -32,8 +33,17 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 	if err != nil {
 		return nil, err
 	}
+	sbom, err := plan.SBOM()
+	if err != nil {
+		return nil, err
+	}
+	report, err := plan.Report(bundle.Fingerprint(&keys.bundle.PublicKey))
+	if err != nil {
+		return nil, err
+	}
 	return []bundle.StickFile{
 		binary, bundle.StickBytes("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
+		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
 	}, nil
 }
 

@@ -1,0 +1,126 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/package-url/packageurl-go"
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdx"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// SBOMName is the list of everything in a bundle, for other programs: SPDX 2.3.
+const SBOMName = "sbom.spdx.json"
+
+// noAssertion is SPDX's word for what nobody has looked into.
+const noAssertion = "NOASSERTION"
+
+// SBOM lists images, RPMs and files with their digests, origins and licences.
+// The same lock gives the same bytes: its time is that of the newest RPM.
+func (p *Plan) SBOM() ([]byte, error) {
+	lock, err := json.Marshal(p.Lock)
+	if err != nil {
+		return nil, err
+	}
+	of := sha256.Sum256(lock)
+	doc := &spdx.Document{
+		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
+		DocumentName: p.Name, DocumentNamespace: "https://airgap.dev/spdx/" + p.Name + "-" + hex.EncodeToString(of[:]),
+		CreationInfo: &spdx.CreationInfo{
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: strings.ReplaceAll(p.Tool, " ", "-")}},
+			Created:  p.newest().Format(time.RFC3339),
+		},
+	}
+	for i, image := range p.Lock.Images {
+		doc.Packages = append(doc.Packages, sbomImage(i, image))
+	}
+	for i, one := range p.Lock.Packages {
+		entry, err := sbomRPM(i, one, p.Lock.OS)
+		if err != nil {
+			return nil, err
+		}
+		doc.Packages = append(doc.Packages, entry)
+	}
+	for i, file := range p.Lock.Files {
+		entry := sbomEntry("File", i, file.Name, "", file.URL, file.SHA256)
+		entry.PackageFileName = file.Path
+		doc.Packages = append(doc.Packages, entry)
+	}
+	for _, entry := range doc.Packages {
+		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
+			RefA: common.MakeDocElementID("", "DOCUMENT"), RefB: common.MakeDocElementID("", string(entry.PackageSPDXIdentifier)), Relationship: spdx.RelationshipDescribes,
+		})
+	}
+	var b bytes.Buffer
+	if err := spdxjson.Write(doc, &b, spdxjson.Indent(" ")); err != nil {
+		return nil, fmt.Errorf("write %s: %w", SBOMName, err)
+	}
+	return b.Bytes(), nil
+}
+
+func (p *Plan) newest() time.Time {
+	if p.rpms == nil {
+		return time.Unix(0, 0).UTC()
+	}
+	return p.rpms.closure.Newest()
+}
+
+// sbomEntry has what all kinds have; sum is a SHA-256 in hex.
+func sbomEntry(kind string, i int, name, version, from, sum string) *spdx.Package {
+	return &spdx.Package{
+		PackageName: name, PackageVersion: version, PackageSPDXIdentifier: common.ElementID(kind + "-" + strconv.Itoa(i+1)),
+		PackageDownloadLocation: from, PackageChecksums: []common.Checksum{{Algorithm: common.SHA256, Value: sum}},
+		PackageLicenseConcluded: noAssertion, PackageLicenseDeclared: noAssertion, PackageCopyrightText: noAssertion,
+	}
+}
+
+func purl(kind, name, version string, qualifiers map[string]string) []*spdx.PackageExternalReference {
+	url := packageurl.NewPackageURL(kind, "", name, version, packageurl.QualifiersFromMap(qualifiers), "")
+	return []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: url.ToString()}}
+}
+
+// sbomImage names an image by its digest; the tag is a qualifier, as the type
+// oci of package URLs has it.
+func sbomImage(i int, image Image) *spdx.Package {
+	repository, tag := image.Name, ""
+	if before, _, is := strings.Cut(repository, "@"); is {
+		repository = before
+	}
+	if colon := strings.LastIndexByte(repository, ':'); colon > strings.LastIndexByte(repository, '/') {
+		repository, tag = repository[:colon], repository[colon+1:]
+	}
+	hex := strings.TrimPrefix(image.Digest, "sha256:")
+	entry := sbomEntry("Image", i, image.Name, image.Digest, noAssertion, hex)
+	entry.PrimaryPackagePurpose = "CONTAINER"
+	qualifiers := map[string]string{"repository_url": repository}
+	if tag != "" {
+		qualifiers["tag"] = tag
+	}
+	entry.PackageExternalReferences = purl("oci", strings.ToLower(repository[strings.LastIndexByte(repository, '/')+1:]), image.Digest, qualifiers)
+	return entry
+}
+
+// sbomRPM gives the vendor's licence as a comment: it is often no SPDX
+// expression ("GPLv2+ and MIT").
+func sbomRPM(i int, one Package, os string) (*spdx.Package, error) {
+	n, err := rpm.ParseNEVRA(one.NEVRA)
+	if err != nil {
+		return nil, err
+	}
+	entry := sbomEntry("RPM", i, n.Name, n.EVR.String(), one.URL, one.SHA256)
+	entry.PackageFileName = one.Path
+	if one.License != "" {
+		entry.PackageLicenseComments = "the package says: " + one.License
+	}
+	entry.PackageExternalReferences = purl("rpm", n.Name, n.Version+"-"+n.Release, map[string]string{"arch": n.Arch, "epoch": strconv.Itoa(n.Epoch), "distro": os})
+	return entry, nil
+}
