@@ -28,7 +28,10 @@ func (p *problem) explain() []string {
 			break
 		}
 	}
-	return found.all()
+	if all := found.all(); len(all) > 0 {
+		return all
+	}
+	return []string{"no set of packages satisfies the request, for a reason that airgap cannot tell: please report it with airgap.yaml and the facts"}
 }
 
 func (r reason) same(o reason) bool {

@@ -59,7 +59,7 @@ func writeLock(path string, lock bundle.Lock) error {
 		return nil
 	}
 	if err := host.WriteFile(path, text, 0o644); err != nil {
-		return fmt.Errorf("write lock: %w", err)
+		return hint(fmt.Errorf("write lock: %w", err), "what is decided is kept beside the configuration: make its directory writable, or work on a copy of it")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (e *Env) noPermission(ctx context.Context) error {
 		fmt.Sprintf("install -m 644 %s %s/ca.pem", e.Upstream.CA, dir),
 		fmt.Sprintf("install -m 644 %s %s/airgap.yaml", config, dir),
 		"mkdir -m 755 " + closed,
-		"mkdir " + dir + "/keys && chown nobody " + dir + "/keys",
+		"mkdir " + dir + "/keys && chown nobody " + dir + " " + dir + "/keys",
 	} {
 		if out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", line, err, out)
