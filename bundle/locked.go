@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/bundle/rpm"
 )
@@ -50,15 +51,7 @@ func (l *Locked) check() error {
 func (l *Locked) has(name string) bool {
 	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
-		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return packageName(p.NEVRA) == name })
-}
-
-func packageName(nevra string) string {
-	n, err := rpm.ParseNEVRA(nevra)
-	if err != nil {
-		return ""
-	}
-	return n.Name
+		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name })
 }
 
 // free reports whether a name is not held to the lock.
@@ -127,7 +120,9 @@ func (c *Client) moved(ctx context.Context, fullName string, repo name.Repositor
 		}
 		return err
 	})
-	if err != nil && !strings.Contains(fmt.Sprint(explain(ref, err)), "does not exist") {
+	var answer *transport.Error
+	gone := errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
+	if err != nil && !gone {
 		return nil, explain(ref, err)
 	}
 	if m.Now == digest {

@@ -73,6 +73,15 @@ func (p *Plan) SignPackages(key *rpm.Key) error {
 	return nil
 }
 
+// Name is the name in the package's NEVRA, "" when that is none.
+func (p Package) Name() string {
+	n, err := rpm.ParseNEVRA(p.NEVRA)
+	if err != nil {
+		return ""
+	}
+	return n.Name
+}
+
 // RPMDir is where a bundle keeps the dnf repository for an OS, as "el9".
 func RPMDir(os string) string { return "rpm/" + os }
 

@@ -27,7 +27,6 @@ type moduleBuild struct {
 	Name         string `yaml:"name"`
 	Stream       string `yaml:"stream"`
 	Version      uint64 `yaml:"version"`
-	Context      string `yaml:"context"`
 	Arch         string `yaml:"arch"`
 	Dependencies []struct {
 		Requires map[string][]string `yaml:"requires"`
@@ -155,10 +154,11 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 			queue = append(queue, module)
 		}
 	}
+	told := len(queue) // those behind are required by streams
 	for i := 0; i < len(queue); i++ {
 		b, required, ok := m.build(queue[i], streams, arch)
 		if !ok {
-			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= len(enabled) {
+			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= told {
 				problems = append(problems, m.unknown(queue[i], streams[queue[i]]))
 			}
 			continue
@@ -173,7 +173,7 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 	}
 	var byDefault []string
 	for module, stream := range m.defaults {
-		if _, told := streams[module]; !told {
+		if _, known := streams[module]; !known {
 			streams[module] = stream
 			byDefault = append(byDefault, module)
 		}

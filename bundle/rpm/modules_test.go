@@ -147,6 +147,11 @@ func TestStreamsOfServers(t *testing.T) {
 	if active, _ = m.active(streams, nil, "el9", "x86_64"); len(active) != 0 {
 		t.Errorf("a disabled module is active: %v", active)
 	}
+	// What a stream on a server requires is told, even beside disabled modules.
+	streams, _ = Request{Hosts: []Installed{server("db1", map[string]string{"web": "1.24", "tools": "", "ruby": ""})}}.streams()
+	if _, missing = m.active(streams, nil, "el8", "x86_64"); len(missing) != 1 || !strings.Contains(missing[0], "perl:5.26") {
+		t.Errorf("missing are %v, want perl:5.26", missing)
+	}
 	_, problems = Request{Modules: []string{"tools:el9"}, Hosts: []Installed{a}}.streams()
 	if want := "packages.modules and db1 disagree about the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {
 		t.Errorf("problems are %v, want %q", problems, want)

@@ -29,12 +29,15 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
-	c := &Closure{OS: req.OS, Proof: req.proof()}
+	c := &Closure{OS: req.OS, Proof: "assumed (profile " + profileName(req.OS) + ")"}
 	for _, s := range u.sources {
 		c.Repositories = append(c.Repositories, s.Searched)
 	}
 	for _, h := range req.Hosts {
 		c.Hosts = append(c.Hosts, h.Host)
+	}
+	if len(c.Hosts) > 0 {
+		c.Proof = "proven against " + strings.Join(c.Hosts, ", ")
 	}
 	c.Packages, err = n.closure(ctx, c.Hosts)
 	return c, err
@@ -63,18 +66,6 @@ func (req Request) systems() ([]system, error) {
 		alike[key].names = append(alike[key].names, h.Host)
 	}
 	return all, nil
-}
-
-// proof says against what a closure was found.
-func (req Request) proof() string {
-	if len(req.Hosts) == 0 {
-		return "assumed (profile " + profileName(req.OS) + ")"
-	}
-	var hosts []string
-	for _, h := range req.Hosts {
-		hosts = append(hosts, h.Host)
-	}
-	return "proven against " + strings.Join(hosts, ", ")
 }
 
 func (u *universe) names() []string {

@@ -139,24 +139,36 @@ func TestPlan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := web{}
-			r := w.publish(t, "https://upstream/vendor", aKey(), tt.packages...)
-			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: strings.Fields(tt.install), Hosts: tt.installed})
-			if len(tt.problems) > 0 {
-				wantProblems(t, err, tt.problems)
+			c := wantPlan(t, tt.packages, Request{Install: strings.Fields(tt.install), Hosts: tt.installed}, tt.want, tt.problems)
+			if c == nil {
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := summary(c); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			if proof := map[bool]string{true: "assumed (profile el9-minimal)", false: "proven against db1"}[tt.installed == nil]; c.Proof != proof {
 				t.Errorf("proof is %q, want %q", c.Proof, proof)
 			}
 		})
 	}
+}
+
+// wantPlan plans against one repository and wants that closure, or all of the
+// problems; then it returns nil.
+func wantPlan(t *testing.T, packages []pkg, req Request, want string, problems []string) *Closure {
+	t.Helper()
+	w := web{}
+	req.OS, req.Arch = "el9", "x86_64"
+	req.Repositories = []Repository{w.publish(t, "https://upstream/vendor", aKey(), packages...)}
+	c, err := Plan(t.Context(), w, req)
+	if len(problems) > 0 {
+		wantProblems(t, err, problems)
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := summary(c); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	return c
 }
 
 func summary(c *Closure) string {
@@ -267,7 +279,6 @@ func TestPlanSeveralHosts(t *testing.T) {
 
 // TestPlanLocked keeps to what was chosen, while it is there.
 func TestPlanLocked(t *testing.T) {
-	const base = "https://upstream/vendor"
 	app1, lib1 := pkg{nevra: "app-1-1.x86_64", requires: []string{"lib"}}, pkg{nevra: "lib-1-1.x86_64"}
 	app2, lib2 := pkg{nevra: "app-2-1.x86_64", requires: []string{"lib"}}, pkg{nevra: "lib-2-1.x86_64"}
 	lock := func(p pkg) Locked { return Locked{p.parsed(t), p.id()} }
@@ -289,19 +300,7 @@ func TestPlanLocked(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := web{}
-			r := w.publish(t, base, aKey(), tt.packages...)
-			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: strings.Fields(tt.install), Locked: tt.locked})
-			if len(tt.problems) > 0 {
-				wantProblems(t, err, tt.problems)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := summary(c); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
+			wantPlan(t, tt.packages, Request{Install: strings.Fields(tt.install), Locked: tt.locked}, tt.want, tt.problems)
 		})
 	}
 }

@@ -60,8 +60,8 @@ func (n *union) gone(install []string) []string {
 	return all
 }
 
-// add finds what a server needs, or several that are alike. Where there is a choice, it falls on what
-// other servers need already.
+// add finds what a server needs, or several that are alike. Where there is a
+// choice, it falls on what is locked or what other servers need already.
 func (n *union) add(ctx context.Context, s system, install []string) error {
 	p, err := newProblem(ctx, n.universe, s, install)
 	if err != nil {

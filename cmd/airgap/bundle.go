@@ -95,7 +95,7 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return err
 	}
-	tellMoved(a.stderr, plan.Moved)
+	tellMoved(p, plan.Moved)
 	if o.plan {
 		return a.print(plan.Lock, func(w io.Writer) error { return writePlan(w, plan.Lock) })
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // savedLock is airgap.lock: what airgap bundle decided, kept beside the
@@ -43,7 +43,7 @@ func readLock(path string) (*bundle.Lock, error) {
 		return nil, hint(fmt.Errorf("read lock %s: %w", path, err), "restore it from where airgap.yaml is kept, or remove it to have everything decided anew")
 	}
 	if l.Version != 1 {
-		return nil, fmt.Errorf("read lock %s: version %d, this airgap knows 1", path, l.Version)
+		return nil, hint(fmt.Errorf("read lock %s: version %d, this airgap knows 1", path, l.Version), "use the airgap that wrote it, or remove it to have everything decided anew")
 	}
 	return &l.Lock, nil
 }
@@ -66,12 +66,12 @@ func writeLock(path string, lock bundle.Lock) error {
 
 // tellMoved names the images whose tags lead elsewhere than when they were
 // locked.
-func tellMoved(w io.Writer, moved []bundle.Moved) {
+func tellMoved(p ui.Progress, moved []bundle.Moved) {
 	for _, m := range moved {
 		now := "is gone"
 		if m.Now != "" {
 			now = "leads to " + m.Now + " now"
 		}
-		fmt.Fprintf(w, "moved: the tag of %s %s; the bundle keeps to the locked %s; --update %s follows it\n", m.Name, now, m.Locked, m.Name)
+		p.Say("moved: the tag of %s %s; the bundle keeps to the locked %s; --update %s follows it", m.Name, now, m.Locked, m.Name)
 	}
 }

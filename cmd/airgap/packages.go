@@ -137,12 +137,3 @@ func serveLoopback(ctx context.Context, files fs.FS) (base string, stop func(), 
 	}()
 	return "http://" + l.Addr().String(), func() { server.Close(); <-done }, nil
 }
-
-// packageName is the name in a NEVRA, "" when it is none.
-func packageName(nevra string) string {
-	n, err := rpm.ParseNEVRA(nevra)
-	if err != nil {
-		return ""
-	}
-	return n.Name
-}

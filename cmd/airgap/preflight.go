@@ -172,7 +172,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)
 	}
 	for _, p := range s.index.Lock.Packages {
-		w.Packages = append(w.Packages, packageName(p.NEVRA))
+		w.Packages = append(w.Packages, p.Name())
 	}
 	if s.servesRegistry() {
 		w.Roles = append(w.Roles, preflight.Registry)
