@@ -12,9 +12,12 @@ package bundle
 
 import "time"
 
-// FormatVersion is the version of bundle.json that this program writes, and
-// the only one it reads.
-const FormatVersion = 1
+// Versions of bundle.json that this program writes and reads. An airgap from
+// before there were deltas knows the first one only, and refuses a delta by that.
+const (
+	FormatVersion = 1 // a bundle that is whole
+	DeltaVersion  = 2 // one that leaves out what its Base names
+)
 
 // ChunkSize is the grain of verification in bytes. Parts are multiples of it,
 // so that no chunk crosses a part.
@@ -29,7 +32,8 @@ type Index struct {
 	Config        string    `json:"config"`  // airgap.yaml as it was given
 	Lock          Lock      `json:"lock"`
 	Parts         []Part    `json:"parts"`
-	Files         []Entry   `json:"files"` // in tar order
+	Files         []Entry   `json:"files"`          // in tar order
+	Base          *Base     `json:"base,omitempty"` // of a delta: what it leaves out
 }
 
 // Part is one file of the stick's tar stream.

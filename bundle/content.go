@@ -3,7 +3,6 @@ package bundle
 import (
 	"fmt"
 	"io"
-	"io/fs"
 )
 
 // Content is one file of a bundle, read in place. It needs no closing, and may
@@ -15,13 +14,7 @@ type Content struct {
 
 // File finds a file by its path in the tar, as "files/x" or BlobPath(digest).
 // The error is fs.ErrNotExist for errors.Is.
-func (b *Bundle) File(path string) (*Content, error) {
-	i, ok := b.byPath[path]
-	if !ok {
-		return nil, fmt.Errorf("find %s in bundle: %w", path, fs.ErrNotExist)
-	}
-	return &Content{entry: b.index.Files[i], chunks: b.chunks}, nil
-}
+func (b *Bundle) File(path string) (*Content, error) { return b.files.open(path) }
 
 // ReadAt is io.ReaderAt. A chunk that is not what was signed gives a
 // *DamageError and no bytes of it.

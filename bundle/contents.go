@@ -38,24 +38,33 @@ func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
 	small["oci/oci-layout"] = []byte(`{"imageLayoutVersion":"1.0.0"}`)
 	small["oci/index.json"] = index
 
-	files := map[string]Entry{}
+	files := p.Lock.entries()
+	for _, f := range p.Base.files() {
+		delete(files, f.Path)
+	}
 	for path, content := range small {
 		files[path] = Entry{Path: path, Size: int64(len(content)), SHA256: sha256Hex(content)}
 	}
-	for _, image := range p.Lock.Images {
+	sorted := slices.SortedFunc(maps.Values(files), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return sorted, small, nil
+}
+
+// entries are the files of everything locked, by path and without offsets.
+func (l Lock) entries() map[string]Entry {
+	files := map[string]Entry{}
+	for _, image := range l.Images {
 		for _, b := range image.Blobs {
 			path := BlobPath(b.Digest)
 			files[path] = Entry{Path: path, Size: b.Size, SHA256: strings.TrimPrefix(b.Digest, "sha256:")}
 		}
 	}
-	for _, r := range p.Lock.Packages {
+	for _, r := range l.Packages {
 		files[r.Path] = Entry{Path: r.Path, Size: r.Size, SHA256: r.SHA256}
 	}
-	for _, f := range p.Lock.Files {
+	for _, f := range l.Files {
 		files[f.Path] = Entry{Path: f.Path, Size: f.Size, SHA256: f.SHA256}
 	}
-	sorted := slices.SortedFunc(maps.Values(files), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
-	return sorted, small, nil
+	return files
 }
 
 // layoutIndex is oci/index.json: for each image reference the manifest of the

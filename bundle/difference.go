@@ -18,6 +18,8 @@ func difference(a, b *Index) string {
 		return a.Lock.difference(b.Lock)
 	case a.Config != b.Config:
 		return "airgap.yaml differs"
+	case !equalJSON(a.Base, b.Base):
+		return "the delta leaves out other things"
 	case !equalJSON(a.Files, b.Files):
 		return "the packages' metadata differs"
 	}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -10,34 +11,54 @@ import (
 
 // FS is the bundle as a file system. Its files are io.ReaderAt and io.Seeker;
 // they carry no time, so that no client takes an old copy for a fresh one.
-func (b *Bundle) FS() fs.FS { return bundleFS{b} }
+func (b *Bundle) FS() fs.FS { return b.files }
 
-type bundleFS struct{ b *Bundle }
+// files are contents as a file system.
+type files struct {
+	byPath map[string]*Content
+	dirs   map[string][]fs.DirEntry
+}
 
-func (s bundleFS) Open(name string) (fs.File, error) {
+func newFiles(entries []Entry, from *chunks) files {
+	f := files{byPath: make(map[string]*Content, len(entries))}
+	for _, e := range entries {
+		f.byPath[e.Path] = &Content{entry: e, chunks: from}
+	}
+	f.list()
+	return f
+}
+
+// list makes every directory, sorted by name.
+func (s *files) list() {
+	s.dirs = map[string][]fs.DirEntry{".": nil}
+	for name, c := range s.byPath {
+		addToTree(s.dirs, name, info{name: path.Base(name), size: c.Size()})
+	}
+	for _, entries := range s.dirs {
+		sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	}
+}
+
+func (s files) open(path string) (*Content, error) {
+	c, ok := s.byPath[path]
+	if !ok {
+		return nil, fmt.Errorf("find %s in bundle: %w", path, fs.ErrNotExist)
+	}
+	return c, nil
+}
+
+func (s files) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	if entries, ok := s.b.tree[name]; ok {
+	if entries, ok := s.dirs[name]; ok {
 		return &openDir{info: info{name: path.Base(name), dir: true}, entries: entries}, nil
 	}
-	f, err := s.b.File(name)
+	f, err := s.open(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return &openFile{SectionReader: f.Reader(), info: info{name: path.Base(name), size: f.Size()}}, nil
-}
-
-// buildTree lists every directory, sorted by name.
-func buildTree(index *Index) map[string][]fs.DirEntry {
-	tree := map[string][]fs.DirEntry{".": nil}
-	for _, f := range index.Files {
-		addToTree(tree, f.Path, info{name: path.Base(f.Path), size: f.Size})
-	}
-	for _, entries := range tree {
-		sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
-	}
-	return tree
 }
 
 func addToTree(tree map[string][]fs.DirEntry, name string, i info) {

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +24,8 @@ func parseIndex(data []byte) (*Index, error) {
 	if err := json.Unmarshal(data, &version); err != nil {
 		return nil, fmt.Errorf("read %s: %w", IndexName, err)
 	}
-	if version.FormatVersion != FormatVersion {
-		return nil, fmt.Errorf("read %s: format version is %d, this airgap reads %d: use the airgap that lies beside it", IndexName, version.FormatVersion, FormatVersion)
+	if version.FormatVersion != FormatVersion && version.FormatVersion != DeltaVersion {
+		return nil, fmt.Errorf("read %s: format version is %d, this airgap reads %d and %d: use the airgap that lies beside it", IndexName, version.FormatVersion, FormatVersion, DeltaVersion)
 	}
 	index := &Index{}
 	if err := json.Unmarshal(data, index); err != nil {
@@ -40,6 +41,9 @@ func (x *Index) validate() error {
 	if !isPlainName(x.Name) {
 		return fmt.Errorf("name %q: want letters, digits, dots, dashes", x.Name)
 	}
+	if x.IsDelta() != (x.FormatVersion == DeltaVersion) {
+		return fmt.Errorf("format version %d: only %d, a delta, has a base", x.FormatVersion, DeltaVersion)
+	}
 	total, err := validateParts(x.Parts)
 	if err != nil {
 		return err
@@ -47,7 +51,10 @@ func (x *Index) validate() error {
 	if err := validateFiles(x.Files, total); err != nil {
 		return err
 	}
-	return x.Lock.validate(x.Files)
+	if err := x.Base.validate(x.Files); err != nil {
+		return err
+	}
+	return x.Lock.validate(x.held())
 }
 
 // validateParts returns the length of the tar stream.
@@ -81,7 +88,7 @@ func validateFiles(files []Entry, total int64) error {
 	var end int64
 	taken := make(map[string]bool, len(files))
 	for _, f := range files {
-		if !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00") {
+		if !isInside(f.Path) {
 			return fmt.Errorf("path %q is not allowed", f.Path)
 		}
 		if taken[f.Path] {
@@ -99,13 +106,13 @@ func validateFiles(files []Entry, total int64) error {
 		}
 		end = f.Offset + f.Size
 	}
-	return validateParents(files, taken)
+	return validateParents(taken)
 }
 
 // validateParents refuses a file that is also the directory of another.
-func validateParents(files []Entry, taken map[string]bool) error {
-	for _, f := range files {
-		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+func validateParents(taken map[string]bool) error {
+	for _, file := range slices.Sorted(maps.Keys(taken)) {
+		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 			if taken[dir] {
 				return fmt.Errorf("path %q is a file and a directory", dir)
 			}
@@ -116,13 +123,13 @@ func validateParents(files []Entry, taken map[string]bool) error {
 
 // validate wants every locked thing to be among the files, with the same size
 // and hash.
-func (l *Lock) validate(files []Entry) error {
-	have := make(map[string]Entry, len(files))
+func (l *Lock) validate(files []Held) error {
+	have := make(map[Held]bool, len(files))
 	for _, f := range files {
-		have[f.Path] = f
+		have[f] = true
 	}
 	holds := func(what, path string, size int64, sum string) error {
-		if f, ok := have[path]; !ok || f.Size != size || f.SHA256 != sum {
+		if !have[Held{Path: path, Size: size, SHA256: sum}] {
 			return fmt.Errorf("lock: %s: %s is not in the bundle as locked", what, path)
 		}
 		return nil

@@ -85,7 +85,7 @@ func FuzzOpenIndex(f *testing.F) {
 			}
 			end = e.Offset + e.Size
 		}
-		buildTree(x)
+		newFiles(x.Files, nil)
 	})
 }
 

@@ -24,9 +24,8 @@ type Bundle struct {
 	source fs.FS  // its directory
 	sums   sums
 	index  *Index
-	byPath map[string]int // into index.Files
 	chunks *chunks
-	tree   map[string][]fs.DirEntry
+	files  files
 }
 
 // Open checks the signature of the bundle in dir against the trusted keys,
@@ -74,11 +73,8 @@ func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{dir: dir, source: source, sums: sums, index: index, chunks: newChunks(parts, index.Files), byPath: map[string]int{}}
-	for i, f := range index.Files {
-		b.byPath[f.Path] = i
-	}
-	b.tree = buildTree(index)
+	b := &Bundle{dir: dir, source: source, sums: sums, index: index, chunks: newChunks(parts, index.Files)}
+	b.files = newFiles(index.Files, b.chunks)
 	return b, nil
 }
 
@@ -213,6 +209,9 @@ func (b *Bundle) Names() []string {
 // Beside reads a file that lies next to the parts and is no larger than 512 MB:
 // bundle.json, airgap.rpm. It is as it is, not verified.
 func (b *Bundle) Beside(name string) ([]byte, error) { return readLimited(b.source, name, maxBeside) }
+
+// ID is the SHA-256 of the signed index in hex: no other bundle has it.
+func (b *Bundle) ID() string { return b.sums[IndexName] }
 
 // Index is the signed index. It is shared: do not change it.
 func (b *Bundle) Index() *Index { return b.index }

@@ -23,6 +23,9 @@ type Plan struct {
 	Created time.Time
 	Lock    Lock
 	Moved   []Moved // tags that the lock does not follow
+	Base    *Base   // nil: the bundle is whole
+	// Retagged are images of a delta that the servers know by another digest.
+	Retagged []Retagged
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
@@ -53,7 +56,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if r.Created.IsZero() {
 		p.Created = time.Now().UTC().Truncate(time.Second)
 	}
-	if err := r.Locked.check(); err != nil {
+	if err := errors.Join(r.Locked.check(), p.checkBase(r.Base)); err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
 	err = errors.Join(
@@ -63,6 +66,9 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	)
 	if err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
+	}
+	if err := p.restOn(r.Base); err != nil {
+		return nil, fmt.Errorf("plan delta: %w", err)
 	}
 	return p, nil
 }

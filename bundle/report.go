@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -27,11 +29,43 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
 		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Newest": p.newest(), "Bytes": p.Lock.bytes(),
+		"Base": p.Base, "BaseBytes": p.Base.bytes(), "There": p.left(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", ReportName, err)
 	}
 	return b.Bytes(), nil
+}
+
+// left is what a delta leaves out, by path.
+func (p *Plan) left() leftOut {
+	l := leftOut{}
+	for _, f := range p.Base.files() {
+		l[f.Path] = true
+	}
+	return l
+}
+
+type leftOut map[string]bool
+
+// Path reports whether the file at path lies in the base.
+func (l leftOut) Path(path string) bool { return l[path] }
+
+// Image reports whether all layers of the image lie in the base; its manifests
+// never do.
+func (l leftOut) Image(i Image) bool {
+	layers := 0
+	for _, b := range i.Blobs {
+		t := types.MediaType(b.MediaType)
+		if t.IsIndex() || t.IsImage() {
+			continue
+		}
+		if !l[BlobPath(b.Digest)] {
+			return false
+		}
+		layers++
+	}
+	return layers > 0
 }
 
 // bytes is the size of everything, each blob once.

@@ -18,6 +18,7 @@ type Request struct {
 	Files    []FileNeed
 	Packages *rpm.Request // nil: no RPMs
 	Locked   *Locked      // nil: everything is decided anew
+	Base     *Inventory   // nil: the bundle is whole; else a delta without what is in it
 }
 
 // Need is one image and who asked for it. Several needs of the same image

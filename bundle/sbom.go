@@ -40,20 +40,21 @@ func (p *Plan) SBOM() ([]byte, error) {
 			Created:  p.newest().Format(time.RFC3339),
 		},
 	}
+	left := p.left()
 	for i, image := range p.Lock.Images {
-		doc.Packages = append(doc.Packages, sbomImage(i, image))
+		doc.Packages = append(doc.Packages, inBase(sbomImage(i, image), left.Image(image)))
 	}
 	for i, one := range p.Lock.Packages {
 		entry, err := sbomRPM(i, one, p.Lock.OS)
 		if err != nil {
 			return nil, err
 		}
-		doc.Packages = append(doc.Packages, entry)
+		doc.Packages = append(doc.Packages, inBase(entry, left.Path(one.Path)))
 	}
 	for i, file := range p.Lock.Files {
 		entry := sbomEntry("File", i, file.Name, "", file.URL, file.SHA256)
 		entry.PackageFileName = file.Path
-		doc.Packages = append(doc.Packages, entry)
+		doc.Packages = append(doc.Packages, inBase(entry, left.Path(file.Path)))
 	}
 	for _, entry := range doc.Packages {
 		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
@@ -65,6 +66,14 @@ func (p *Plan) SBOM() ([]byte, error) {
 		return nil, fmt.Errorf("write %s: %w", SBOMName, err)
 	}
 	return b.Bytes(), nil
+}
+
+// inBase notes what a delta leaves out.
+func inBase(entry *spdx.Package, left bool) *spdx.Package {
+	if left {
+		entry.PackageComment = "not in this delta: the servers have it by a bundle before"
+	}
+	return entry
 }
 
 func (p *Plan) newest() time.Time {

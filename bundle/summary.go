@@ -1,13 +1,15 @@
 package bundle
 
-// Summary is what a bundle holds, in numbers.
+// Summary is what the lock describes, in numbers. Of a delta it counts what
+// lies in its base too.
 type Summary struct {
 	Size                    int64 // of all parts, bytes
 	Images, Packages, Files Amount
+	Base                    Amount // files that a delta leaves out
 }
 
-// Amount counts things, and the bytes they take in the bundle: what several
-// images share counts once.
+// Amount counts things, and the bytes they take: what several images share
+// counts once.
 type Amount struct {
 	Count int
 	Bytes int64
@@ -19,11 +21,12 @@ func (x *Index) Summary() Summary {
 		Images:   Amount{Count: len(x.Lock.Images)},
 		Packages: Amount{Count: len(x.Lock.Packages)},
 		Files:    Amount{Count: len(x.Lock.Files)},
+		Base:     Amount{Count: len(x.Base.files()), Bytes: x.Base.bytes()},
 	}
 	for _, p := range x.Parts {
 		s.Size += p.Size
 	}
-	for _, f := range x.Files {
+	for _, f := range x.held() {
 		switch kindOf(f.Path) {
 		case "images":
 			s.Images.Bytes += f.Size

@@ -107,7 +107,8 @@ func write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Prog
 // draft is the index as far as it is known before anything is fetched.
 func (p *Plan) draft(l *layout) *Index {
 	return &Index{
-		FormatVersion: FormatVersion, Name: p.Name, Created: p.Created, Tool: p.Tool,
+		FormatVersion: p.version(), Name: p.Name, Created: p.Created, Tool: p.Tool,
 		Config: p.Config, Lock: p.Lock, Parts: l.parts(), Files: l.entries,
+		Base: p.Base,
 	}
 }

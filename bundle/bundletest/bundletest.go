@@ -34,6 +34,19 @@ type Fixture struct {
 // partSize is small, so that files straddle parts.
 const partSize = 1 << 20
 
+// config is of a cluster of two servers.
+const config = `apiVersion: airgap.dev/v1alpha1
+kind: Cluster
+name: test
+kubernetes: {version: "1.36.3"}
+nodes:
+  - {name: cp1, address: 10.0.0.11, roles: [control-plane, worker]}
+  - {name: w1, address: 10.0.0.12, roles: [worker]}
+packages:
+  os: el9
+  repositories: [{name: base, baseURL: "https://rpms.example/", gpgKeys: ["https://rpms.example/key.asc"]}]
+`
+
 // New makes the bundle "test": three images (one an index with two platforms
 // of which linux/amd64 is held, one by digest, one with a layer over several
 // parts), two RPM-like files with a repodata directory, and files/hello.txt.
@@ -43,25 +56,54 @@ func New(t testing.TB) *Fixture { return NewWith(t, "test", StandardImages(t)...
 // the standard RPMs and files.
 func NewWith(t testing.TB, name string, images ...Image) *Fixture {
 	t.Helper()
-	f := &Fixture{Dir: filepath.Join(t.TempDir(), name), Images: images}
-	var err error
-	f.Key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
-	check(t, os.Mkdir(f.Dir, 0o755))
-
+	f := &Fixture{Dir: filepath.Join(t.TempDir(), name), Key: key, Images: images}
 	lock, files := contents(t, images)
-	stream, entries := archive(t, files)
-	index := bundle.Index{
-		FormatVersion: bundle.FormatVersion, Name: name, Tool: "test", Created: time.Unix(1_700_000_000, 0).UTC(),
-		Config: "apiVersion: airgap.dev/v1alpha1\nkind: Cluster\n", Lock: lock, Files: entries,
-		Parts: f.writeParts(t, stream),
+	f.make(t, bundle.Index{FormatVersion: bundle.FormatVersion, Name: name, Created: time.Unix(1_700_000_000, 0).UTC(), Lock: lock}, files)
+	return f
+}
+
+// Delta makes a bundle of these images, an hour newer and signed with the same
+// key, without what the base lists: layers, packages, files.
+func (f *Fixture) Delta(t testing.TB, name string, images ...Image) *Fixture {
+	t.Helper()
+	base := f.Open(t).Index()
+	there := map[bundle.Held]bool{}
+	for _, e := range base.Files {
+		there[bundle.Held{Path: e.Path, Size: e.Size, SHA256: e.SHA256}] = true
 	}
+	for _, e := range base.Left() {
+		there[e] = true
+	}
+	lock, files := contents(t, images)
+	left := []bundle.Held{}
+	for path, data := range files {
+		e := bundle.Held{Path: path, Size: int64(len(data)), SHA256: sum(data)}
+		if there[e] && !strings.HasPrefix(path, "rpm/el9/repodata/") && !strings.HasPrefix(path, "oci/o") {
+			left = append(left, e)
+			delete(files, path)
+		}
+	}
+	sort.Slice(left, func(i, j int) bool { return left[i].Path < left[j].Path })
+	d := &Fixture{Dir: filepath.Join(t.TempDir(), name), Key: f.Key, Images: images}
+	d.make(t, bundle.Index{FormatVersion: bundle.DeltaVersion, Name: name, Created: base.Created.Add(time.Hour), Lock: lock,
+		Base: &bundle.Base{Cluster: base.Cluster(), Bundles: []string{base.Name}, Files: left}}, files)
+	return d
+}
+
+// make writes the directory of the index with the files in its parts.
+func (f *Fixture) make(t testing.TB, index bundle.Index, files map[string][]byte) {
+	t.Helper()
+	check(t, os.Mkdir(f.Dir, 0o755))
+	stream, entries := archive(t, files)
+	index.Tool, index.Config = "test", config
+	index.Files, index.Parts = entries, f.writeParts(t, stream)
 	data, err := json.Marshal(index)
 	check(t, err)
 	f.write(t, bundle.IndexName, data)
 	f.write(t, "INSTALL.txt", []byte("rpm --import RPM-GPG-KEY-airgap\n"))
 	f.Sign(t)
-	return f
 }
 
 // Open opens the bundle and closes it at the test's end.
