@@ -37,13 +37,13 @@ type blob struct {
 	added time.Time
 }
 
-// newCatalog reads the locks of the bundles, newest first. A lock that names a
-// blob which no bundle holds is an error: serving it would promise an image
-// that cannot be pulled.
-func newCatalog(bundles []*bundle.Bundle, open func(*bundle.Bundle) fs.FS) (*catalog, error) {
+// newCatalog reads the locks of the bundles, newest first, whose files lie in
+// view. A lock that names a blob which no bundle holds is an error: serving it
+// would promise an image that cannot be pulled.
+func newCatalog(bundles []*bundle.Bundle, view fs.FS) (*catalog, error) {
 	c := &catalog{repositories: map[string]*repository{}, blobs: map[digest.Digest]blob{}}
 	for _, b := range bundles {
-		c.addBlobs(b.Index(), open(b))
+		c.addBlobs(b.Index(), view)
 	}
 	var problems []error
 	for _, b := range bundles {

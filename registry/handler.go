@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -29,6 +27,7 @@ type Health struct {
 type ServedBundle struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
+	ID      string    `json:"id"` // bundle.Bundle's; two bundles may have one name
 }
 
 // besides are the files next to the parts that hosts without airgap fetch.
@@ -40,22 +39,19 @@ func besides() []string { return []string{"airgap.rpm", "RPM-GPG-KEY-airgap"} }
 //	/rpm/OS/…                  repositories for dnf
 //	/files/…                   files by name
 //	/airgap.rpm, /RPM-GPG-KEY-airgap
-//	/bundles/NAME/FILE         a bundle's own files, for the store of another host
+//	/bundles/NAME/FILE         a bundle's own files, for the store of another host;
+//	                           NAME may be its ID
 //	/healthz                   a Health in JSON
 //	/join/…                    o.Join
 //
-// Where bundles disagree, the newest wins. The error says which lock does not
-// fit its bundle.
+// The bundles are served as one view: where they disagree, the newest wins. The
+// error says which lock names what no bundle holds.
 func NewHandler(ctx context.Context, o Options) (http.Handler, error) {
-	bundles := newestFirst(o.Bundles)
-	open := func(b *bundle.Bundle) fs.FS { return readLog{b.FS(), o.Log} }
-	c, err := newCatalog(bundles, open)
+	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
+	bundles, files := view.Bundles(), readLog{view.FS(), o.Log}
+	c, err := newCatalog(bundles, files)
 	if err != nil {
 		return nil, err
-	}
-	var files newest
-	for _, b := range bundles {
-		files = append(files, open(b))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v2/", images{catalog: c, engine: newEngine(ctx, newTree(c))})
@@ -70,20 +66,6 @@ func NewHandler(ctx context.Context, o Options) (http.Handler, error) {
 		mux.Handle("/join/", o.Join)
 	}
 	return accessLog(readOnly(mux), o.Log), nil
-}
-
-// newest is one file system over those of several bundles: the first that has
-// a name gives the file.
-type newest []fs.FS
-
-func (n newest) Open(name string) (fs.File, error) {
-	for _, fsys := range n {
-		f, err := fsys.Open(name)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return f, err
-		}
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 func beside(bundles []*bundle.Bundle, name string) http.Handler {
@@ -107,7 +89,7 @@ func health(bundles []*bundle.Bundle) http.Handler {
 }
 
 func servedBundle(b *bundle.Bundle) ServedBundle {
-	return ServedBundle{Name: b.Index().Name, Created: b.Index().Created}
+	return ServedBundle{Name: b.Index().Name, Created: b.Index().Created, ID: b.ID()}
 }
 
 // readOnly refuses every method that would change something, except where the

@@ -2,12 +2,14 @@ package registry
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -18,8 +20,8 @@ import (
 func whole(bundles []*bundle.Bundle) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, b := range bundles {
-			names := b.Names()
-			if i := slices.Index(names, r.PathValue("file")); i >= 0 && b.Index().Name == r.PathValue("name") {
+			names, called := b.Names(), r.PathValue("name")
+			if i := slices.Index(names, r.PathValue("file")); i >= 0 && (called == b.Index().Name || called == b.ID()) {
 				http.ServeFileFS(w, r, b.Files(), names[i])
 				return
 			}
@@ -28,10 +30,46 @@ func whole(bundles []*bundle.Bundle) http.HandlerFunc {
 	}
 }
 
-// Files are the files of a bundle in another host's store, for bundle.OpenFS.
-// They are asked for in pieces, so a copy that was cut goes on.
+// Files are the files of a bundle in another host's store, for bundle.OpenFS, by
+// the bundle's name, which means the newest of that name, or its ID. They are asked for in pieces, so a copy that was cut goes on.
 func (c *Client) Files(ctx context.Context, bundle string) fs.FS {
 	return peer{ctx: ctx, client: c, path: "/bundles/" + bundle + "/"}
+}
+
+// View opens the bundle called name in another host's store, with those that it
+// leaves something to, for this host's store to be filled from.
+func (c *Client) View(ctx context.Context, name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
+	open := func(name, key string) (*bundle.Bundle, error) {
+		return bundle.OpenFS(c.Files(ctx, key), name+" at "+strings.TrimPrefix(c.base, "https://"), trusted...)
+	}
+	top, err := open(name, name)
+	if err != nil {
+		return nil, err
+	}
+	if !top.Index().IsDelta() {
+		return bundle.NewView(top), nil
+	}
+	health, err := c.Health(ctx)
+	if err != nil {
+		return nil, errors.Join(err, top.Close())
+	}
+	all, broken := []*bundle.Bundle{top}, []error(nil)
+	for _, served := range health.Bundles {
+		if served.ID == top.ID() {
+			continue
+		}
+		b, err := open(served.Name, served.ID)
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		all = append(all, b)
+	}
+	v, err := over(top, all)
+	if err != nil {
+		return nil, errors.Join(append([]error{err}, broken...)...)
+	}
+	return v, nil
 }
 
 type peer struct {

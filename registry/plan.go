@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,16 +16,20 @@ import (
 // What the steps would change, for --dry-run. Each function here belongs to
 // the Run of one step and says the same.
 
-func (s Store) plan(stick *bundle.Bundle) ([]string, error) {
-	dir, err := s.path(stick.Index().Name)
+func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error) {
+	left, err := s.left(v, trusted)
 	if err != nil {
 		return nil, err
 	}
-	var size int64
-	for _, p := range stick.Index().Parts {
-		size += p.Size
+	var changes []string
+	for _, b := range left {
+		dir, err := s.place(b)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, fmt.Sprintf("copy bundle %s to %s (%s)", b.Index().Name, dir, ui.Size(b.Index().Summary().Size)))
 	}
-	return []string{fmt.Sprintf("copy bundle %s to %s (%s)", stick.Index().Name, dir, ui.Size(size))}, nil
+	return changes, nil
 }
 
 func (p PKI) plan(names []string) []string {

@@ -210,7 +210,7 @@ func TestFilesAndPackages(t *testing.T) {
 		"/rpm/el9/repodata/repomd.xml": "<repomd/>\n",
 		"/files/hello.txt":             "hello\n",
 		"/airgap.rpm":                  "an rpm",
-		"/healthz":                     `{"bundles":[{"name":"test","created":"2023-11-14T22:13:20Z"}]}` + "\n",
+		"/healthz":                     `{"bundles":[{"name":"test","created":"2023-11-14T22:13:20Z","id":"` + f.Open(t).ID() + `"}]}` + "\n",
 	} {
 		resp, body, err := r.get(t, http.MethodGet, path)
 		if err != nil || resp.StatusCode != 200 || string(body) != want {
@@ -265,7 +265,7 @@ func TestLockWithoutItsBlobIsRefused(t *testing.T) {
 	f := bundletest.New(t)
 	b := f.Open(t)
 	b.Index().Lock.Images[0].Blobs[0].Digest = "sha256:" + strings.Repeat("0", 64)
-	_, err := newCatalog([]*bundle.Bundle{b}, (*bundle.Bundle).FS)
+	_, err := newCatalog([]*bundle.Bundle{b}, b.FS())
 	if err == nil || !strings.Contains(err.Error(), "bundle test: image docker.io/library/nginx:1.27: blob sha256:000") {
 		t.Errorf("got %v", err)
 	}

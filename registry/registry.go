@@ -10,19 +10,3 @@
 // It never takes a push, never asks an upstream, and never hands out a blob
 // that differs from its digest: a damaged chunk ends the connection.
 package registry
-
-import (
-	"slices"
-
-	"airgap.dev/airgap/bundle"
-)
-
-// newestFirst orders bundles by the time they were made. Where two of them say
-// different things about one name, the first one is believed.
-func newestFirst(bundles []*bundle.Bundle) []*bundle.Bundle {
-	sorted := slices.Clone(bundles)
-	slices.SortStableFunc(sorted, func(a, b *bundle.Bundle) int {
-		return b.Index().Created.Compare(a.Index().Created)
-	})
-	return sorted
-}

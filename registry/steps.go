@@ -14,16 +14,57 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// StoreStep copies the stick's bundle into this host's store. Taking it back is
-// not the way of a step: a bundle is data, and copying it again takes an hour.
-func StoreStep(s Store, stick *bundle.Bundle, trusted []*ecdsa.PublicKey, progress ui.Progress) step.Step {
+// StoreStep copies the bundles into this host's store: the stick's, or all that
+// another registry host serves it from. A base comes before its delta. Taking them
+// back is not the way of a step: a bundle is data, and copying it again takes an
+// hour.
+func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.Progress) step.Step {
 	return step.Step{
 		Name:  "store",
 		Title: "Copy the bundle to this host",
-		Done:  func(context.Context) (bool, error) { return s.Holds(stick, trusted...) },
-		Plan:  func(context.Context) ([]string, error) { return s.plan(stick) },
-		Run:   func(ctx context.Context) error { return s.Import(ctx, stick, progress) },
+		Done: func(context.Context) (bool, error) {
+			left, err := s.left(v, trusted)
+			return len(left) == 0, err
+		},
+		Plan: func(context.Context) ([]string, error) { return s.plan(v, trusted) },
+		Run: func(ctx context.Context) error {
+			left, err := s.left(v, trusted)
+			if err != nil {
+				return err
+			}
+			for _, b := range left {
+				if err := s.Import(ctx, b, progress, trusted...); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	}
+}
+
+// Left is how many bytes of the view's bundles the store does not have.
+func (s Store) Left(v *bundle.View, trusted ...*ecdsa.PublicKey) (int64, error) {
+	left, err := s.left(v, trusted)
+	var size int64
+	for _, b := range left {
+		size += b.Index().Summary().Size
+	}
+	return size, err
+}
+
+// left are those of the bundles that the store does not have, oldest first.
+func (s Store) left(v *bundle.View, trusted []*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
+	var left []*bundle.Bundle
+	for _, b := range slices.Backward(v.Bundles()) {
+		held, err := s.Holds(b, trusted...)
+		if err != nil {
+			return nil, err
+		}
+		if !held {
+			left = append(left, b)
+		}
+	}
+	return left, nil
 }
 
 // CertificatesStep makes the authority, or takes the one whose ca.crt and

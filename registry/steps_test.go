@@ -72,7 +72,7 @@ func TestSteps(t *testing.T) {
 	}}
 	addr := listener.Addr().String()
 	steps := []step.Step{
-		StoreStep(store, stick, []*ecdsa.PublicKey{&f.Key.PublicKey}, ui.Discard()),
+		StoreStep(store, bundle.NewView(stick), []*ecdsa.PublicKey{&f.Key.PublicKey}, ui.Discard()),
 		CertificatesStep(pki, []string{"10.1.2.3"}),
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
 		MirrorStep(Mirror{Dir: filepath.Join(root, "certs.d"), Registries: []string{addr}, CAFile: pki.CAFile()}),

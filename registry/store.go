@@ -1,8 +1,11 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,9 +23,16 @@ import (
 type Store struct{ Dir string }
 
 // Import copies the bundle into the store while verifying it. It may be called
-// again after it was interrupted, and goes on where it stopped.
-func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress) error {
-	dir, err := s.path(stick.Index().Name)
+// again after it was interrupted, and goes on where it stopped. A delta whose
+// base is not in the store is refused with a *bundle.BaseError before anything
+// is written.
+func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress, trusted ...*ecdsa.PublicKey) error {
+	rest, err := s.rest(stick, trusted)
+	if err != nil {
+		return fmt.Errorf("import bundle: %w", err)
+	}
+	closeAll(rest)
+	dir, err := s.place(stick)
 	if err != nil {
 		return err
 	}
@@ -52,16 +62,15 @@ func removeUnfinished(dir string) error {
 // Holds reports whether the store has this very bundle, whole: the same signed
 // index, and every part in its size.
 func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, error) {
-	dir, err := s.path(stick.Index().Name)
+	dir, err := s.place(stick)
 	if err != nil {
 		return false, err
 	}
-	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
-	if err != nil {
-		return false, host.IgnoreMissing(err)
-	}
 	want, err := stick.Beside(bundle.SumsName)
-	if err != nil || string(have) != string(want) {
+	if err != nil {
+		return false, err
+	}
+	if same, err := holdsSums(dir, want); err != nil || !same {
 		return false, err
 	}
 	held, err := bundle.Open(dir, trusted...)
@@ -69,6 +78,22 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 		return false, nil //nolint:nilerr // damaged or unfinished: importing again repairs it
 	}
 	return true, held.Close()
+}
+
+// HasSums reports whether a finished bundle of the store has these SHA256SUMS.
+func (s Store) HasSums(sums []byte) (bool, error) {
+	names, err := s.List()
+	for _, name := range names {
+		if same, err := holdsSums(filepath.Join(s.Dir, name), sums); err != nil || same {
+			return same, err
+		}
+	}
+	return false, err
+}
+
+func holdsSums(dir string, want []byte) (bool, error) {
+	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
+	return err == nil && bytes.Equal(have, want), host.IgnoreMissing(err)
 }
 
 // List names the finished bundles of the store, sorted. A store that was never
@@ -87,8 +112,9 @@ func (s Store) List() ([]string, error) {
 	return names, nil
 }
 
-// Open opens every bundle of the store. A bundle that cannot be opened does not
-// keep the others from being served: its error is returned beside them.
+// Open opens every bundle of the store. A bundle that cannot be opened, or a
+// delta whose base is not there, does not keep the others from being served: its
+// error is returned beside them.
 func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	names, err := s.List()
 	if err != nil {
@@ -104,7 +130,28 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 		}
 		opened = append(opened, b)
 	}
-	return opened, errors.Join(problems...)
+	opened, baseless := complete(opened)
+	return opened, errors.Join(append(problems, baseless...)...)
+}
+
+// place is where a bundle lies in the store, or would: under its name, or, where
+// another bundle has that name, with the beginning of its ID behind it.
+func (s Store) place(b *bundle.Bundle) (string, error) {
+	dir, err := s.path(b.Index().Name)
+	if err != nil {
+		return "", err
+	}
+	there, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find bundle in store: %w", err)
+	}
+	if sum := sha256.Sum256(there); hex.EncodeToString(sum[:]) == b.ID() {
+		return dir, nil
+	}
+	return dir + "-" + b.ID()[:12], nil
 }
 
 // path refuses names that would lead out of the store.

@@ -98,7 +98,7 @@ func untold(err error) string {
 }
 
 // otherHosts are those of airgap.yaml that install leaves to join.
-func (s *site) otherHosts(b *bundle.Bundle, trusted []*ecdsa.PublicKey) []hostPlan {
+func (s *site) otherHosts(v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan {
 	var all []hostPlan
 	for _, n := range s.config.Nodes {
 		if n.Name == s.node.Name {
@@ -107,7 +107,7 @@ func (s *site) otherHosts(b *bundle.Bundle, trusted []*ecdsa.PublicKey) []hostPl
 		there := *s
 		there.node = n
 		plan := s.planFor(n, "join")
-		for _, st := range there.stepsAgain(&hub{addr: s.registryAddr(), index: s.index, trusted: trusted}, b) {
+		for _, st := range there.stepsAgain(&hub{addr: s.registryAddr(), index: s.index, trusted: trusted}, v) {
 			plan.Steps = append(plan.Steps, stepPlan{Step: st.Name, Title: st.Title})
 		}
 		all = append(all, plan)
@@ -117,10 +117,10 @@ func (s *site) otherHosts(b *bundle.Bundle, trusted []*ecdsa.PublicKey) []hostPl
 
 // stepsAgain are the steps of a join for asking about them, not for running:
 // without a code.
-func (s *site) stepsAgain(h *hub, b *bundle.Bundle) []step.Step {
+func (s *site) stepsAgain(h *hub, v *bundle.View) []step.Step {
 	nobody := &admission{}
 	if s.servesRegistry() {
-		return s.controlPlaneSteps(h, b, nobody, ui.Discard())
+		return s.controlPlaneSteps(h, v, nobody, ui.Discard())
 	}
 	return s.workerSteps(h, nobody)
 }

@@ -89,15 +89,15 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 	return untrusted(err, keys)
 }
 
-// bundle is the whole bundle as it lies in the registry host's store, to be
-// copied.
-func (h *hub) bundle(ctx context.Context) (*bundle.Bundle, error) {
+// view is the bundle as it lies in the registry host's store, and what it leaves
+// to others, to be copied.
+func (h *hub) view(ctx context.Context) (*bundle.View, error) {
 	client, err := registry.NewClient(h.addr, h.ca)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bundle.OpenFS(client.Files(ctx, h.index.Name), h.index.Name+" at "+h.addr, h.trusted...)
-	return b, untrusted(err, h.trusted)
+	v, err := client.View(ctx, h.index.Name, h.trusted...)
+	return v, untrusted(err, h.trusted)
 }
 
 func (h *hub) get(ctx context.Context, path string) ([]byte, error) {
@@ -132,16 +132,15 @@ func (h *hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 // open streams a file of the bundle by its path and vouches for it: the end
 // is reached only when the bytes are those that the signed index names.
 func (h *hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
-	for _, f := range h.index.Files {
-		if f.Path == path {
-			body, err := h.stream(ctx, "/"+path)
-			if err != nil {
-				return nil, err
-			}
-			return &checked{ReadCloser: body, name: path, want: f.SHA256, sum: sha256.New()}, nil
-		}
+	f, ok := h.index.Find(path)
+	if !ok {
+		return nil, fmt.Errorf("open %s: the bundle has no such file", path)
 	}
-	return nil, fmt.Errorf("open %s: the bundle has no such file", path)
+	body, err := h.stream(ctx, "/"+path)
+	if err != nil {
+		return nil, err
+	}
+	return &checked{ReadCloser: body, name: path, want: f.SHA256, sum: sha256.New()}, nil
 }
 
 // checked turns the end of a stream into an error unless its SHA-256 is the

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func (a *app) inspect() *cobra.Command {
 		Use:   "inspect DIR",
 		Short: "Show what a bundle holds and whether it is whole",
 		Long: `Checks the signature, the index and the sizes of all parts, and prints what is
-inside. With --full every byte is read and compared.`,
+inside. With --full every byte is read and compared. Of a delta it says what has to be
+in the servers' store already; --list has every such file.`,
 		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +57,10 @@ func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) er
 	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
 	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
 	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
+	if i.IsDelta() {
+		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
+			plural(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
+	}
 	if list {
 		return writeList(w, i)
 	}
@@ -70,6 +76,9 @@ func writeList(w io.Writer, i *bundle.Index) error {
 	}
 	for _, f := range i.Lock.Files {
 		fmt.Fprintf(w, "file     %s  %s\n", f.Name, ui.Size(f.Size))
+	}
+	for _, f := range i.Left() {
+		fmt.Fprintf(w, "needs    %s  %s\n", f.Path, ui.Size(f.Size))
 	}
 	return nil
 }

@@ -73,11 +73,12 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err := mustBeRoot("install"); err != nil {
 		return err
 	}
-	b, trusted, err := openBundle(dir, o.keys)
+	v, trusted, err := openWhole(dir, o.keys)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
+	defer v.Close()
+	b := v.Top()
 	s, err := newSite(b.Index(), o.node)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
 	if o.dryRun {
-		return a.rehearseInstall(ctx, s, o.skip, b, trusted)
+		return a.rehearseInstall(ctx, s, o.skip, v, trusted)
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -99,48 +100,48 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer f.close()
 	p := a.newProgress()
-	if err := a.gate(ctx, s, o.skip, b, trusted, f, p); err != nil {
+	if err := a.gate(ctx, s, o.skip, v, trusted, f, p); err != nil {
 		return err
 	}
-	result, err := runSteps(ctx, s.installSteps(b, trusted, p), p)
+	result, err := runSteps(ctx, s.installSteps(v, trusted, p), p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	return a.finishInstall(ctx, s, f, result, p)
 }
 
-func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
-	stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
+func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey) error {
+	stored, err := registry.Store{Dir: storeDir}.Holds(v.Top(), trusted...)
 	if err != nil {
 		return err
 	}
 	return a.rehearse(ctx, s, rehearsal{
-		command: "install", skip: skip, stored: stored, packages: s.dryRunFrom(b),
-		steps: s.installSteps(b, trusted, ui.Discard()), others: s.otherHosts(b, trusted),
+		command: "install", skip: skip, stored: stored, packages: s.dryRunFrom(v),
+		steps: s.installSteps(v, trusted, ui.Discard()), others: s.otherHosts(v, trusted),
 	})
 }
 
 // gate runs the checks and lets nothing happen unless all of them pass.
-func (a *app) gate(ctx context.Context, s *site, skip []string, b *bundle.Bundle, trusted []*ecdsa.PublicKey, f *fleet, p ui.Progress) error {
-	stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
+func (a *app) gate(ctx context.Context, s *site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet, p ui.Progress) error {
+	stored, err := registry.Store{Dir: storeDir}.Holds(v.Top(), trusted...)
 	if err != nil {
 		return err
 	}
 	if f != nil {
-		own, err := s.judgeAtRest(ctx, skip, stored, s.dryRunFrom(b), p)
+		own, err := s.judgeAtRest(ctx, skip, stored, s.dryRunFrom(v), p)
 		if err != nil {
 			return err
 		}
 		return a.gateAll(ctx, f, own, p)
 	}
-	return a.pass(ctx, s, skip, stored, s.dryRunFrom(b), p)
+	return a.pass(ctx, s, skip, stored, s.dryRunFrom(v), p)
 }
 
 // installSteps is the whole installation of the first host, in order.
-func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
-	steps := append(s.firstSteps(), s.registrySteps(b, trusted, p)...)
-	steps = append(steps, s.nodeSteps(fromBundle(b), s.registryAddr())...)
+	steps := append(s.firstSteps(), s.registrySteps(v, trusted, p)...)
+	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
@@ -150,20 +151,20 @@ func (s *site) installSteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.P
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
 		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
-		joinMaterialStep(m, c.Kubernetes, b),
+		joinMaterialStep(m, c.Kubernetes, v.Top()),
 	)
 }
 
 // registrySteps are those of every control-plane host: the bundle in its store,
 // served.
-func (s *site) registrySteps(b *bundle.Bundle, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
 	return []step.Step{
-		registry.StoreStep(registry.Store{Dir: storeDir}, b, trusted, p),
+		registry.StoreStep(registry.Store{Dir: storeDir}, v, trusted, p),
 		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
 		registry.ServiceStep(registry.Service{
 			Host: host.Local{}, OptionsFile: registryOpts, Port: s.config.Registry.Port,
-			Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{b},
+			Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: v.Bundles(),
 		}),
 	}
 }

@@ -20,12 +20,12 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 	if !s.servesRegistry() {
 		return s.workerSteps(h, a), true, nil
 	}
-	b, err := h.bundle(ctx)
+	v, err := h.view(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	stored, err = registry.Store{Dir: storeDir}.Holds(b, h.trusted...)
-	return s.controlPlaneSteps(h, b, a, p), stored, err
+	s.toStore, err = registry.Store{Dir: storeDir}.Left(v, h.trusted...)
+	return s.controlPlaneSteps(h, v, a, p), s.toStore == 0, err
 }
 
 func (s *site) workerSteps(h *hub, a *admission) []step.Step {
@@ -42,10 +42,10 @@ func (s *site) workerSteps(h *hub, a *admission) []step.Step {
 
 // controlPlaneSteps make this host the equal of the first one: it has the same
 // keys, the whole bundle, and serves it.
-func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Progress) []step.Step {
+func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Progress) []step.Step {
 	m := s.machine
 	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
-	steps = append(steps, s.registrySteps(b, h.trusted, p)...)
+	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	return append(steps,
@@ -53,7 +53,7 @@ func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Pr
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
-		joinMaterialStep(m, s.config.Kubernetes, b),
+		joinMaterialStep(m, s.config.Kubernetes, v.Top()),
 	)
 }
 
@@ -61,16 +61,16 @@ func (s *site) controlPlaneSteps(h *hub, b *bundle.Bundle, a *admission, p ui.Pr
 // before the first read.
 func fromStore(name string, trusted []*ecdsa.PublicKey) source {
 	return func(ctx context.Context, path string) (io.ReadCloser, error) {
-		b, err := bundle.Open(filepath.Join(storeDir, name), trusted...)
+		v, err := registry.Store{Dir: storeDir}.Named(name, trusted...)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
-		r, err := fromBundle(b)(ctx, path)
+		r, err := fromView(v)(ctx, path)
 		if err != nil {
-			b.Close()
+			v.Close()
 			return nil, err
 		}
-		return closing{r, b}, nil
+		return closing{r, v}, nil
 	}
 }
 

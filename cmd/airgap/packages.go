@@ -81,14 +81,14 @@ func (s *site) packagesStep(from source, addr string) step.Step {
 // dryRunFrom resolves the transaction against the stick, before anything is
 // copied: dnf reads it through a server of its own on the loopback. Metadata
 // and packages are signed, so plain http is enough there.
-func (s *site) dryRunFrom(b *bundle.Bundle) func(context.Context) error {
+func (s *site) dryRunFrom(v *bundle.View) func(context.Context) error {
 	return func(ctx context.Context) error {
-		base, stop, err := serveLoopback(ctx, b.FS())
+		base, stop, err := serveLoopback(ctx, v.FS())
 		if err != nil {
 			return err
 		}
 		defer stop()
-		return s.dryRun(ctx, fromBundle(b), base, "")
+		return s.dryRun(ctx, fromView(v), base, "")
 	}
 }
 

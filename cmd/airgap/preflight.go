@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -46,24 +49,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			if indexOnly {
 				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, skip)
 			}
-			b, trusted, err := openBundle(args[0], keys)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			s, err := newSite(b.Index(), nodeName)
-			if err != nil {
-				return err
-			}
-			stored, err := registry.Store{Dir: storeDir}.Holds(b, trusted...)
-			if err != nil {
-				return err
-			}
-			report, err := s.judge(cmd.Context(), skip, stored, s.dryRunFrom(b))
-			if err != nil {
-				return err
-			}
-			return a.showPreflight(report)
+			return a.preflightFrom(cmd.Context(), args[0], keys, nodeName, skip)
 		},
 	}
 	keyFlags(cmd, &keys)
@@ -72,6 +58,40 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit)
+}
+
+// preflightFrom judges this host by the bundle in dir. Of a delta, a host that
+// is to join has no base, and needs none: its packages come from the registry.
+func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, skip []string) error {
+	b, trusted, err := openBundle(dir, keys)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	s, err := newSite(b.Index(), node)
+	if err != nil {
+		return err
+	}
+	store := registry.Store{Dir: storeDir}
+	stored, err := store.Holds(b, trusted...)
+	if err != nil {
+		return err
+	}
+	v, err := store.View(b, trusted...)
+	joins := s.node.Name != s.config.Master().Name
+	var dry func(context.Context) error
+	switch {
+	case err == nil:
+		defer v.Close()
+		dry = s.dryRunFrom(v)
+	case !joins || !errors.Is(err, bundle.ErrBase):
+		return err
+	}
+	report, err := s.judge(ctx, skip, stored, dry)
+	if err != nil {
+		return err
+	}
+	return a.showPreflight(report)
 }
 
 // judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
@@ -178,7 +198,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		w.Roles = append(w.Roles, preflight.Registry)
 	}
 	if s.servesRegistry() && !stored {
-		w.StoreBytes = holds.Size
+		w.StoreBytes = cmp.Or(s.toStore, holds.Size)
 	}
 	return w, nil
 }

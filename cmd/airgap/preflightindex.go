@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry"
 )
 
 // preflightByIndex judges this host by the signed index alone. It says all that
@@ -28,7 +28,7 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, keyFiles []strin
 	if err != nil {
 		return err
 	}
-	stored, err := inStore(dir, index.Name)
+	stored, err := inStore(dir)
 	if err != nil {
 		return err
 	}
@@ -40,11 +40,10 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, keyFiles []strin
 }
 
 // inStore reports whether this host's store has the bundle of this index.
-func inStore(dir, name string) (bool, error) {
+func inStore(dir string) (bool, error) {
 	want, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
 	if err != nil {
 		return false, err
 	}
-	have, err := os.ReadFile(filepath.Join(storeDir, name, bundle.SumsName))
-	return err == nil && string(have) == string(want), host.IgnoreMissing(err)
+	return registry.Store{Dir: storeDir}.HasSums(want)
 }

@@ -27,6 +27,7 @@ type site struct {
 	machine kubeadm.Machine
 	facts   kubeadm.Facts
 	peer    preflight.Peer // the host that this one joins; none on the first
+	toStore int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 }
 
 // newSite reads the configuration that came with the bundle. name says which
@@ -61,17 +62,7 @@ func storedSite(keyFiles []string, node string) (*site, error) {
 	for _, b := range bundles {
 		defer b.Close()
 	}
-	return newSite(newestOf(bundles).Index(), node)
-}
-
-func newestOf(bundles []*bundle.Bundle) *bundle.Bundle {
-	newest := bundles[0]
-	for _, b := range bundles {
-		if b.Index().Created.After(newest.Index().Created) {
-			newest = b
-		}
-	}
-	return newest
+	return newSite(bundle.NewestFirst(bundles)[0].Index(), node)
 }
 
 // thisMachine is the host as the steps change it.

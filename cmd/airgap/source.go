@@ -11,12 +11,13 @@ import (
 )
 
 // source opens a file of the bundle by its path in the tar, verified: on the
-// first host the bundle itself, on a joining one the registry.
+// first host the bundle itself, with the base of a delta, on a joining one the
+// registry.
 type source func(ctx context.Context, path string) (io.ReadCloser, error)
 
-func fromBundle(b *bundle.Bundle) source {
+func fromView(v *bundle.View) source {
 	return func(_ context.Context, path string) (io.ReadCloser, error) {
-		f, err := b.File(path)
+		f, err := v.File(path)
 		if err != nil {
 			return nil, err
 		}

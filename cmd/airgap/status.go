@@ -143,7 +143,7 @@ func knownHere(keyFiles []string, node string) (*known, error) {
 	var broken error
 	k.stored, broken = store.Open(keys...)
 	if len(k.stored) > 0 {
-		err = k.asMaster(newestOf(k.stored), keys, node)
+		err = k.asMaster(bundle.NewView(bundle.NewestFirst(k.stored)...), keys, node)
 	} else if exists(indexDir) {
 		err = k.asWorker(keys, node)
 	}
@@ -151,18 +151,18 @@ func knownHere(keyFiles []string, node string) (*known, error) {
 }
 
 // asMaster is a host with a store: the first, or one that joined it.
-func (k *known) asMaster(b *bundle.Bundle, keys []*ecdsa.PublicKey, node string) (err error) {
-	if k.site, err = newSite(b.Index(), node); err != nil {
+func (k *known) asMaster(v *bundle.View, keys []*ecdsa.PublicKey, node string) (err error) {
+	if k.site, err = newSite(v.Top().Index(), node); err != nil {
 		return err
 	}
 	k.from, k.command = storeDir, "install"
 	if k.site.node.Name == k.site.config.Master().Name {
-		k.steps = k.site.installSteps(b, keys, ui.Discard())
+		k.steps = k.site.installSteps(v, keys, ui.Discard())
 		return nil
 	}
 	k.command = "join"
-	h, err := k.site.recall(b.Index(), keys)
-	k.steps = k.site.stepsAgain(h, b)
+	h, err := k.site.recall(v.Top().Index(), keys)
+	k.steps = k.site.stepsAgain(h, v)
 	return err
 }
 
@@ -185,7 +185,7 @@ func (k *known) asWorker(keys []*ecdsa.PublicKey, node string) error {
 			return err
 		}
 	}
-	k.steps = k.site.stepsAgain(h, nil)
+	k.steps = k.site.stepsAgain(h, bundle.NewView())
 	return nil
 }
 

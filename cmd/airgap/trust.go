@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry"
 )
 
 // keyFlags lets a command be told which keys to trust.
@@ -59,6 +60,19 @@ func openBundle(dir string, keyFiles []string) (*bundle.Bundle, []*ecdsa.PublicK
 		err = untrusted(err, keys)
 	}
 	return b, keys, err
+}
+
+// openWhole is openBundle with what a delta leaves out, from this host's store.
+func openWhole(dir string, keyFiles []string) (*bundle.View, []*ecdsa.PublicKey, error) {
+	b, keys, err := openBundle(dir, keyFiles)
+	if err != nil {
+		return nil, keys, err
+	}
+	v, err := registry.Store{Dir: storeDir}.View(b, keys...)
+	if err != nil {
+		return nil, keys, errors.Join(err, b.Close())
+	}
+	return v, keys, nil
 }
 
 // untrusted says what to do about a signature that is not by one of the keys.

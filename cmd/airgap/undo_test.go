@@ -26,9 +26,9 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	s := &site{index: &bundle.Index{}, config: c, node: c.Nodes[0], machine: thisMachine()}
 	back := resetSteps(false)
 	for command, steps := range map[string][]step.Step{
-		"install":                      s.installSteps(nil, nil, ui.Discard()),
+		"install":                      s.installSteps(bundle.NewView(), nil, ui.Discard()),
 		"join of a worker":             s.workerSteps(&hub{}, nil),
-		"join of a control-plane host": s.controlPlaneSteps(&hub{}, nil, nil, ui.Discard()),
+		"join of a control-plane host": s.controlPlaneSteps(&hub{}, bundle.NewView(), nil, ui.Discard()),
 	} {
 		last := -1
 		for _, forth := range steps {

@@ -1,0 +1,271 @@
+package registry
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// baseAndDelta is a bundle, and one that moves the tag of its first image.
+func baseAndDelta(t *testing.T) (base, delta *bundletest.Fixture) {
+	t.Helper()
+	base = bundletest.New(t)
+	images := slices.Clone(base.Images)
+	images[0].Held = bundletest.RandomImage(t, 5000, 1, "amd64")
+	return base, base.Delta(t, "test-delta-1", images...)
+}
+
+func storeOf(t *testing.T, fixtures ...*bundletest.Fixture) Store {
+	t.Helper()
+	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
+	for _, f := range fixtures {
+		must(t, s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey))
+	}
+	return s
+}
+
+// open opens the store and wants it to be fine.
+func (s Store) mustOpen(t *testing.T, key *ecdsa.PublicKey) []*bundle.Bundle {
+	t.Helper()
+	bundles, err := s.Open(key)
+	must(t, err)
+	t.Cleanup(func() { closeAll(bundles) })
+	return bundles
+}
+
+// TestBaseAndDeltaAreOneView pulls what the base has, what the delta brought,
+// and what the moved tag led to before.
+func TestBaseAndDeltaAreOneView(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	r := start(t, storeOf(t, base, delta).mustOpen(t, &base.Key.PublicKey)...)
+	was, err := base.Images[0].Held.Digest()
+	must(t, err)
+	is, err := delta.Images[0].Held.Digest()
+	must(t, err)
+	shared, err := base.Images[2].Held.Digest()
+	must(t, err)
+	for ref, want := range map[string]string{
+		"docker.io/library/nginx:1.27":             is.String(),
+		"docker.io/library/nginx@" + is.String():   is.String(),
+		"docker.io/library/nginx@" + was.String():  was.String(),
+		"registry.k8s.io/pause:3.10.2":             shared.String(),
+		"registry.k8s.io/pause@" + shared.String(): shared.String(),
+	} {
+		image, err := r.pull(t, ref)
+		if err != nil {
+			t.Errorf("pull %s: %v", ref, err)
+			continue
+		}
+		if err := validate.Image(image); err != nil {
+			t.Errorf("%s: %v", ref, err)
+		}
+		if got, _ := image.Digest(); got.String() != want {
+			t.Errorf("%s is %s, want %s", ref, got, want)
+		}
+	}
+	for path, want := range map[string]string{"/files/hello.txt": "hello\n", "/rpm/el9/Packages/socat-1.0-1.el9.x86_64.rpm": strings.Repeat("socat", 1000)} {
+		resp, body, err := r.get(t, http.MethodGet, path)
+		if err != nil || resp.StatusCode != http.StatusOK || string(body) != want {
+			t.Errorf("%s: %s, %d bytes, %v", path, resp.Status, len(body), err)
+		}
+	}
+}
+
+// TestDeltaNeedsItsBase in the store: without it nothing is written, and what
+// lacks is named; with it, it goes in.
+func TestDeltaNeedsItsBase(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	key := &base.Key.PublicKey
+	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
+	for what, s := range map[string]Store{"an empty store": storeOf(t), "another bundle": storeOf(t, other)} {
+		before, _ := os.ReadDir(s.Dir)
+		err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key, &other.Key.PublicKey)
+		if !errors.Is(err, bundle.ErrBase) || !strings.Contains(err.Error(), "image registry.k8s.io/pause:3.10.2") {
+			t.Errorf("into %s: %v", what, err)
+		}
+		if after, _ := os.ReadDir(s.Dir); len(after) != len(before) {
+			t.Errorf("%s was changed: %v", what, after)
+		}
+		if _, err := s.View(delta.Open(t), key, &other.Key.PublicKey); !errors.Is(err, bundle.ErrBase) {
+			t.Errorf("the view over %s: %v", what, err)
+		}
+	}
+	s := storeOf(t, base, delta)
+	v, err := s.View(delta.Open(t), key)
+	must(t, err)
+	defer v.Close()
+	if len(v.Bundles()) != 2 {
+		t.Errorf("the view has %d bundles", len(v.Bundles()))
+	}
+	named, err := s.Named("test-delta-1", key)
+	must(t, err)
+	defer named.Close()
+	f, err := named.File("files/hello.txt")
+	must(t, err)
+	if text, err := io.ReadAll(f.Reader()); err != nil || string(text) != "hello\n" {
+		t.Errorf("hello.txt through the delta: %q, %v", text, err)
+	}
+	if _, err := s.Named("none", key); err == nil || !strings.Contains(err.Error(), "find bundle none") {
+		t.Errorf("a name that is not there: %v", err)
+	}
+}
+
+// TestBaseGoesBad: what rests on it is not served either, all else is.
+func TestBaseGoesBad(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	second := delta.Delta(t, "test-delta-2", delta.Images...)
+	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
+	s := storeOf(t, base, delta, second, other)
+	must(t, os.Truncate(filepath.Join(s.Dir, "test", "bundle.tar.000"), 5))
+	bundles, err := s.Open(&base.Key.PublicKey, &other.Key.PublicKey)
+	defer closeAll(bundles)
+	if len(bundles) != 1 || bundles[0].Index().Name != "other" {
+		t.Errorf("opened %d bundles", len(bundles))
+	}
+	for _, want := range []string{"bundle.tar.000", "delta test-delta-1 needs", "delta test-delta-2 needs"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+// TestStoreStepBringsTheBaseFirst as a control-plane host that joins gets both
+// from another one.
+func TestStoreStepBringsTheBaseFirst(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	key := &base.Key.PublicKey
+	r := start(t, storeOf(t, base, delta).mustOpen(t, key)...)
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	client, err := NewClient(r.addr, ca)
+	must(t, err)
+	v, err := client.View(t.Context(), "test-delta-1", key)
+	must(t, err)
+	defer v.Close()
+	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
+	left, err := s.Left(v, key)
+	must(t, err)
+	want := base.Open(t).Index().Summary().Size + delta.Open(t).Index().Summary().Size
+	if left != want {
+		t.Errorf("%d bytes are left to copy, want %d", left, want)
+	}
+	one := StoreStep(s, v, []*ecdsa.PublicKey{key}, ui.Discard())
+	wantPlan(t, []step.Step{one}, "copy bundle test to "+s.Dir+"/test (", "copy bundle test-delta-1 to "+s.Dir+"/test-delta-1 (")
+	must(t, one.Run(t.Context()))
+	if done, err := one.Done(t.Context()); err != nil || !done {
+		t.Errorf("after Run: %v, %v", done, err)
+	}
+	if bundles := s.mustOpen(t, key); len(bundles) != 2 {
+		t.Errorf("%d bundles came", len(bundles))
+	}
+	if v, err := client.View(t.Context(), "test", key); err != nil || len(v.Bundles()) != 1 {
+		t.Errorf("the base alone: %v", err)
+	}
+}
+
+// TestSecondBundleOfAName lies beside the first.
+func TestSecondBundleOfAName(t *testing.T) {
+	first := bundletest.New(t)
+	second := bundletest.New(t)
+	redate(t, second, 3600e9)
+	s := storeOf(t, first, second)
+	keys := []*ecdsa.PublicKey{&first.Key.PublicKey, &second.Key.PublicKey}
+	bundles, err := s.Open(keys...)
+	must(t, err)
+	defer closeAll(bundles)
+	if len(bundles) != 2 {
+		t.Fatalf("%d bundles", len(bundles))
+	}
+	for _, f := range []*bundletest.Fixture{first, second} {
+		if held, err := s.Holds(f.Open(t), keys...); err != nil || !held {
+			t.Errorf("holds: %v, %v", held, err)
+		}
+		sums, err := os.ReadFile(filepath.Join(f.Dir, bundle.SumsName))
+		must(t, err)
+		if has, err := s.HasSums(sums); err != nil || !has {
+			t.Errorf("has its sums: %v, %v", has, err)
+		}
+	}
+	if has, err := s.HasSums([]byte("x")); err != nil || has {
+		t.Errorf("has other sums: %v, %v", has, err)
+	}
+	v, err := s.Named("test", keys...)
+	must(t, err)
+	defer v.Close()
+	if v.Top().ID() != second.Open(t).ID() {
+		t.Error("the name does not lead to the newer one")
+	}
+	r := start(t, bundles...)
+	for _, f := range []*bundletest.Fixture{first, second} {
+		want, err := os.ReadFile(filepath.Join(f.Dir, bundle.IndexName))
+		must(t, err)
+		if _, body, err := r.get(t, http.MethodGet, "/bundles/"+f.Open(t).ID()+"/"+bundle.IndexName); err != nil || string(body) != string(want) {
+			t.Errorf("the index by ID: %v", err)
+		}
+	}
+}
+
+// TestCrashedImport: whatever a copy got done, the store opens with what was
+// there, and the copy goes on.
+func TestCrashedImport(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	key := &base.Key.PublicKey
+	names := delta.Open(t).Names()
+	// The order of a copy: parts under their temporary names, then their own,
+	// what is beside them, and what makes it a bundle.
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	for n := range len(names) {
+		for _, torn := range []string{"", ".tmp"} {
+			t.Run(fmt.Sprintf("%d files%s", n, torn), func(t *testing.T) {
+				s := storeOf(t, base)
+				dir := filepath.Join(s.Dir, "test-delta-1")
+				must(t, os.Mkdir(dir, 0o755))
+				for i, name := range names[:n+1] {
+					content, err := os.ReadFile(filepath.Join(delta.Dir, name))
+					must(t, err)
+					if i < n {
+						must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+					} else if torn != "" {
+						must(t, os.WriteFile(filepath.Join(dir, name+torn), content[:len(content)/2], 0o644))
+					}
+				}
+				if bundles := s.mustOpen(t, key); len(bundles) != 1 {
+					t.Fatalf("%d bundles", len(bundles))
+				}
+				must(t, s.Import(t.Context(), delta.Open(t), ui.Discard(), key))
+				if bundles := s.mustOpen(t, key); len(bundles) != 2 {
+					t.Fatalf("%d bundles after the copy went on", len(bundles))
+				}
+			})
+		}
+	}
+}
+
+func rank(name string) int {
+	switch name {
+	case bundle.SumsName:
+		return 2
+	case bundle.SignatureName:
+		return 3
+	case bundle.IndexName:
+		return 4
+	}
+	if strings.HasPrefix(name, "bundle.tar.") {
+		return 0
+	}
+	return 1
+}
