@@ -21,6 +21,7 @@ type bundleOptions struct {
 	partSize                 string
 	plan                     bool
 	update                   []string
+	delta                    deltaOptions
 }
 
 const smallest = `The smallest airgap.yaml:
@@ -54,15 +55,23 @@ What was decided is kept in airgap.lock beside airgap.yaml: with it the same
 bundle comes out again, byte for byte. A tag that upstream has moved since is
 told, not followed; --update NAME decides an image, a package or a file anew.
 
+With --delta-from the bundle leaves out what a bundle before, or a signed receipt
+from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
+cluster like any other, but a server without its base refuses it, naming what lacks.
+
 Interrupted, even killed, the same command goes on where it stopped. A bundle
 that is complete already is left alone.
 
 ` + smallest,
-		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan",
-		Args:    noArgs,
+		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
+			"  airgap bundle -f airgap.yaml -o /media/stick --delta-from last-year/bank   # its bundle.json and SHA256SUMS* are enough",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.out == "" && !o.plan {
 				return usage("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
+			}
+			if err := o.delta.check(); err != nil {
+				return err
 			}
 			return a.runBundle(cmd.Context(), o)
 		},
@@ -74,6 +83,9 @@ that is complete already is left alone.
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
 	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package or a file of airgap.lock, or all")
+	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
+	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
+	f.StringArrayVar(&o.delta.keys, "key", nil, "public key (PEM) that the bundle of --delta-from must be signed with; default: the one in --keys")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
 	return cmd
 }
@@ -96,8 +108,11 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 		return err
 	}
 	tellMoved(p, plan.Moved)
+	tellRetagged(p, plan.Retagged)
 	if o.plan {
-		return a.print(plan.Lock, func(w io.Writer) error { return writePlan(w, plan.Lock) })
+		return a.print(plan.Lock, func(w io.Writer) error {
+			return errors.Join(writePlan(w, plan.Lock), writeBase(w, plan.Base))
+		})
 	}
 	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
 		return err
@@ -117,20 +132,21 @@ func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.P
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(o.out, c.Name)
+	dir := filepath.Join(o.out, plan.Name)
 	report, err := bundle.Write(ctx, plan, dir, bundle.Options{PartSize: partSize, Signer: keys.bundle, Stick: stick}, p)
 	if err != nil {
 		return err
 	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Report: *report}, func(w io.Writer) error {
-		return writeBundled(w, dir, plan.Lock, report, keys)
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report}, func(w io.Writer) error {
+		return errors.Join(writeBundled(w, dir, plan.Lock, report, keys), writeBase(w, plan.Base))
 	})
 }
 
 // bundled is the result on stdout.
 type bundled struct {
 	Dir    string        `json:"dir"`
-	Key    string        `json:"key"` // fingerprint, to be compared on the servers
+	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
+	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
 	Report bundle.Report `json:"report"`
 }
 
@@ -175,9 +191,13 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	base, err := o.delta.inventory(o.keys)
+	if err != nil {
+		return nil, err
+	}
 	return bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
-		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked,
+		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
 	}, p)
 }
 

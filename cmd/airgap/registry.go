@@ -97,10 +97,12 @@ type storedBundle struct {
 	Bytes    int64  `json:"bytes"`
 	Images   int    `json:"images"`
 	Packages int    `json:"packages"`
+	// Left is how many files a delta leaves to other bundles.
+	Left int `json:"left,omitempty"`
 }
 
 func describe(i *bundle.Index) storedBundle {
-	s := storedBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages)}
+	s := storedBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages), Left: len(i.Left())}
 	for _, p := range i.Parts {
 		s.Bytes += p.Size
 	}
@@ -109,16 +111,29 @@ func describe(i *bundle.Index) storedBundle {
 
 func (a *app) registryStatus() *cobra.Command {
 	var f storeFlags
+	var receipt, pki string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the bundles of this host's store",
-		Args:  noArgs,
+		Short: "List the bundles of this host's store, or sign a receipt of what they hold",
+		Long: `Lists the bundles of this host's store. With --receipt FILE it writes what they
+hold, signed by the registry's authority, for airgap bundle --delta-from: the next
+bundle leaves that out. The receipt holds names, sizes and digests, and no secret.`,
+		Example: "  airgap registry status --receipt /media/stick/bank.receipt",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			keys, err := trustedKeys(f.keys)
 			if err != nil {
 				return err
 			}
 			bundles, broken := registry.Store{Dir: f.store}.Open(keys...)
+			defer bundle.NewView(bundles...).Close()
+			if receipt != "" {
+				written, err := writeReceipt(receipt, registry.PKI{Dir: pki}, bundles)
+				if err != nil {
+					return errors.Join(err, broken)
+				}
+				return errors.Join(a.print(written, written.write), broken)
+			}
 			list := make([]storedBundle, len(bundles))
 			for i, b := range bundles {
 				list[i] = describe(b.Index())
@@ -130,6 +145,8 @@ func (a *app) registryStatus() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&receipt, "receipt", "", "file to write, and sign, what the bundles hold to")
+	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of the registry's authority, ca.crt and ca.key")
 	return cmd
 }
 
@@ -139,7 +156,11 @@ func writeBundles(w io.Writer, list []storedBundle) error {
 		return err
 	}
 	for _, b := range list {
-		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %d images, %d packages\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages); err != nil {
+		delta := ""
+		if b.Left > 0 {
+			delta = fmt.Sprintf("; %s of it in other bundles", plural(b.Left, "file"))
+		}
+		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %d images, %d packages%s\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages, delta); err != nil {
 			return err
 		}
 	}
@@ -157,7 +178,7 @@ func (a *app) registryImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Copy a bundle into this host's store, verifying while copying",
-		Long:  "Copies a bundle into this host's store, verifying while copying. Interrupted, it goes on\nwhere it stopped. The registry serves it after `systemctl restart " + registry.UnitName + "`.",
+		Long:  "Copies a bundle into this host's store, verifying while copying. Interrupted, it goes on\nwhere it stopped. A delta is refused while something that it leaves out is not there.\nThe registry serves it after `systemctl restart " + registry.UnitName + "`.",
 		Args:  oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, keys, err := openBundle(args[0], f.keys)
@@ -174,7 +195,7 @@ func (a *app) registryImport() *cobra.Command {
 					return err
 				})
 			}
-			if err := store.Import(cmd.Context(), b, a.newProgress()); err != nil {
+			if err := store.Import(cmd.Context(), b, a.newProgress(), keys...); err != nil {
 				return err
 			}
 			return a.print(imported{b.Index().Name, true}, func(w io.Writer) error {

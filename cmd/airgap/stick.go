@@ -55,8 +55,9 @@ func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) 
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
 		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version(),
-		"Fingerprint": keys.rpmFingerprint(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + c.Name,
-		"SSH": c.SSH != nil && len(c.Nodes) > 1,
+		"Fingerprint": keys.rpmFingerprint(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
+		"Base": plan.Base,
+		"SSH":  c.SSH != nil && len(c.Nodes) > 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write INSTALL.txt: %w", err)

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
+)
+
+// deltaOptions say what the servers have already.
+type deltaOptions struct {
+	from      string   // directory of a bundle, or a receipt
+	authority string   // CAHash that a receipt must be signed by
+	keys      []string // files: what a bundle must be signed with
+}
+
+func (o deltaOptions) check() error {
+	if o.from == "" && (o.authority != "" || len(o.keys) > 0) {
+		return usage("airgap bundle: --receipt-key and --key are for --delta-from")
+	}
+	if o.authority != "" && !registry.IsCAHash(o.authority) {
+		return usage("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.authority)
+	}
+	return nil
+}
+
+// inventory is nil for a bundle that is to be whole. own is the directory of this
+// host's signing keys.
+func (o deltaOptions) inventory(own string) (*bundle.Inventory, error) {
+	if o.from == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(o.from)
+	if err != nil {
+		return nil, hint(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
+	}
+	if info.IsDir() {
+		return o.ofBundle(own)
+	}
+	return o.ofReceipt()
+}
+
+func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
+	keys, err := o.baseKeys(own)
+	if err != nil {
+		return nil, err
+	}
+	index, err := bundle.ReadIndex(o.from, keys...)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
+		return nil, hint(err, "name the directory that holds %v of the bundle before; its parts are not needed", indexFiles())
+	}
+	if err != nil {
+		return nil, untrusted(err, keys)
+	}
+	v := bundle.NewInventory(index)
+	return &v, nil
+}
+
+// baseKeys are the named ones, else this host's own, as it most often made the
+// bundle before, else those that any bundle is checked with.
+func (o deltaOptions) baseKeys(own string) ([]*ecdsa.PublicKey, error) {
+	if public := filepath.Join(own, bundle.PublicKeyName); len(o.keys) == 0 && exists(public) {
+		return trustedKeys([]string{public})
+	}
+	return trustedKeys(o.keys)
+}
+
+func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
+	f, err := os.Open(o.from)
+	if err != nil {
+		return nil, fmt.Errorf("read receipt: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, registry.MaxReceipt))
+	if err != nil {
+		return nil, fmt.Errorf("read receipt: %w", err)
+	}
+	r, err := registry.ReadReceipt(text, o.authority)
+	if wrong, is := errors.AsType[*registry.AuthorityError](err); is && wrong.Want == "" {
+		return nil, hint(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
+	}
+	if errors.Is(err, registry.ErrReceipt) {
+		return nil, hint(fmt.Errorf("%s: %w", o.from, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r.Inventory, nil
+}
+
+// tellRetagged names the images that a delta changes under their tags.
+func tellRetagged(p ui.Progress, retagged []bundle.Retagged) {
+	for _, r := range retagged {
+		p.Say("moved: %s is %s on the servers and %s in this delta, which brings what it lacks; by its digest the old one stays", r.Name, r.Was, r.Is)
+	}
+}
+
+// writeBase says what a delta leaves out; nothing of a whole bundle.
+func writeBase(w io.Writer, b *bundle.Base) error {
+	if b == nil {
+		return nil
+	}
+	var size int64
+	for _, f := range b.Files {
+		size += f.Size
+	}
+	_, err := fmt.Fprintf(w, "  delta: %s (%s) are left out, for the servers have them by %s; where they do not, it is refused\n",
+		plural(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
+	return err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry"
+)
+
+// receipted is the result of `registry status --receipt`.
+type receipted struct {
+	File      string   `json:"file"`
+	Authority string   `json:"authority"` // to be given to airgap bundle as --receipt-key
+	Bundles   []string `json:"bundles"`
+	Files     int      `json:"files"`
+}
+
+// writeReceipt signs what the bundles hold. What could not be opened is not in
+// it: a delta brings that again.
+func writeReceipt(file string, pki registry.PKI, bundles []*bundle.Bundle) (receipted, error) {
+	here, err := os.Hostname()
+	if err != nil {
+		return receipted{}, err
+	}
+	r, err := registry.NewReceipt(here, time.Now(), bundle.NewestFirst(bundles))
+	if err != nil {
+		return receipted{}, err
+	}
+	text, authority, err := pki.SignReceipt(r)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return receipted{}, hint(err, "receipts are signed with the key of the registry's authority: be root on a control-plane host")
+	}
+	if err != nil {
+		return receipted{}, err
+	}
+	if err := host.WriteFile(file, text, 0o644); err != nil {
+		return receipted{}, fmt.Errorf("write receipt: %w", err)
+	}
+	return receipted{File: file, Authority: authority, Bundles: r.Bundles, Files: len(r.Files)}, nil
+}
+
+func (r receipted) write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s: %s of %s\n  signed by %s\n  next, on the connected host: airgap bundle --delta-from %s --receipt-key %s\n",
+		r.File, plural(r.Files, "file"), plural(len(r.Bundles), "bundle"), r.Authority, r.File, r.Authority)
+	return err
+}
