@@ -124,7 +124,7 @@ func (p *Package) add(fields []string) error {
 	if c.Op == "" {
 		c.Version = ""
 	}
-	if c.Name != "" && !leftOut(c.Name) {
+	if c.Name != "" && !leftOut.MatchString(c.Name) {
 		*list = append(*list, c)
 	}
 	return nil
@@ -133,10 +133,11 @@ func (p *Package) add(fields []string) error {
 // leftOut keeps surveys small: each package asks for the same features of
 // rpm, and each kernel provides some 20,000 symbols, which only modules that
 // are built to outlive a kernel ask for. A bundle with such a module is
-// refused by the solver, never silently incomplete.
-func leftOut(capability string) bool {
-	return strings.HasPrefix(capability, "rpmlib(") || strings.HasPrefix(capability, "kernel(") || strings.HasPrefix(capability, "ksym(")
-}
+// refused by the solver, never silently incomplete. The script leaves the same
+// out.
+var leftOut = regexp.MustCompile(leftOutPattern)
+
+const leftOutPattern = `^(rpmlib|kernel|ksym)\(`
 
 // requiredByPath is the rule by which createrepo puts files into primary
 // metadata.

@@ -40,6 +40,7 @@ func SurveyScript() ([]byte, error) {
 	err = t.Execute(&b, map[string]any{
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present":   append(append(append(runtimeSockets(), runtimeBinaries()...), blockingLeftovers()...), untidyLeftovers()...),
+		"LeftOut":   leftOutPattern,
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err
