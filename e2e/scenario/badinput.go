@@ -19,6 +19,7 @@ func badInput(ctx context.Context, e *Env) error {
 		{"a registry that closes half-way", func() error { return e.closedHalfway(ctx) }},
 		{"Ctrl-C while planning", func() error { return e.endWhilePlanning(ctx) }},
 		{"Ctrl-C and kill -9 while filling", func() error { return e.interrupted(ctx) }},
+		{"20 times kill -9", func() error { return e.killedFilling(ctx) }},
 		{"damaged and foreign bundles", func() error { return e.onServer(ctx) }},
 	})
 }
