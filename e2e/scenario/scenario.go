@@ -36,6 +36,7 @@ func All() []Scenario {
 		{"journey", "bundle, two servers without a route, cluster, verdict", journey},
 		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
 		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
+		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip},
 		{"reset", "a host after reset is the host before install, byte for byte", reset},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},

@@ -29,7 +29,7 @@ func (b *builder) repositories(ctx context.Context) error {
 		return err
 	}
 	err = b.repository(ctx, kubernetesRepo, kubernetesRepoKey, "Kubernetes project", kubernetes,
-		func(rpms.Package) string { return "x86_64" })
+		func(rpms.Writable) string { return "x86_64" })
 	if err != nil {
 		return err
 	}
@@ -38,14 +38,14 @@ func (b *builder) repositories(ctx context.Context) error {
 		return err
 	}
 	err = b.repository(ctx, elRepo, elRepoKey, "EL vendor", el,
-		func(p rpms.Package) string { return "Packages/" + p.Name[:1] })
+		byFirstLetter)
 	if err != nil {
 		return err
 	}
 	return b.base()
 }
 
-func (b *builder) repository(ctx context.Context, path, keyPath, owner string, packages []rpms.Package, place func(rpms.Package) string) error {
+func (b *builder) repository(ctx context.Context, path, keyPath, owner string, packages []rpms.Package, place func(rpms.Writable) string) error {
 	id, err := b.packagesKey(packages)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (b *builder) repository(ctx context.Context, path, keyPath, owner string, p
 		if err != nil {
 			return err
 		}
-		r := rpms.Repository{Dir: filepath.Join(b.cache.files(), path), Place: place, Packages: packages, Key: key}
+		r := rpms.Repository{Dir: filepath.Join(b.cache.files(), path), Place: place, Packages: writable(packages), Key: key}
 		if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
 			return err
 		}
@@ -69,6 +69,16 @@ func (b *builder) repository(ctx context.Context, path, keyPath, owner string, p
 		return os.WriteFile(filepath.Join(b.cache.files(), keyPath), public, 0o644)
 	})
 	return err
+}
+
+func byFirstLetter(p rpms.Writable) string { return "Packages/" + p.FileName()[:1] }
+
+func writable[P rpms.Writable](packages []P) []rpms.Writable {
+	all := make([]rpms.Writable, 0, len(packages))
+	for _, p := range packages {
+		all = append(all, p)
+	}
+	return all
 }
 
 func (b *builder) base() error {

@@ -1,0 +1,51 @@
+package rpms
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+)
+
+// The real rpm reads back what a stub says, and nothing more.
+func TestStub(t *testing.T) {
+	if _, err := exec.LookPath("rpm"); err != nil {
+		t.Skip("rpm is not installed")
+	}
+	dir := t.TempDir()
+	key, err := OpenKey(filepath.Join(dir, "key.asc"), "vendor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Stub{
+		Name: "podman", Epoch: 2, Version: "5.2.2", Release: "1.el9", Arch: "x86_64", Summary: "a stub",
+		Provides: []string{"podman = 2:5.2.2-1.el9"}, Requires: []string{"(crun if systemd)", "conmon >= 2:2.0.25", "libc.so.6(GLIBC_2.34)(64bit)"},
+		Conflicts: []string{"docker < 1.0"}, Obsoletes: []string{"podman-old <= 1:3"},
+		Paths: []string{"/etc/podman.conf"}, Files: []archive.File{{Path: "usr/bin/podman", Data: []byte("#!/bin/sh\n"), Mode: 0o755}, {Path: "usr/bin/docker", Link: "podman"}},
+	}
+	path := filepath.Join(dir, s.FileName())
+	if err := s.Write(path, key); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][]string{
+		"--provides":  s.Provides,
+		"--requires":  s.Requires,
+		"--conflicts": s.Conflicts,
+		"--obsoletes": s.Obsoletes,
+		"--list":      {"/etc/podman.conf", "/usr/bin/docker", "/usr/bin/podman"},
+	} {
+		out, err := exec.Command("rpm", "--nosignature", "-qp", query, path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(out)), "\n"), func(s string) bool { return strings.HasPrefix(s, "rpmlib(") })
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("rpm says of %s: %q, want %q", query, got, want)
+		}
+	}
+}
