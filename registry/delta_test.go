@@ -228,7 +228,7 @@ func TestCrashedImport(t *testing.T) {
 	// The order of a copy: parts under their temporary names, then their own,
 	// what is beside them, and what makes it a bundle.
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
-	for n := range len(names) {
+	for n := range names {
 		for _, torn := range []string{"", ".tmp"} {
 			t.Run(fmt.Sprintf("%d files%s", n, torn), func(t *testing.T) {
 				s := storeOf(t, base)

@@ -111,7 +111,8 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	tellRetagged(p, plan.Retagged)
 	if o.plan {
 		return a.print(plan.Lock, func(w io.Writer) error {
-			return errors.Join(writePlan(w, plan.Lock), writeBase(w, plan.Base))
+			writePlan(w, plan.Lock)
+			return writeBase(w, plan.Base)
 		})
 	}
 	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
@@ -216,7 +217,7 @@ func held(o bundleOptions) (*bundle.Locked, error) {
 	return &bundle.Locked{Lock: *lock, Update: o.update}, nil
 }
 
-func writePlan(w io.Writer, l bundle.Lock) error {
+func writePlan(w io.Writer, l bundle.Lock) {
 	for _, i := range l.Images {
 		fmt.Fprintf(w, "image    %s\n           %s, for %v\n", i.Name, i.Digest, i.NeededBy)
 	}
@@ -230,7 +231,6 @@ func writePlan(w io.Writer, l bundle.Lock) error {
 	for _, f := range l.Files {
 		fmt.Fprintf(w, "file     %s\n           %s, for %v\n", f.Name, ui.Size(f.Size), f.NeededBy)
 	}
-	return nil
 }
 
 // configError makes usage errors of what is wrong with the file itself.
