@@ -16,15 +16,17 @@ const module = "airgap.dev/airgap"
 // allowed are the arrows of docs/design.md: who may import whom. Everybody may
 // import the three internal packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":     {"bundle/rpm"},
-	"bundle/rpm": {},
-	"registry":   {"bundle"},
-	"preflight":  {},
-	"kubeadm":    {"manifests"},
-	"cni":        {"manifests"},
-	"gpu":        {"manifests"},
-	"manifests":  {},
-	"verify":     {},
+	"bundle":          {"bundle/rpm", "bundle/chart", "bundle/workload"},
+	"bundle/chart":    {"bundle/workload"},
+	"bundle/rpm":      {},
+	"bundle/workload": {},
+	"registry":        {"bundle"},
+	"preflight":       {},
+	"kubeadm":         {"manifests"},
+	"cni":             {"manifests"},
+	"gpu":             {"manifests"},
+	"manifests":       {},
+	"verify":          {},
 
 	"internal/host": {},
 	"internal/step": {"internal/host"}, // to write its journal durably

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+// Annotated finds the images that a chart names in its annotations, as
+// Artifact Hub and Helm's HIP 15 have it: a list of mappings with image. where
+// says whose annotations they are.
+func Annotated(annotations map[string]string, where string) ([]Ref, error) {
+	var all []Ref
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if key != "artifacthub.io/images" && key != "helm.sh/images" {
+			continue
+		}
+		var list []struct {
+			Image string `json:"image"`
+		}
+		text := []byte(annotations[key])
+		err := checkAliases(text)
+		if err == nil {
+			err = k8syaml.Unmarshal(text, &list)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s, annotation %s: want a list of name and image: %w", where, key, err))
+		}
+		for _, one := range list {
+			if ref := (Ref{one.Image, where + ", annotation " + key}); one.Image != "" && !slices.Contains(all, ref) {
+				all = append(all, ref)
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// mapping reads a YAML or JSON text that is a mapping.
+func mapping(text []byte) (map[string]any, error) {
+	if err := checkAliases(text); err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := k8syaml.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Values reads a file of values for a chart, a YAML mapping without keys
+// written twice. An empty file is an empty mapping.
+func Values(file string, text []byte) (map[string]any, error) {
+	if len(text) > MaxFile {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", file, len(text), MaxFile)
+	}
+	if err := checkAliases(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	m := map[string]any{}
+	// As Helm reads them: a number stays as it is written.
+	exact := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
+	if err := k8syaml.UnmarshalStrict(text, &m, exact); err != nil {
+		return nil, fmt.Errorf("%s: want a mapping of values: %w", file, oneLine(err))
+	}
+	return m, nil
+}

@@ -1,0 +1,156 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Ref is one image reference, as it is written, and who asks for it.
+type Ref struct {
+	Image string
+	Where string // "Deployment shop/till, container till"
+}
+
+// Images finds the references of all objects. namespace is where objects
+// without one go. Errors name the place.
+func Images(objects []Object, namespace string) ([]Ref, error) {
+	var all []Ref
+	var errs []error
+	for _, o := range objects {
+		if o.IsDefinition() {
+			continue // it describes pod templates, and has none
+		}
+		f := finder{title: o.Title(namespace), at: o.At, strict: isWorkload(o)}
+		for key, value := range sorted(o.Object) {
+			if key != "status" && key != "metadata" {
+				f.field(key, value, o.Object)
+			}
+		}
+		f.known(o)
+		all = append(all, f.refs...)
+		errs = append(errs, f.errs...)
+	}
+	return all, errors.Join(errs...)
+}
+
+// finder collects the references of one object.
+type finder struct {
+	title, at string
+	strict    bool // a container without an image is an error
+	refs      []Ref
+	errs      []error
+}
+
+func (f *finder) add(image, where string) {
+	ref := Ref{strings.TrimSpace(image), f.title + ", " + where}
+	if ref.Image != "" && !slices.Contains(f.refs, ref) {
+		f.refs = append(f.refs, ref)
+	}
+}
+
+func (f *finder) complain(where, format string, args ...any) {
+	f.errs = append(f.errs, fmt.Errorf("%s: %s, %s: %s", f.at, f.title, where, fmt.Sprintf(format, args...)))
+}
+
+// containerLists are the lists of a pod by what their items are called.
+func containerLists(key string) (what string, is bool) {
+	switch key {
+	case "containers":
+		return "container", true
+	case "initContainers":
+		return "init container", true
+	case "ephemeralContainers":
+		return "ephemeral container", true
+	}
+	return "", false
+}
+
+// field looks at one field, and below it. A list of containers counts wherever
+// it stands: that is how custom resources carry pod templates.
+func (f *finder) field(key string, value any, pod map[string]any) {
+	if list, is := value.([]any); is {
+		if what, is := containerLists(key); is {
+			f.containers(what, list, pod)
+		}
+		if key == "volumes" {
+			f.volumes(list)
+		}
+	}
+	f.below(value)
+}
+
+func (f *finder) below(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, value := range sorted(v) {
+			f.field(key, value, v)
+		}
+	case []any:
+		for _, item := range v {
+			f.below(item)
+		}
+	}
+}
+
+func (f *finder) containers(what string, list []any, pod map[string]any) {
+	for i, item := range list {
+		c, is := item.(map[string]any)
+		if !is {
+			continue
+		}
+		where := fmt.Sprintf("%s %d", what, i+1)
+		if name, is := c["name"].(string); is {
+			where = what + " " + name
+		}
+		image, there := c["image"]
+		text, is := image.(string)
+		switch {
+		case there && image != nil && !is:
+			f.complain(where, "image is %v, want text", image)
+		case text == "" && f.strict:
+			f.complain(where, "has no image")
+		case text == injected && c["name"] == injectedName:
+			// Istio puts its proxy there when the pod starts; see proxyOf.
+		default:
+			f.add(text, where)
+		}
+		f.arguments(c, where)
+	}
+}
+
+// volumes finds images that are mounted.
+func (f *finder) volumes(list []any) {
+	for i, item := range list {
+		v, _ := item.(map[string]any)
+		source, _ := v["image"].(map[string]any)
+		reference, _ := source["reference"].(string)
+		where := fmt.Sprintf("image volume %d", i+1)
+		if name, is := v["name"].(string); is {
+			where = "image volume " + name
+		}
+		f.add(reference, where)
+	}
+}
+
+// isWorkload reports whether Kubernetes itself runs the object's pods.
+func isWorkload(o Object) bool {
+	switch o.GroupVersionKind().Group {
+	case "", "apps", "batch":
+		return true
+	}
+	return false
+}
+
+// sorted goes through a map in the order of its keys.
+func sorted(m map[string]any) func(yield func(string, any) bool) {
+	return func(yield func(string, any) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package workload_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// TestImages reads one file with every way in which an object names an image.
+// An expected reference stands in a comment behind the line that has it.
+func TestImages(t *testing.T) {
+	text, err := os.ReadFile("testdata/images.yaml")
+	must(t, err)
+	objects, err := workload.Parse("images.yaml", text)
+	must(t, err)
+	refs, err := workload.Images(objects, "shop")
+	must(t, err)
+	var got, want []string
+	for _, r := range refs {
+		got = append(got, r.Image+" for "+r.Where)
+	}
+	for _, m := range regexp.MustCompile(`(?m)# want: (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		want = append(want, m[1])
+	}
+	for _, w := range want {
+		if !slices.Contains(got, w) {
+			t.Errorf("missing: %s", w)
+		}
+	}
+	for _, g := range got {
+		if !slices.Contains(want, g) {
+			t.Errorf("not wanted: %s", g)
+		}
+	}
+}
+
+func TestImagesComplaints(t *testing.T) {
+	pod := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: till}\nspec: {template: {spec: {containers: [%]}}}\n"
+	for name, tc := range map[string]struct{ in, complaint string }{
+		"no image":           {strings.Replace(pod, "%", "{name: a}", 1), "f.yaml, document 1: Deployment shop/till, container a: has no image"},
+		"a number":           {strings.Replace(pod, "%", "{name: a, image: 5}", 1), "container a: image is 5, want text"},
+		"no name either":     {strings.Replace(pod, "%", "{}", 1), "container 1: has no image"},
+		"the operator's own": {"apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: p}\nspec: {version: v3.5.0}\n", "Prometheus shop/p, spec.image: is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := workload.Parse("f.yaml", []byte(tc.in))
+			must(t, err)
+			_, err = workload.Images(objects, "shop")
+			wantError(t, err, regexp.QuoteMeta(tc.complaint))
+		})
+	}
+}
+
+func TestAnnotated(t *testing.T) {
+	refs, err := workload.Annotated(map[string]string{
+		"artifacthub.io/images": "- {name: a, image: docker.io/a:1}\n- {name: b, image: docker.io/b:1, whitelisted: true}\n",
+		"helm.sh/images":        "- {name: c, image: docker.io/c:1}\n",
+		"example.com/images":    "- {image: docker.io/d:1}\n",
+	}, "chart till")
+	must(t, err)
+	var got []string
+	for _, r := range refs {
+		got = append(got, r.Image+" for "+r.Where)
+	}
+	want := []string{
+		"docker.io/a:1 for chart till, annotation artifacthub.io/images",
+		"docker.io/b:1 for chart till, annotation artifacthub.io/images",
+		"docker.io/c:1 for chart till, annotation helm.sh/images",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	_, err = workload.Annotated(map[string]string{"artifacthub.io/images": "docker.io/a:1"}, "chart till")
+	wantError(t, err, "chart till, annotation artifacthub.io/images: want a list")
+}
+
+func TestValues(t *testing.T) {
+	for name, tc := range map[string]struct{ in, complaint string }{
+		"empty":     {"", ""},
+		"mapping":   {"a: {b: 1}\n", ""},
+		"number":    {"a: 12345678\n", ""},
+		"a list":    {"- a\n", "v.yaml: want a mapping"},
+		"key twice": {"a: 1\na: 2\n", "v.yaml: .*already"},
+		"bomb":      {bomb(), "v.yaml: its aliases"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := workload.Values("v.yaml", []byte(tc.in))
+			if tc.complaint != "" {
+				wantError(t, err, tc.complaint)
+			} else if err != nil || values == nil || name == "number" && fmt.Sprint(values["a"]) != "12345678" {
+				t.Errorf("got %v, %v", values, err)
+			}
+		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError wants an error that matches a regular expression.
+func wantError(t testing.TB, err error, want string) {
+	t.Helper()
+	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		t.Errorf("got %v, want an error like %s", err, want)
+	}
+}

@@ -1,0 +1,52 @@
+package workload_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/workload"
+)
+
+func TestInstalled(t *testing.T) {
+	object := func(kind, name, hook, weight string) string {
+		text := "---\napiVersion: example.com/v1\nkind: " + kind + "\nmetadata:\n  name: " + name + "\n"
+		if hook != "" {
+			text += "  annotations: {helm.sh/hook: '" + hook + "', helm.sh/hook-weight: '" + weight + "'}\n"
+		}
+		return text + "spec: {ttlSecondsAfterFinished: 60}\n"
+	}
+	objects, err := workload.Parse("f.yaml", []byte(
+		object("Job", "late", "post-install,post-upgrade", "")+
+			object("ValidatingWebhookConfiguration", "judge", "", "")+
+			object("Deployment", "b", "", "")+
+			object("Deployment", "a", "", "")+
+			object("Shop", "custom", "", "")+
+			object("Secret", "s", "", "")+
+			object("Job", "second", "pre-install", "5")+
+			object("ServiceAccount", "first", "pre-install", "-5")+
+			object("Pod", "tested", "test", "")+
+			object("Job", "upgraded", "pre-upgrade", "")+
+			object("Job", "removed", "pre-delete", "")+
+			object("Namespace", "space", "", "")+
+			object("CustomResourceDefinition", "shops", "", "")+
+			object("Job", "plain", "", "")))
+	must(t, err)
+	sorted, err := workload.Installed(objects)
+	must(t, err)
+	var got []string
+	for _, o := range sorted {
+		got = append(got, o.GetName())
+		spec := o.Object["spec"].(map[string]any)
+		if _, ends := spec["ttlSecondsAfterFinished"]; ends == slices.Contains([]string{"late", "second"}, o.GetName()) {
+			t.Errorf("%s: spec is %v", o.GetName(), spec)
+		}
+	}
+	if want := "shops space first second s b a custom plain judge late"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	objects, err = workload.Parse("f.yaml", []byte(object("Job", "x", "pre-install", "heavy")))
+	must(t, err)
+	_, err = workload.Installed(objects)
+	wantError(t, err, `f.yaml, document 1: Job x: annotation helm.sh/hook-weight is "heavy"`)
+}

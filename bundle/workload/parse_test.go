@@ -1,0 +1,124 @@
+package workload_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/workload"
+)
+
+const namespaceA = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
+
+// bomb is a document whose aliases make a billion values of it.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&b, "  a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+	}
+	return b.String()
+}
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in        string
+		want      []string // kind, name and place
+		complaint string
+	}{
+		"two":                {namespaceA + "---\n" + strings.ReplaceAll(namespaceA, "a}", "b}"), []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
+		"comment first":      {"# ours\n\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1"}, ""},
+		"directive":          {"%YAML 1.1\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1"}, ""},
+		"empty ones count":   {namespaceA + "---\n# nothing\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
+		"mark with comment":  {namespaceA + "--- # next\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"begins at the mark": {namespaceA + "--- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
+		"end mark":           {namespaceA + "...\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"windows":            {strings.ReplaceAll(namespaceA+"---\n"+namespaceA, "\n", "\r\n"), []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"JSON":               {`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}`, []string{"Namespace a: f.yaml, document 1"}, ""},
+		"nothing":            {"", nil, ""},
+		"list":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: a}}\n- {apiVersion: v1, kind: Node, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Node b: f.yaml, document 1"}, ""},
+		"aliases":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: y}}\nspec: *l\n", []string{"ConfigMap a: f.yaml, document 1"}, ""},
+
+		"key twice":         {namespaceA + "---\n" + namespaceA + "kind: Pod\n", nil, `f.yaml, document 2: .*"kind" already`},
+		"text":              {"hello\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
+		"a list":            {"- a\n- b\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
+		"no kind":           {"apiVersion: v1\nmetadata: {name: a}\n", nil, "document 1: is no Kubernetes object: apiVersion or kind is missing"},
+		"no apiVersion":     {"kind: Pod\nmetadata: {name: a}\n", nil, "document 1: is no Kubernetes object: apiVersion or kind is missing"},
+		"no name":           {"apiVersion: v1\nkind: Pod\n", nil, "document 1: Pod has no metadata.name"},
+		"made name":         {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", nil, "generateName"},
+		"list of nothing":   {"apiVersion: v1\nkind: List\nitems: [1]\n", nil, "item 1 of List is no Kubernetes object"},
+		"list of lists":     {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n", nil, "item 1 of List is a list itself"},
+		"bomb":              {bomb(), nil, "f.yaml, document 1: its aliases make more than"},
+		"alias in itself":   {"apiVersion: v1\nkind: A\nmetadata: &m {name: a, x: *m}\n", nil, "document 1: "},
+		"not YAML":          {namespaceA + "---\na: b: c\n", nil, "f.yaml, document 2: "},
+		"template":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Name }}}\n", nil, "document 1: "},
+		"huge":              {strings.Repeat("#", workload.MaxFile+1), nil, "f.yaml: 33554433 bytes of manifests, at most 33554432 are read"},
+		"unprintable bytes": {"a: \x00", nil, "document 1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := workload.Parse("f.yaml", []byte(tc.in))
+			if tc.complaint != "" {
+				wantError(t, err, tc.complaint)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, o := range objects {
+				got = append(got, o.Title("")+": "+o.At)
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestParseTellsAll has every bad document of a file told.
+func TestParseTellsAll(t *testing.T) {
+	_, err := workload.Parse("f.yaml", []byte("a\n---\n"+namespaceA+"---\nb\n"))
+	wantError(t, err, "document 1: ")
+	wantError(t, err, "document 3: ")
+}
+
+// FuzzParse wants no panic, and objects that survive being written and read.
+func FuzzParse(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(seeds) == 0 {
+		f.Fatalf("no seeds (%v)", err)
+	}
+	for _, seed := range seeds {
+		text, err := os.ReadFile(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(bomb()))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		objects, err := workload.Parse("f", text)
+		if err != nil {
+			return
+		}
+		_, _ = workload.Images(objects, "ns")
+		if _, err := workload.Installed(objects); err != nil {
+			return
+		}
+		written, err := workload.Encode(objects)
+		if err != nil {
+			return
+		}
+		again, err := workload.Parse("f", written)
+		if err != nil || len(again) != len(objects) {
+			t.Fatalf("%d objects became %d (%v) by %q", len(objects), len(again), err, written)
+		}
+		twice, err := workload.Encode(again)
+		if err != nil || string(twice) != string(written) {
+			t.Fatalf("written twice: %q, %q (%v)", written, twice, err)
+		}
+	})
+}
