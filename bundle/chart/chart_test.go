@@ -1,0 +1,174 @@
+package chart_test
+
+import (
+	"bytes"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/workload"
+)
+
+func TestRender(t *testing.T) {
+	c, err := chart.Open(charttest.Archive(t, "till", charttest.Till()))
+	must(t, err)
+	if c.Name != "till" || c.Version != "1.2.3" {
+		t.Errorf("it is %s %s", c.Name, c.Version)
+	}
+	r := release()
+	r.Values = map[string]any{"image": map[string]any{"tag": "9"}, "drawer": map[string]any{"coins": 7}}
+	rendered, err := c.Render(r)
+	must(t, err)
+	want := []string{
+		"CustomResourceDefinition shops.example.com", "ConfigMap shop/cash-drawer", "Job shop/prepare", "Shop shop/cash",
+		"Pod shop/tested", "Deployment shop/cash",
+	}
+	if got := titles(rendered.Objects); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	text, err := workload.Encode(rendered.Objects)
+	must(t, err)
+	for _, part := range []string{"kube: v1.36.3", `install: "true"`, "replicas: 2\n", "quay.io/shop/till:9", `coins: "7"`} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	if len(rendered.Images) != 1 || rendered.Images[0].Image != "quay.io/shop/plugin:1" {
+		t.Errorf("annotated are %v", rendered.Images)
+	}
+	if len(r.Values) != 2 {
+		t.Errorf("the values were changed: %v", r.Values)
+	}
+}
+
+// TestRenderRefuses changes one file of a good chart.
+func TestRenderRefuses(t *testing.T) {
+	secret := func(value string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  user: '{{ .Values.user }}'\n  password: " + value + "\n"
+	}
+	for name, tc := range map[string]struct{ file, text, complaint string }{
+		"random":           {"templates/s.yaml", secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"), `Secret shop/s \(till/templates/s.yaml\), stringData.password is another one each time.*its template reads password, user$`},
+		"generated key":    {"templates/s.yaml", secret(`{{ (genCA "x" 1).Key | quote }}`), `stringData.password is another one`},
+		"the day":          {"templates/s.yaml", secret(`{{ now | date "2006-01-02" | quote }}`), `stringData.password is another one`},
+		"the year":         {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password is another one`},
+		"in a name":        {"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n", `metadata.name is another one`},
+		"in a subchart":    {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `its template reads drawer.extra, drawer.user$`},
+		"a list":           {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b is another one`},
+		"does not render":  {"templates/s.yaml", "{{ .Values.a.b.c }}", `(?s)render chart till 1.2.3: .*till/templates/s.yaml:1:\d+.*nil pointer`},
+		"wants a value":    {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `(?s)till/templates/s.yaml:1:\d+.*set user`},
+		"no template":      {"templates/s.yaml", `{{ if }}`, `till/templates/s.yaml`},
+		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: `},
+		"no object":        {"templates/s.yaml", "a: b\n", `till/templates/s.yaml, document 1: is no Kubernetes object`},
+		"values judged":    {"values.schema.json", `{"properties": {"replicas": {"type": "string"}}}`, `(?s)replicas.*string`},
+		"other Kubernetes": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: <1.30.0\n", `the chart is for Kubernetes <1.30.0, airgap.yaml has 1.36.3`},
+		"bad definition":   {"crds/x.yaml", "a: b: c\n", `crds/x.yaml, document 1: `},
+		"bad annotation":   {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nannotations: {artifacthub.io/images: none}\n", `chart till, annotation artifacthub.io/images: `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := charttest.Till()
+			files[tc.file] = tc.text
+			c, err := chart.Open(charttest.Archive(t, "till", files))
+			must(t, err)
+			_, err = c.Render(release())
+			wantError(t, err, tc.complaint)
+		})
+	}
+}
+
+// TestSchemaElsewhere: a schema that leads to the network is not followed.
+func TestSchemaElsewhere(t *testing.T) {
+	files := charttest.Till()
+	files["values.schema.json"] = `{"$ref": "https://schema.invalid/values.json"}`
+	c, err := chart.Open(charttest.Archive(t, "till", files))
+	must(t, err)
+	_, err = c.Render(release())
+	must(t, err)
+}
+
+func TestOpenRefuses(t *testing.T) {
+	with := func(change func(map[string]string)) []byte {
+		files := charttest.Till()
+		change(files)
+		return charttest.Archive(t, "till", files)
+	}
+	for name, tc := range map[string]struct {
+		archive   []byte
+		complaint string
+	}{
+		"no archive":        {[]byte("hello"), "read chart: "},
+		"cut":               {charttest.Archive(t, "till", charttest.Till())[:300], "read chart: "},
+		"huge":              {make([]byte, chart.MaxArchive+1), "at most"},
+		"no Chart.yaml":     {with(func(f map[string]string) { delete(f, "Chart.yaml") }), "Chart.yaml"},
+		"without a version": {with(func(f map[string]string) { f["Chart.yaml"] = "apiVersion: v2\nname: till\n" }), "version"},
+		"a library": {with(func(f map[string]string) {
+			f["Chart.yaml"] = "apiVersion: v2\nname: till\nversion: 1.2.3\ntype: library\n"
+		}), "library"},
+		"a dependency missing": {with(func(f map[string]string) {
+			maps.DeleteFunc(f, func(k, _ string) bool { return strings.HasPrefix(k, "charts/drawer/") })
+		}), "its dependency drawer is not in charts/: run helm dependency build"},
+		"a path that climbs up": {charttest.Archive(t, "till", map[string]string{"../../x": "y"}), "read chart: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := chart.Open(tc.archive)
+			wantError(t, err, tc.complaint)
+		})
+	}
+}
+
+// TestPack gives the same bytes for the same files, and a chart that renders
+// like the directory's.
+func TestPack(t *testing.T) {
+	files := charttest.Till()
+	files[".helmignore"] = "*.swp\n"
+	files["templates/x.swp"] = "secret"
+	one, err := chart.Pack(charttest.Directory(t, files))
+	must(t, err)
+	two, err := chart.Pack(charttest.Directory(t, files))
+	must(t, err)
+	if !bytes.Equal(one, two) {
+		t.Error("the same files gave other bytes")
+	}
+	if bytes.Contains(one, []byte("x.swp")) {
+		t.Error("an ignored file was packed")
+	}
+	c, err := chart.Open(one)
+	must(t, err)
+	rendered, err := c.Render(release())
+	must(t, err)
+	if len(rendered.Objects) != 6 {
+		t.Errorf("got %q", titles(rendered.Objects))
+	}
+	_, err = chart.Pack(t.TempDir())
+	wantError(t, err, "read chart .*Chart.yaml")
+}
+
+func release() chart.Release {
+	return chart.Release{Name: "cash", Namespace: "shop", KubeVersion: "1.36.3"}
+}
+
+func titles(objects []workload.Object) []string {
+	var all []string
+	for _, o := range objects {
+		all = append(all, o.Title("shop"))
+	}
+	return all
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError wants an error that matches a regular expression.
+func wantError(t testing.TB, err error, want string) {
+	t.Helper()
+	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		t.Errorf("got %v, want an error like %s", err, want)
+	}
+}
