@@ -17,19 +17,35 @@ import (
 // FieldManager is the name under which the API server records our fields.
 const FieldManager = "airgap"
 
+// Target is a cluster, and the namespace there for objects that name none
+// though their kind wants one; "" leaves them to the API server's refusal.
+type Target struct {
+	Config    *rest.Config
+	Namespace string
+}
+
+// Apply is Target's without a namespace.
+func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (changed int, err error) {
+	return Target{Config: config}.Apply(ctx, objects)
+}
+
 // Apply brings the objects about, in their order, by server-side apply, and
 // stops at the first error. What is there already is asked for but not
-// written; changed counts the objects that were written.
+// written; changed counts the objects that were written. After the definition
+// of a kind it waits until the API server has established it.
 //
 // A field of another manager with another value gives a *ConflictError. An
 // object that somebody else is writing at the same moment is tried again.
-func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (changed int, err error) {
-	c, err := connect(config)
+func (t Target) Apply(ctx context.Context, objects []*unstructured.Unstructured) (changed int, err error) {
+	c, err := connect(t)
 	if err != nil {
 		return 0, err
 	}
 	for _, object := range objects {
 		wrote, err := c.bringAbout(ctx, object)
+		if err == nil && isDefinition(object) {
+			err = c.established(ctx, object)
+		}
 		if err != nil {
 			return changed, fmt.Errorf("apply %s: %w", title(object), err)
 		}
@@ -40,10 +56,15 @@ func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Uns
 	return changed, nil
 }
 
+// Current is Target's without a namespace.
+func Current(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (bool, error) {
+	return Target{Config: config}.Current(ctx, objects)
+}
+
 // Current reports whether Apply would write nothing. It changes nothing: the
 // API server is asked what an apply would give, and that is compared.
-func Current(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (bool, error) {
-	c, err := connect(config)
+func (t Target) Current(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
+	c, err := connect(t)
 	if err != nil {
 		return false, err
 	}
@@ -97,7 +118,7 @@ func isRace(err error) bool {
 }
 
 func (c *cluster) apply(ctx context.Context, object *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
-	r, err := c.resource(object)
+	r, object, err := c.resource(object)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
@@ -49,6 +50,9 @@ func TestApply(t *testing.T) {
 	t.Run("other managers' fields are left to them", func(t *testing.T) { reportsConflict(t, server) })
 	t.Run("races are tried again", func(t *testing.T) { retriesRace(t, server) })
 	t.Run("a race that does not end is told", func(t *testing.T) { endlessRace(t, server) })
+	t.Run("a kind is waited for", func(t *testing.T) { waitsForKind(t, server) })
+	t.Run("a kind that is refused", func(t *testing.T) { refusedKind(t, server) })
+	t.Run("objects without a namespace", func(t *testing.T) { fillsNamespace(t, server) })
 	t.Run("a kind nobody knows", func(t *testing.T) { unknownKind(t, server) })
 }
 
@@ -174,6 +178,58 @@ func watched(config *rest.Config, answer func(*http.Request) *http.Response) *re
 		})
 	})
 	return config
+}
+
+const shops = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shops.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Shop, plural: shops, singular: shop, listKind: ShopList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// An object of a kind that was defined right before it.
+func waitsForKind(t *testing.T, server *apitest.Server) {
+	both := shops + "---\napiVersion: example.org/v1\nkind: Shop\nmetadata: {name: corner, namespace: shop}\nspec: {open: true}\n"
+	wantCurrent(t, server.Config, both, false)
+	wantChanged(t, server.Config, both, 2)
+	wantCurrent(t, server.Config, both, true)
+	wantChanged(t, server.Config, both, 0)
+}
+
+// A definition whose names another one has is told with the API server's words.
+func refusedKind(t *testing.T, server *apitest.Server) {
+	other := strings.NewReplacer("shops.example.org", "stores.example.org", "plural: shops", "plural: stores").Replace(shops)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := manifests.Apply(ctx, server.Config, objects(t, other))
+	if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition stores.example.org") || !strings.Contains(err.Error(), "already in use") {
+		t.Errorf("got %v, want the name that is taken", err)
+	}
+}
+
+// Kinds without namespaces are left alone, also where an object names one.
+func fillsNamespace(t *testing.T, server *apitest.Server) {
+	target := manifests.Target{Config: server.Config, Namespace: "shop"}
+	list := objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: stray, namespace: shop}\nrules: []\n")
+	for _, want := range []int{2, 0} {
+		if n, err := target.Apply(t.Context(), list); err != nil || n != want {
+			t.Fatalf("changed %d (%v), want %d", n, err, want)
+		}
+	}
+	if _, err := server.Client(t).CoreV1().ConfigMaps("shop").Get(t.Context(), "stray", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if list[0].GetNamespace() != "" {
+		t.Error("the caller's object was changed")
+	}
 }
 
 func unknownKind(t *testing.T, server *apitest.Server) {

@@ -8,38 +8,44 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 )
 
 // cluster reaches any kind of object by its apiVersion and kind.
 type cluster struct {
-	objects dynamic.Interface
-	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	objects   dynamic.Interface
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+	namespace string // of objects that name none
 }
 
-func connect(config *rest.Config) (*cluster, error) {
-	objects, err := dynamic.NewForConfig(config)
+func connect(t Target) (*cluster, error) {
+	objects, err := dynamic.NewForConfig(t.Config)
 	if err != nil {
 		return nil, fmt.Errorf("make API client: %w", err)
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	kinds, err := discovery.NewDiscoveryClientForConfig(t.Config)
 	if err != nil {
 		return nil, fmt.Errorf("make API client: %w", err)
 	}
-	return &cluster{objects, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+	return &cluster{objects, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), t.Namespace}, nil
 }
 
-// resource is where the object lives. A kind not known is looked up again
-// once: its definition may have been applied a moment ago.
-func (c *cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+// resource is where the object lives, and the object with its namespace. A kind
+// not known is looked up again once: its definition may have been applied a
+// moment ago.
+func (c *cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, *unstructured.Unstructured, error) {
 	gvk := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return c.objects.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
+	everywhere := c.objects.Resource(mapping.Resource)
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return everywhere, object, nil
 	}
-	return c.objects.Resource(mapping.Resource), nil
+	if object.GetNamespace() == "" {
+		object = object.DeepCopy()
+		object.SetNamespace(c.namespace)
+	}
+	return everywhere.Namespace(object.GetNamespace()), object, nil
 }

@@ -13,7 +13,7 @@ import (
 // server's dry run decides, so defaults, admission and ownership of fields
 // count exactly as they will.
 func (c *cluster) holds(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	r, err := c.resource(object)
+	r, object, err := c.resource(object)
 	if err != nil {
 		return false, err
 	}

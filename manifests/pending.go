@@ -9,10 +9,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// Pending is Target's without a namespace.
+func Pending(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) ([]string, error) {
+	return Target{Config: config}.Pending(ctx, objects)
+}
+
 // Pending are the objects that Apply would write, in its order, by kind and
 // name. Like Current it changes nothing.
-func Pending(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) ([]string, error) {
-	c, err := connect(config)
+func (t Target) Pending(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
+	c, err := connect(t)
 	if err != nil {
 		return nil, err
 	}
