@@ -64,6 +64,8 @@ type Lock struct {
 	Repositories []Repository `json:"repositories,omitempty"` // that the packages come from
 	Packages     []Package    `json:"packages"`               // sorted by NEVRA
 	Files        []File       `json:"files"`                  // sorted by name
+	Addons       []Addon      `json:"addons,omitempty"`       // in the order in which they are installed
+	Manifests    []Source     `json:"manifests,omitempty"`    // read by URL for their images alone
 }
 
 // Image is one image reference as upstream wrote it, always with its host:
@@ -106,6 +108,37 @@ type Package struct {
 	NeededBy   []string `json:"neededBy"`
 	// Hosts are the surveyed servers that it is for, where not all need it.
 	Hosts []string `json:"hosts,omitempty"`
+}
+
+// Addon is what airgap install applies when the pod network works; in the
+// bundle its objects lie at manifests/NAME.yaml, in their order.
+type Addon struct {
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"` // of objects that name none
+	Chart     *Chart   `json:"chart,omitempty"`
+	Sources   []Source `json:"sources,omitempty"` // manifests that were read by URL
+	Path      string   `json:"path"`
+	Size      int64    `json:"size"`
+	SHA256    string   `json:"sha256"`
+}
+
+// Chart is a Helm chart as it was fetched; in the bundle it lies at
+// charts/NAME-VERSION.tgz, for whoever wants to look: what is installed was
+// rendered from it when the bundle was planned.
+type Chart struct {
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	Repository string `json:"repository,omitempty"` // https or oci URL; "": it was a file of the connected host
+	Digest     string `json:"digest"`               // sha256:…, by which upstream knows it: the archive's, in a registry its manifest's
+	Path       string `json:"path"`
+	Size       int64  `json:"size"`
+	SHA256     string `json:"sha256"`
+}
+
+// Source is a file of manifests as it was read by URL.
+type Source struct {
+	URL    string `json:"url"`
+	SHA256 string `json:"sha256"`
 }
 
 // File is one file fetched by URL; in the bundle it lies at files/NAME.

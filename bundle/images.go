@@ -10,9 +10,11 @@ import (
 // Images is the images section of airgap.yaml.
 type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
+	// Manifests are read for their images only; addons are installed too.
+	Manifests []string `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
 }
 
-// Validate reports every reference that is none.
+// Validate reports every reference and every source that is none.
 func (i Images) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for n, ref := range i.List {
@@ -20,7 +22,7 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(at.Child("list").Index(n), ref, err.Error()))
 		}
 	}
-	return all
+	return append(all, validateManifests(i.Manifests, at.Child("manifests"))...)
 }
 
 // FullName writes an image reference with its host, path and tag or digest:

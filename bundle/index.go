@@ -159,6 +159,26 @@ func (l *Lock) validate(files []Held) error {
 			return err
 		}
 	}
+	return l.validateAddons(holds)
+}
+
+func (l *Lock) validateAddons(holds func(what, path string, size int64, sum string) error) error {
+	names := map[string]bool{}
+	for _, a := range l.Addons {
+		if names[a.Name] {
+			return fmt.Errorf("lock: add-on %s is there twice", a.Name)
+		}
+		names[a.Name] = true
+		if err := holds("add-on "+a.Name, a.Path, a.Size, a.SHA256); err != nil {
+			return err
+		}
+		if a.Chart == nil {
+			continue
+		}
+		if err := holds("chart "+a.Chart.Name, a.Chart.Path, a.Chart.Size, a.Chart.SHA256); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

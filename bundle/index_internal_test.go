@@ -20,6 +20,9 @@ func smallIndex(t testing.TB) *Index {
 		Lock: Lock{Files: []File{{Name: "a", Path: "files/a", Size: 5, SHA256: sum}}}}
 }
 
+// addonOf has its objects in a file that is there.
+func addonOf(f File) Addon { return Addon{Name: "cash", Path: f.Path, Size: f.Size, SHA256: f.SHA256} }
+
 func TestIndexValidation(t *testing.T) {
 	tests := []struct {
 		says  string
@@ -43,6 +46,14 @@ func TestIndexValidation(t *testing.T) {
 		{"size -5", func(x *Index) { x.Files[0].Size = -5 }},
 		{"is no SHA-256", func(x *Index) { x.Files[0].SHA256 = "x" }},
 		{"lock: a: files/a is not in the bundle as locked", func(x *Index) { x.Lock.Files[0].Size = 6 }},
+		{"", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0])} }},
+		{"lock: add-on cash is there twice", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0]), addonOf(x.Lock.Files[0])} }},
+		{"lock: add-on cash: manifests/cash.yaml is not in the bundle as locked", func(x *Index) { x.Lock.Addons = []Addon{{Name: "cash", Path: "manifests/cash.yaml"}} }},
+		{"lock: chart till: charts/till.tgz is not in the bundle as locked", func(x *Index) {
+			a := addonOf(x.Lock.Files[0])
+			a.Chart = &Chart{Name: "till", Path: "charts/till.tgz"}
+			x.Lock.Addons = []Addon{a}
+		}},
 		{"its first blob is not", func(x *Index) { x.Lock.Images = []Image{{Name: "i"}} }},
 	}
 	for _, tt := range tests {

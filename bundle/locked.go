@@ -19,17 +19,18 @@ import (
 type Locked struct {
 	Lock Lock
 	// Update is what is decided anew: an image as the lock writes it, the name
-	// of a package or of a file, or UpdateAll.
+	// of a package, of a file or of an add-on, the URL of manifests, or
+	// UpdateAll.
 	Update []string
 }
 
 // UpdateAll in Locked.Update has everything decided anew.
 const UpdateAll = "all"
 
-// Moved is an image whose tag upstream has given to another one since it was
-// locked.
+// Moved is an image, or the chart of an add-on, whose tag upstream has given to
+// another one since it was locked.
 type Moved struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"`          // of the image or of the add-on
 	Locked string `json:"locked"`        // digest
 	Now    string `json:"now,omitempty"` // digest, "" when the tag is gone
 }
@@ -42,7 +43,7 @@ func (l *Locked) check() error {
 	var errs []error
 	for _, name := range l.Update {
 		if name != UpdateAll && !l.has(name) {
-			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a file of that name", name))
+			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a file nor an add-on of that name", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -51,7 +52,9 @@ func (l *Locked) check() error {
 func (l *Locked) has(name string) bool {
 	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
-		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name })
+		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name }) ||
+		slices.ContainsFunc(l.Lock.Addons, func(a Addon) bool { return a.Name == name }) ||
+		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
 }
 
 // free reports whether a name is not held to the lock.
@@ -82,6 +85,45 @@ func (l *Locked) file(need FileNeed) (File, bool) {
 		return File{}, false
 	}
 	return l.Lock.Files[at], true
+}
+
+// chart is the one that an add-on is held to, unless another version or
+// repository is wanted, or a file of this host, which its owner decides; nil
+// for none.
+func (l *Locked) chart(need AddonNeed) *Chart {
+	want := *need.Chart
+	if l.free(need.Name) || want.Path != "" {
+		return nil
+	}
+	for _, a := range l.Lock.Addons {
+		if a.Name == need.Name && a.Chart != nil && a.Chart.Repository == want.Repository && a.Chart.Name == want.Name && sameVersion(a.Chart.Version, want.Version) {
+			return a.Chart
+		}
+	}
+	return nil
+}
+
+// source is the SHA-256 that manifests at a URL are held to, or "". addon is
+// "" for those of images.manifests.
+func (l *Locked) source(url, addon string) string {
+	if l.free(url) || addon != "" && l.free(addon) {
+		return ""
+	}
+	var sources []Source
+	for _, a := range l.Lock.Addons {
+		if a.Name == addon {
+			sources = a.Sources
+		}
+	}
+	if addon == "" {
+		sources = l.Lock.Manifests
+	}
+	for _, s := range sources {
+		if s.URL == url {
+			return s.SHA256
+		}
+	}
+	return ""
 }
 
 // packages are those that the closure is held to.

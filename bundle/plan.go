@@ -26,6 +26,9 @@ type Plan struct {
 	Base    *Base   // nil: the bundle is whole
 	// Retagged are images of a delta that the servers know by another digest.
 	Retagged []Retagged
+	// Secrets are objects of add-ons with secrets that whoever reads the stick
+	// can read: "add-on shop: Secret shop/till".
+	Secrets []string
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
@@ -40,9 +43,9 @@ type origin func(ctx context.Context) (io.ReadCloser, error)
 const resolvers = 8
 
 // NewPlan asks upstream for everything the request names, and fetches nothing
-// but manifests and metadata. Every problem is reported, not only the first:
-// an image that does not exist, one that is not there for the platform, a
-// file without a checksum.
+// but manifests, metadata and charts. Every problem is reported, not only the
+// first: an image that does not exist, one that is not there for the platform,
+// a chart that does not render, a file without a checksum.
 func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*Plan, error) {
 	if !isPlainName(r.Name) {
 		return nil, fmt.Errorf("plan bundle: name %q: want letters, digits, dots, dashes", r.Name)
@@ -59,7 +62,11 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if err := errors.Join(r.Locked.check(), p.checkBase(r.Base)); err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
+	carried, errCarried := p.planManifests(ctx, c, r, progress)
+	installed, errInstalled := p.planAddons(ctx, c, r, progress)
+	r.Images = slices.Concat(r.Images, carried, installed)
 	err = errors.Join(
+		errCarried, errInstalled,
 		p.planImages(ctx, c, r, *platform, progress),
 		p.planFiles(ctx, c, r, progress),
 		p.planPackages(ctx, c, r, progress),
@@ -79,7 +86,7 @@ func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platf
 	for _, n := range request.Images {
 		full, err := FullName(n.Reference)
 		if err != nil {
-			bad = append(bad, err)
+			bad = append(bad, fmt.Errorf("%w%s", err, because([]string{n.NeededBy})))
 			continue
 		}
 		neededBy.add(full, n.NeededBy)
@@ -196,7 +203,7 @@ func each[T, R any](ctx context.Context, task string, items []T, progress ui.Pro
 }
 
 func because(neededBy []string) string {
-	if len(neededBy) == 0 {
+	if len(neededBy) == 0 || neededBy[0] == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (needed by %s)", joinWords(neededBy))

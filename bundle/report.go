@@ -28,7 +28,7 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Newest": p.newest(), "Bytes": p.Lock.bytes(),
+		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Secrets": p.Secrets, "Newest": p.newest(), "Bytes": p.Lock.Bytes(),
 		"Base": p.Base, "BaseBytes": p.Base.bytes(), "There": p.left(),
 	})
 	if err != nil {
@@ -68,8 +68,9 @@ func (l leftOut) Image(i Image) bool {
 	return layers > 0
 }
 
-// bytes is the size of everything, each blob once.
-func (l Lock) bytes() int64 {
+// Bytes is the size of everything that is locked, each blob and each chart
+// once.
+func (l Lock) Bytes() int64 {
 	var total int64
 	seen := map[string]bool{}
 	for _, i := range l.Images {
@@ -85,6 +86,13 @@ func (l Lock) bytes() int64 {
 	}
 	for _, f := range l.Files {
 		total += f.Size
+	}
+	for _, a := range l.Addons {
+		total += a.Size
+		if c := a.Chart; c != nil && !seen[c.Path] {
+			seen[c.Path] = true
+			total += c.Size
+		}
 	}
 	return total
 }

@@ -15,10 +15,16 @@ type Request struct {
 	Created  time.Time // zero means now
 	Platform string    // linux/amd64
 	Images   []Need
-	Files    []FileNeed
-	Packages *rpm.Request // nil: no RPMs
-	Locked   *Locked      // nil: everything is decided anew
-	Base     *Inventory   // nil: the bundle is whole; else a delta without what is in it
+	// Manifests are files of Kubernetes objects whose images are carried:
+	// https URLs, or paths relative to Dir, as in Addons.
+	Manifests   []string
+	Addons      []AddonNeed
+	Dir         string // of airgap.yaml
+	KubeVersion string // "1.36.3": what charts are rendered for
+	Files       []FileNeed
+	Packages    *rpm.Request // nil: no RPMs
+	Locked      *Locked      // nil: everything is decided anew
+	Base        *Inventory   // nil: the bundle is whole; else a delta without what is in it
 }
 
 // Need is one image and who asked for it. Several needs of the same image

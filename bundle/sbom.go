@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,6 +57,7 @@ func (p *Plan) SBOM() ([]byte, error) {
 		entry.PackageFileName = file.Path
 		doc.Packages = append(doc.Packages, inBase(entry, left.Path(file.Path)))
 	}
+	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.Addons)...)
 	for _, entry := range doc.Packages {
 		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
 			RefA: common.MakeDocElementID("", "DOCUMENT"), RefB: common.MakeDocElementID("", string(entry.PackageSPDXIdentifier)), Relationship: spdx.RelationshipDescribes,
@@ -116,6 +118,30 @@ func sbomImage(i int, image Image) *spdx.Package {
 	}
 	entry.PackageExternalReferences = purl("oci", strings.ToLower(repository[strings.LastIndexByte(repository, '/')+1:]), image.Digest, qualifiers)
 	return entry
+}
+
+// sbomCharts lists each chart once, and the objects of each add-on.
+func sbomCharts(addons []Addon) []*spdx.Package {
+	var all []*spdx.Package
+	seen := map[string]bool{}
+	for i, a := range addons {
+		objects := sbomEntry("Addon", i, a.Name, "", noAssertion, a.SHA256)
+		objects.PackageFileName = a.Path
+		all = append(all, objects)
+		if a.Chart == nil || seen[a.Chart.Path] {
+			continue
+		}
+		seen[a.Chart.Path] = true
+		entry := sbomEntry("Chart", i, a.Chart.Name, a.Chart.Version, cmp.Or(a.Chart.Repository, noAssertion), a.Chart.SHA256)
+		entry.PackageFileName = a.Chart.Path
+		qualifiers := map[string]string{}
+		if a.Chart.Repository != "" {
+			qualifiers["repository_url"] = a.Chart.Repository
+		}
+		entry.PackageExternalReferences = purl("helm", a.Chart.Name, a.Chart.Version, qualifiers)
+		all = append(all, entry)
+	}
+	return all
 }
 
 // sbomRPM gives the vendor's licence as a comment: it is often no SPDX

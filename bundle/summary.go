@@ -6,6 +6,7 @@ type Summary struct {
 	Size                    int64 // of all parts, bytes
 	Images, Packages, Files Amount
 	Base                    Amount // files that a delta leaves out
+	Addons                  Amount // their objects and charts
 }
 
 // Amount counts things, and the bytes they take: what several images share
@@ -22,6 +23,7 @@ func (x *Index) Summary() Summary {
 		Packages: Amount{Count: len(x.Lock.Packages)},
 		Files:    Amount{Count: len(x.Lock.Files)},
 		Base:     Amount{Count: len(x.Base.files()), Bytes: x.Base.bytes()},
+		Addons:   Amount{Count: len(x.Lock.Addons)},
 	}
 	for _, p := range x.Parts {
 		s.Size += p.Size
@@ -34,6 +36,8 @@ func (x *Index) Summary() Summary {
 			s.Packages.Bytes += f.Size
 		case "files":
 			s.Files.Bytes += f.Size
+		case chartsDir, manifestsDir:
+			s.Addons.Bytes += f.Size
 		}
 	}
 	return s

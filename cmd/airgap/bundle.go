@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,16 @@ engine and no dnf.
 
 What was decided is kept in airgap.lock beside airgap.yaml: with it the same
 bundle comes out again, byte for byte. A tag that upstream has moved since is
-told, not followed; --update NAME decides an image, a package or a file anew.
+told, not followed; --update NAME decides an image, a package, a file or an add-on anew.
+
+Images come from where they are named: images.list, images.manifests, and addons, whose
+Helm charts are rendered here, as they will be installed. Before anything is fetched
+all of it has to resolve, or everything that does not is told at once. --plan prints
+the proof: each reference, who needs it, its digest, its size.
+
+A chart that makes passwords or keys while it is rendered is refused: they would lie
+on the stick. Image names that only an operator's program knows belong into
+images.list.
 
 With --delta-from the bundle leaves out what a bundle before, or a signed receipt
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
@@ -82,7 +90,7 @@ that is complete already is left alone.
 	f.StringVar(&o.facts, "facts", "", "directory of *.facts.yaml that airgap survey wrote on the servers; without it a minimal installation is assumed")
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package or a file of airgap.lock, or all")
+	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a file or an add-on of airgap.lock, the URL of a manifest, or all")
 	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "key", nil, "public key (PEM) that the bundle of --delta-from must be signed with; default: the one in --keys")
@@ -109,10 +117,12 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	tellMoved(p, plan.Moved)
 	tellRetagged(p, plan.Retagged)
+	tellSecrets(p, plan.Secrets)
 	if o.plan {
-		return a.print(plan.Lock, func(w io.Writer) error {
-			writePlan(w, plan.Lock)
-			return writeBase(w, plan.Base)
+		proof := proofOf(plan.Lock)
+		return a.print(proof, func(w io.Writer) error {
+			proof.list(w)
+			return errors.Join(writeBase(w, plan.Base), proof.sum(w))
 		})
 	}
 	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
@@ -199,6 +209,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	return bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
+		Manifests: c.Images.Manifests, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 }
 
@@ -215,22 +226,6 @@ func held(o bundleOptions) (*bundle.Locked, error) {
 		return nil, nil
 	}
 	return &bundle.Locked{Lock: *lock, Update: o.update}, nil
-}
-
-func writePlan(w io.Writer, l bundle.Lock) {
-	for _, i := range l.Images {
-		fmt.Fprintf(w, "image    %s\n           %s, for %v\n", i.Name, i.Digest, i.NeededBy)
-	}
-	for _, p := range l.Packages {
-		where := ""
-		if len(p.Hosts) > 0 {
-			where = ", on " + strings.Join(p.Hosts, ", ") + " only"
-		}
-		fmt.Fprintf(w, "package  %s\n           %s, for %v%s\n", p.NEVRA, ui.Size(p.Size), p.NeededBy, where)
-	}
-	for _, f := range l.Files {
-		fmt.Fprintf(w, "file     %s\n           %s, for %v\n", f.Name, ui.Size(f.Size), f.NeededBy)
-	}
 }
 
 // configError makes usage errors of what is wrong with the file itself.

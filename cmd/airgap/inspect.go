@@ -57,6 +57,9 @@ func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) er
 	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
 	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
 	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
+	if s.Addons.Count > 0 {
+		_, err = fmt.Fprintf(w, "  add-ons   %4d  %9s\n", s.Addons.Count, ui.Size(s.Addons.Bytes))
+	}
 	if i.IsDelta() {
 		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
 			plural(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
@@ -79,6 +82,9 @@ func writeList(w io.Writer, i *bundle.Index) error {
 	}
 	for _, f := range i.Left() {
 		fmt.Fprintf(w, "needs    %s  %s\n", f.Path, ui.Size(f.Size))
+	}
+	for _, a := range i.Lock.Addons {
+		fmt.Fprintf(w, "add-on   %s  %s\n", a.Name, madeOf(a))
 	}
 	return nil
 }

@@ -64,6 +64,13 @@ func writeLock(path string, lock bundle.Lock) error {
 	return nil
 }
 
+// tellSecrets names the objects of add-ons whose secrets are on the stick.
+func tellSecrets(p ui.Progress, secrets []string) {
+	for _, s := range secrets {
+		p.Say("secret: %s can be read by whoever holds the stick; if that is not wanted, name a Secret that is made in the cluster (existingSecret or the like in the chart's values)", s)
+	}
+}
+
 // tellMoved names the images whose tags lead elsewhere than when they were
 // locked.
 func tellMoved(p ui.Progress, moved []bundle.Moved) {

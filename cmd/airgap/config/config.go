@@ -42,6 +42,7 @@ type Cluster struct {
 	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
 	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`
 	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
+	Addons     bundle.Addons    `yaml:"addons" json:"addons,omitempty" jsonschema:"description=What is installed into the cluster beside Kubernetes: Helm charts and manifests with their images"`
 	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
 	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`

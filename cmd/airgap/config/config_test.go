@@ -39,6 +39,12 @@ func TestParseFillsDefaults(t *testing.T) {
 	if h := c.Remote(c.Nodes[0]); h.User != "root" || h.Port != 22 {
 		t.Errorf("cp1 is reached as %+v", h)
 	}
+	if c.Addons[0].Namespace != "monitoring" || c.Addons[1].Namespace != "retail" {
+		t.Errorf("namespaces of add-ons are %q, %q", c.Addons[0].Namespace, c.Addons[1].Namespace)
+	}
+	if one, two := c.Addons[0].Values, c.Addons[1].Values; string(one.Text) != `{"admin":{"existingSecret":"grafana"},"replicas":2}` || two.File != "till-values.yaml" {
+		t.Errorf("values are %s %s, %s %s", one.File, one.Text, two.File, two.Text)
+	}
 	if got := c.Master().Name; got != "cp1" {
 		t.Errorf("Master() = %q, want cp1", got)
 	}
@@ -86,6 +92,22 @@ func TestProblems(t *testing.T) {
 		"kubelet's port":      {"port: 5000", "port: 10250", []string{"registry.port", "10250/tcp", "kubelet"}},
 		"a NodePort":          {"port: 5000", "port: 30500", []string{"registry.port", "30000-32767/tcp", "Services"}},
 		"the pods' NodePort":  {"network:\n", "network:\n  port: 30500\n", []string{"network.port", "30000-32767/udp", "Services"}},
+		"add-on, unknown":     {"      replicas: 2\n", "      replicas: 2\n    value: x\n", []string{"addons[0].value: unknown field", "values"}},
+		"add-on, its name":    {"name: shop\n", "name: Shop\n", []string{"addons[1].name", "Shop"}},
+		"add-on, twice":       {"name: shop\n", "name: monitoring\n", []string{"addons[1].name", "Duplicate"}},
+		"add-on, namespace":   {"retail", "Retail", []string{"addons[1].namespace", "Retail"}},
+		"add-on of nothing":   {"    chart: {path: charts/till}\n    values: till-values.yaml\n    manifests: [extra.yaml, \"https://web.example/more.yaml\"]\n", "", []string{"addons[1]", "needs a chart or manifests"}},
+		"values for nobody":   {"    chart: {path: charts/till}\n", "", []string{"addons[1].values", "values without a chart"}},
+		"values, a list":      {"values: till-values.yaml", "values: [a]", []string{"addons[1].values", "array"}},
+		"chart, both ways":    {"path: charts/till", "path: charts/till, version: 1.2.3", []string{"addons[1].chart", "either path, or repository"}},
+		"chart, no version":   {", version: 10.1.2", "", []string{"addons[0].chart.version", "exact version"}},
+		"chart, a range":      {"version: 10.1.2", "version: ^10.1", []string{"addons[0].chart.version", "exact version"}},
+		"chart, plain http":   {"https://charts.example", "http://charts.example", []string{"addons[0].chart.repository", "want https://HOST/PATH or oci://HOST/PATH"}},
+		"chart, its name":     {"name: grafana", "name: ../grafana", []string{"addons[0].chart.name"}},
+		"manifest, http":      {"https://web.example", "http://web.example", []string{"addons[1].manifests[1]", "want a path or an https URL"}},
+		"manifest, password":  {"https://web.example", "https://u:hunter2@web.example", []string{"addons[1].manifests[1]", "password inside a URL"}},
+		"values, a password":  {"replicas: 2", "adminPassword: hunter2", []string{"addons[0].values.adminPassword", "inline credential"}},
+		"images, no source":   {"  list:\n", "  manifests: ['']\n  list:\n", []string{"images.manifests[0]", "want a path or an https URL"}},
 		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func (d document) credentials() Problems {
 	walk(d.root, nil, func(key, value *yaml.Node, path []string) {
 		switch {
 		case value.Kind != yaml.ScalarNode:
-		case key != nil && secretKey.MatchString(key.Value) && value.Value != "":
+		case key != nil && secretKey.MatchString(key.Value) && !namesSecret(key.Value) && value.Value != "":
 			found = append(found, d.problem(key, join(path), "inline credential: %s", byReference))
 		case hasUserinfo(value.Value):
 			found = append(found, d.problem(value, join(path), "user and password inside a URL: %s", byReference))
@@ -31,6 +31,10 @@ func (d document) credentials() Problems {
 	})
 	return found
 }
+
+// namesSecret knows the fields by which charts are given a Secret of the
+// cluster by its name: existingSecret.
+func namesSecret(key string) bool { return strings.HasPrefix(strings.ToLower(key), "existing") }
 
 // bareUserinfo is USER:PASSWORD@HOST where no scheme shows what it is; an image
 // by its digest looks alike.

@@ -9,6 +9,7 @@ func (c *Cluster) setDefaults() {
 	c.Runtime.Default()
 	c.HostSettings.Default()
 	c.Packages.Default()
+	c.Addons.Default()
 	c.Registry.Default()
 	c.Sources.Default()
 	if c.SSH != nil {
@@ -28,6 +29,7 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.HostSettings.Validate(at("hostSettings"))...)
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)
+	all = append(all, c.Addons.Validate(at("addons"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
 	all = append(all, c.validatePorts(at("registry"), at("network"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)

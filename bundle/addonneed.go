@@ -1,0 +1,160 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// AddonNeed is one item of the addons section of airgap.yaml: objects to carry
+// with their images, and to install. Paths are relative to airgap.yaml.
+type AddonNeed struct {
+	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and of its Helm release: a DNS label,example=monitoring"`
+	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace of objects that name none; made if it is not there. Default: the add-on's name"`
+	Chart     *ChartNeed `yaml:"chart" json:"chart,omitempty" jsonschema:"description=Helm chart; it is rendered on the connected host"`
+	Values    Values     `yaml:"values" json:"values,omitempty"`
+	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects (path or https URL) that are applied after the chart's"`
+}
+
+// ChartNeed says where a chart comes from: a repository, with name and version,
+// or a path.
+type ChartNeed struct {
+	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
+	Name       string `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
+	Version    string `yaml:"version" json:"version,omitempty" jsonschema:"description=Exact version of the chart"`
+	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) of a chart instead of a repository"`
+}
+
+// Values are those of a chart: a file, or text that was written in airgap.yaml.
+type Values struct {
+	File string
+	Text []byte // JSON
+}
+
+// UnmarshalYAML is yaml.Unmarshaler.
+func (v *Values) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		return node.Decode(&v.File)
+	}
+	var inline map[string]any
+	if err := node.Decode(&inline); err != nil {
+		return err
+	}
+	text, err := json.Marshal(inline)
+	v.Text = text
+	return err
+}
+
+// JSONSchema is the schema that the type itself does not show.
+func (Values) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Description: "Values for the chart: path of a YAML file, or the values themselves. Secrets are no values: name a Secret that exists in the cluster",
+		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "object"}},
+	}
+}
+
+// Addons is the addons section of airgap.yaml.
+type Addons []AddonNeed
+
+// Default fills in what was left out.
+func (a Addons) Default() {
+	for i := range a {
+		if a[i].Namespace == "" {
+			a[i].Namespace = a[i].Name
+		}
+	}
+}
+
+// Validate reports every problem of the section.
+func (a Addons) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	names := map[string]bool{}
+	for i, one := range a {
+		p := at.Index(i)
+		if names[one.Name] {
+			all = append(all, field.Duplicate(p.Child("name"), one.Name))
+		}
+		names[one.Name] = true
+		all = append(all, one.validate(p)...)
+	}
+	return all
+}
+
+func (a AddonNeed) validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for _, problem := range validation.IsDNS1123Label(a.Name) {
+		all = append(all, field.Invalid(at.Child("name"), a.Name, problem))
+	}
+	if a.Namespace != a.Name {
+		for _, problem := range validation.IsDNS1123Label(a.Namespace) {
+			all = append(all, field.Invalid(at.Child("namespace"), a.Namespace, problem))
+		}
+	}
+	switch {
+	case a.Chart != nil:
+		all = append(all, a.Chart.validate(at.Child("chart"))...)
+	case a.Values.File != "" || a.Values.Text != nil:
+		all = append(all, field.Invalid(at.Child("values"), "", "values without a chart: nobody reads them"))
+	case len(a.Manifests) == 0:
+		all = append(all, field.Required(at, "an add-on needs a chart or manifests"))
+	}
+	return append(all, validateManifests(a.Manifests, at.Child("manifests"))...)
+}
+
+func (c ChartNeed) validate(at *field.Path) field.ErrorList {
+	if c.Path != "" {
+		if c.Repository != "" || c.Name != "" || c.Version != "" {
+			return field.ErrorList{field.Invalid(at, c.Path, "either path, or repository, name and version")}
+		}
+		return nil
+	}
+	var all field.ErrorList
+	if u, err := url.Parse(c.Repository); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "oci" {
+		all = append(all, field.Invalid(at.Child("repository"), presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or give path instead"))
+	}
+	if strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-._") != "" || c.Name == "" {
+		all = append(all, field.Invalid(at.Child("name"), c.Name, "want the chart's name in the repository: lower-case letters, digits, dashes"))
+	}
+	if !isChartVersion(c.Version) {
+		all = append(all, field.Invalid(at.Child("version"), c.Version, "want the exact version, such as 1.2.3: the bundle says what was proven"))
+	}
+	return all
+}
+
+func validateManifests(files []string, at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for i, from := range files {
+		if err := checkSource(from); err != nil {
+			all = append(all, field.Invalid(at.Index(i), presentable(from), err.Error()))
+		}
+	}
+	return all
+}
+
+// checkSource wants a path or an https URL.
+func checkSource(from string) error {
+	if from == "" {
+		return errors.New("want a path or an https URL")
+	}
+	if !strings.Contains(from, "://") {
+		return nil
+	}
+	if u, err := url.Parse(from); err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("want a path or an https URL")
+	}
+	return nil
+}
+
+// isChartVersion wants a number and dots in front, and nothing that a file name
+// could not have.
+func isChartVersion(version string) bool {
+	digits := strings.TrimPrefix(version, "v")
+	return digits != "" && digits[0] >= '0' && digits[0] <= '9' && strings.Contains(digits, ".") && isPlainName(strings.ReplaceAll(version, "+", "."))
+}

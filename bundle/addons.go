@@ -1,0 +1,206 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Directories of a bundle for what add-ons are made of, and for what they are.
+const (
+	chartsDir    = "charts"
+	manifestsDir = "manifests"
+)
+
+// planAddons fetches charts and manifests, renders them in the order of
+// airgap.yaml, and returns the images that they need.
+func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
+	fetched, err := each(ctx, "resolve add-ons", r.Addons, progress, func(ctx context.Context, need AddonNeed) (*ingredients, error) {
+		i, err := c.gather(ctx, need, r)
+		if err != nil {
+			return nil, fmt.Errorf("add-on %s: %w", need.Name, err)
+		}
+		return i, nil
+	})
+	errs := []error{err}
+	world := &world{kube: r.KubeVersion, objects: map[string]placed{}}
+	var needs []Need
+	for i, need := range r.Addons {
+		if fetched[i] == nil {
+			continue // its error is among those already
+		}
+		images, err := p.planAddon(world, need, fetched[i])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("add-on %s: %w", need.Name, err))
+		}
+		for _, ref := range images {
+			needs = append(needs, Need{Reference: ref.Image, NeededBy: "add-on " + need.Name + ": " + ref.Where})
+		}
+	}
+	return needs, errors.Join(errs...)
+}
+
+// world is the cluster as the add-ons so far leave it.
+type world struct {
+	kube    string
+	apis    []string
+	objects map[string]placed // by kind and name
+}
+
+type placed struct {
+	workload.Object
+	addon string
+}
+
+// planAddon renders one add-on and puts it into the lock.
+func (p *Plan) planAddon(w *world, need AddonNeed, from *ingredients) ([]workload.Ref, error) {
+	objects, images, err := w.render(need, from)
+	if err != nil {
+		return nil, err
+	}
+	found, err := workload.Images(objects, need.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	text, err := workload.Encode(objects)
+	if err != nil {
+		return nil, err
+	}
+	locked := Addon{
+		Name: need.Name, Namespace: need.Namespace, Chart: from.locked, Sources: from.sources,
+		Path: manifestsDir + "/" + need.Name + ".yaml", Size: int64(len(text)), SHA256: sha256Hex(text),
+	}
+	if locked.Chart != nil {
+		if err := p.addSmall(locked.Chart.Path, from.archive); err != nil {
+			return nil, err
+		}
+	}
+	p.Lock.Addons = append(p.Lock.Addons, locked)
+	if from.moved != nil {
+		p.Moved = append(p.Moved, *from.moved)
+	}
+	for _, o := range objects {
+		if carriesSecret(o) {
+			p.Secrets = append(p.Secrets, "add-on "+need.Name+": "+o.Title(need.Namespace))
+		}
+	}
+	return append(images, found...), p.addSmall(locked.Path, text)
+}
+
+// addSmall refuses two contents for one path: charts of one name and version
+// may come from different repositories.
+func (p *Plan) addSmall(path string, content []byte) error {
+	if other, known := p.small[path]; known && string(other) != string(content) {
+		return fmt.Errorf("%s is wanted with two contents: another add-on has a chart of this name and version from elsewhere", path)
+	}
+	p.small[path] = content
+	return nil
+}
+
+// render gives the objects of an add-on in the order in which they are applied,
+// and images beside those that the objects show.
+func (w *world) render(need AddonNeed, from *ingredients) ([]workload.Object, []workload.Ref, error) {
+	var objects []workload.Object
+	var images []workload.Ref
+	if from.chart != nil {
+		rendered, err := from.chart.Render(chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: w.kube, APIs: w.apis, Values: from.values})
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, images = rendered.Objects, rendered.Images
+	}
+	objects = append(objects, from.objects...)
+	objects, err := workload.Installed(withNamespace(need.Namespace, objects))
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err = w.place(need, objects)
+	for _, o := range objects {
+		w.apis = append(w.apis, o.Defines()...)
+	}
+	return objects, images, err
+}
+
+// place leaves out an object that is there twice with the same contents; with
+// others, each run of install would take one for the drift of the other.
+func (w *world) place(need AddonNeed, objects []workload.Object) ([]workload.Object, error) {
+	var kept []workload.Object
+	var errs []error
+	for _, o := range objects {
+		key := o.GroupVersionKind().Group + " " + o.Title(need.Namespace)
+		other, twice := w.objects[key]
+		switch {
+		case !twice:
+			w.objects[key] = placed{o, need.Name}
+			kept = append(kept, o)
+		case !reflect.DeepEqual(other.Object.Object, o.Object):
+			errs = append(errs, fmt.Errorf("%s: %s is there already with other contents: %s of add-on %s", o.At, o.Title(need.Namespace), other.At, other.addon))
+		}
+	}
+	return kept, errors.Join(errs...)
+}
+
+// withNamespace puts the add-on's namespace in front, unless every cluster has
+// it or the add-on brings it.
+func withNamespace(name string, objects []workload.Object) []workload.Object {
+	if name == "default" || strings.HasPrefix(name, "kube-") {
+		return objects
+	}
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" && o.GetName() == name {
+			return objects
+		}
+	}
+	made := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	}}
+	return append([]workload.Object{{Unstructured: made, At: "airgap.yaml"}}, objects...)
+}
+
+// carriesSecret reports whether an object has a secret in it that whoever reads
+// the stick can read.
+func carriesSecret(o workload.Object) bool {
+	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
+		return false
+	}
+	for _, key := range []string{"data", "stringData"} {
+		if values, _ := o.Object[key].(map[string]any); len(values) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// planManifests are the images of images.manifests, which are carried only.
+func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
+	found, err := each(ctx, "resolve manifests", r.Manifests, progress, func(ctx context.Context, from string) (manifest, error) {
+		m, err := c.readManifest(ctx, r, from, "")
+		if err != nil {
+			return m, fmt.Errorf("images.manifests: %w", err)
+		}
+		return m, nil
+	})
+	errs := []error{err}
+	var needs []Need
+	for i, m := range found {
+		refs, err := workload.Images(m.objects, "")
+		if err != nil {
+			errs = append(errs, fmt.Errorf("images.manifests: %w", err))
+		}
+		for _, ref := range refs {
+			needs = append(needs, Need{Reference: ref.Image, NeededBy: presentable(r.Manifests[i]) + ": " + ref.Where})
+		}
+		if m.source != nil {
+			p.Lock.Manifests = append(p.Lock.Manifests, *m.source)
+		}
+	}
+	return needs, errors.Join(errs...)
+}

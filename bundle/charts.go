@@ -1,0 +1,205 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/bundle/chart"
+)
+
+const (
+	// maxChartIndex bounds the index of a chart repository, in bytes.
+	maxChartIndex = 64 << 20
+	// chartLayer is the media type of a chart's archive in a registry.
+	chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+// fetchedChart is an archive and what vouches for it.
+type fetchedChart struct {
+	archive []byte
+	digest  string // that upstream gives: of the manifest in a registry, of the archive elsewhere
+	moved   *Moved
+}
+
+func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
+	want := *need.Chart
+	locked := r.Locked.chart(need)
+	var f fetchedChart
+	var err error
+	switch {
+	case want.Path != "":
+		f.archive, err = readChart(r.Dir, want.Path)
+	case strings.HasPrefix(want.Repository, "oci://"):
+		f, err = c.chartOfRegistry(ctx, need, locked)
+	default:
+		f, err = c.chartOfRepository(ctx, want)
+	}
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", want, err)
+	}
+	if f.digest == "" {
+		f.digest = "sha256:" + sha256Hex(f.archive)
+	}
+	if locked != nil && locked.SHA256 != sha256Hex(f.archive) {
+		return f, fmt.Errorf("%s is another one than was locked (its SHA-256 was %s, is %s): --update %s takes what it is now", want, locked.SHA256, sha256Hex(f.archive), need.Name)
+	}
+	return f, nil
+}
+
+// readChart reads an archive, or makes one of a directory.
+func readChart(dir, path string) ([]byte, error) {
+	full := path
+	if !filepath.IsAbs(path) {
+		full = filepath.Join(dir, path)
+	}
+	info, err := os.Stat(full)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return chart.Pack(full)
+	}
+	return readFile(dir, path, chart.MaxArchive)
+}
+
+// chartIndex is the part of a repository's index.yaml that counts here.
+type chartIndex struct {
+	Entries map[string][]chartEntry `json:"entries"`
+}
+
+type chartEntry struct {
+	Version string   `json:"version"`
+	Digest  string   `json:"digest"` // SHA-256 of the archive in hex, with or without sha256:
+	URLs    []string `json:"urls"`
+}
+
+func (c *Client) chartOfRepository(ctx context.Context, want ChartNeed) (fetchedChart, error) {
+	base := strings.TrimSuffix(want.Repository, "/") + "/"
+	text, err := c.read(ctx, base+"index.yaml", maxChartIndex)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	var index chartIndex
+	if err := yaml.Unmarshal(text, &index); err != nil {
+		return fetchedChart{}, fmt.Errorf("read %sindex.yaml: %w", presentable(base), err)
+	}
+	entry, err := index.find(want)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	at, err := entry.url(base)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	archive, err := c.read(ctx, at, chart.MaxArchive)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	if sum := strings.TrimPrefix(entry.Digest, "sha256:"); sum != "" && sum != sha256Hex(archive) {
+		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", presentable(at), sha256Hex(archive), sum)
+	}
+	return fetchedChart{archive: archive}, nil
+}
+
+func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
+	entries, known := x.Entries[want.Name]
+	if !known {
+		return chartEntry{}, errors.New("the repository has no chart of that name")
+	}
+	var versions []string
+	for _, e := range entries {
+		if sameVersion(e.Version, want.Version) {
+			return e, nil
+		}
+		versions = append(versions, e.Version)
+	}
+	if len(versions) > 5 {
+		versions = append(versions[:5], "…")
+	}
+	return chartEntry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
+}
+
+// sameVersion takes v1.2.3 and 1.2.3 for one: charts are called both.
+func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
+
+// url is where the archive is: as the index writes it, mostly beside itself.
+func (e chartEntry) url(base string) (string, error) {
+	if len(e.URLs) == 0 {
+		return "", errors.New("the repository's index names no URL for it")
+	}
+	above, err := url.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	at, err := above.Parse(e.URLs[0])
+	if err != nil || at.Scheme != "https" {
+		return "", fmt.Errorf("the repository's index has it at %s: only https is read", presentable(e.URLs[0]))
+	}
+	return at.String(), nil
+}
+
+// chartOfRegistry reads a chart by its tag, or by the digest that it is locked
+// to.
+func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
+	want := *need.Chart
+	// A tag cannot have a plus; Helm writes an underscore.
+	named, err := parseName(strings.TrimSuffix(strings.TrimPrefix(want.Repository, "oci://"), "/") + "/" + want.Name + ":" + strings.ReplaceAll(want.Version, "+", "_"))
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	repo, err := c.repository(named.Name())
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	ref, digest := refIn(repo, named), ""
+	if locked != nil {
+		digest = locked.Digest
+		ref = repo.Digest(digest)
+	}
+	top, err := c.manifest(ctx, ref)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	moved, err := c.moved(ctx, need.Name, repo, named, digest)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	layer, err := layerOf(top.Manifest)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	body, err := c.openBlob(ctx, repo, layer.Digest.String())
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	defer body.Close()
+	archive, err := readBody(body, "the chart", chart.MaxArchive)
+	if err != nil {
+		return fetchedChart{}, err
+	}
+	if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
+		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, its manifest says %s", sum, layer.Digest)
+	}
+	return fetchedChart{archive: archive, digest: top.Digest.String(), moved: moved}, nil
+}
+
+func layerOf(manifest []byte) (v1.Descriptor, error) {
+	parsed, err := v1.ParseManifest(strings.NewReader(string(manifest)))
+	if err != nil {
+		return v1.Descriptor{}, fmt.Errorf("read manifest: %w", err)
+	}
+	i := slices.IndexFunc(parsed.Layers, func(d v1.Descriptor) bool { return d.MediaType == chartLayer })
+	if i < 0 {
+		return v1.Descriptor{}, errors.New("it is there, but is no Helm chart")
+	}
+	return parsed.Layers[i], nil
+}

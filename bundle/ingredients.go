@@ -1,0 +1,160 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// ingredients are what an add-on is made of, read and checked.
+type ingredients struct {
+	chart   *chart.Chart
+	archive []byte
+	locked  *Chart
+	moved   *Moved
+	values  map[string]any
+	objects []workload.Object // of manifests
+	sources []Source
+}
+
+// gather reads everything an add-on names; every problem is reported.
+func (c *Client) gather(ctx context.Context, need AddonNeed, r Request) (*ingredients, error) {
+	i := &ingredients{}
+	var errs []error
+	if need.Chart != nil {
+		errs = append(errs, c.gatherChart(ctx, i, need, r))
+	}
+	var err error
+	i.values, err = readValues(need.Values, r.Dir)
+	errs = append(errs, err)
+	for _, from := range need.Manifests {
+		m, err := c.readManifest(ctx, r, from, need.Name)
+		i.objects, errs = append(i.objects, m.objects...), append(errs, err)
+		if m.source != nil {
+			i.sources = append(i.sources, *m.source)
+		}
+	}
+	return i, errors.Join(errs...)
+}
+
+func (c *Client) gatherChart(ctx context.Context, i *ingredients, need AddonNeed, r Request) error {
+	f, err := c.fetchChart(ctx, need, r)
+	if err != nil {
+		return err
+	}
+	opened, err := chart.Open(f.archive)
+	if err != nil {
+		return fmt.Errorf("%s: %w", need.Chart, err)
+	}
+	if want := *need.Chart; want.Path == "" && (opened.Name != want.Name || !sameVersion(opened.Version, want.Version)) {
+		return fmt.Errorf("%s: the archive holds chart %s %s", need.Chart, opened.Name, opened.Version)
+	}
+	if !isPlainName(opened.Name) || !isChartVersion(opened.Version) {
+		return fmt.Errorf("%s: it calls itself %q %q, which is no name of a file", need.Chart, opened.Name, opened.Version)
+	}
+	i.chart, i.archive, i.moved = opened, f.archive, f.moved
+	i.locked = &Chart{
+		Name: opened.Name, Version: opened.Version, Repository: need.Chart.Repository, Digest: f.digest,
+		Path: chartsDir + "/" + opened.Name + "-" + opened.Version + ".tgz", Size: int64(len(f.archive)), SHA256: sha256Hex(f.archive),
+	}
+	return nil
+}
+
+// String names the chart in errors.
+func (c ChartNeed) String() string {
+	if c.Path != "" {
+		return "chart " + c.Path
+	}
+	return fmt.Sprintf("chart %s %s of %s", c.Name, c.Version, presentable(c.Repository))
+}
+
+func readValues(v Values, dir string) (map[string]any, error) {
+	if v.File == "" {
+		return workload.Values("values in airgap.yaml", v.Text)
+	}
+	text, err := readFile(dir, v.File, workload.MaxFile)
+	if err != nil {
+		return nil, fmt.Errorf("read values: %w", err)
+	}
+	return workload.Values(v.File, text)
+}
+
+// manifest is a file of objects; source is nil unless it came by URL.
+type manifest struct {
+	objects []workload.Object
+	source  *Source
+}
+
+// readManifest reads a file of objects. One that came by URL is held to the
+// lock; files beside airgap.yaml are decided by who writes them.
+func (c *Client) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
+	var text []byte
+	if isURL(from) {
+		text, err = c.read(ctx, from, workload.MaxFile)
+	} else {
+		text, err = readFile(r.Dir, from, workload.MaxFile)
+	}
+	if err != nil {
+		return m, fmt.Errorf("read manifests: %w", err)
+	}
+	if isURL(from) {
+		m.source = &Source{URL: presentable(from), SHA256: sha256Hex(text)}
+		if was := r.Locked.source(m.source.URL, addon); was != "" && was != m.source.SHA256 {
+			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): --update %s takes what it is now", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
+		}
+	}
+	if m.objects, err = workload.Parse(presentable(from), text); err == nil && len(m.objects) == 0 {
+		err = fmt.Errorf("%s holds no Kubernetes objects", presentable(from))
+	}
+	return m, err
+}
+
+func orName(name, url string) string {
+	if name != "" {
+		return name
+	}
+	return url
+}
+
+func isURL(from string) bool { return strings.Contains(from, "://") }
+
+// read fetches a URL of at most limit bytes.
+func (c *Client) read(ctx context.Context, url string, limit int64) ([]byte, error) {
+	body, _, err := c.Open(ctx, url, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return readBody(body, presentable(url), limit)
+}
+
+func readBody(body io.Reader, name string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
+	}
+	return text, nil
+}
+
+// readFile reads a file whose path is relative to dir.
+func readFile(dir, path string, limit int64) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBody(file, path, limit)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// proof is what airgap bundle --plan prints: the lock with the sizes of its
+// images, and its sums. There is one only when everything resolved.
+type proof struct {
+	bundle.Lock
+	Images      []provenImage `json:"images"`
+	ClosedWorld sums          `json:"closedWorld"`
+}
+
+type provenImage struct {
+	bundle.Image
+	Size int64 `json:"size"` // bytes of all its blobs; images may share some
+}
+
+// sums are of a world in which every reference is resolved.
+type sums struct {
+	References int   `json:"references"` // each image, package, file, chart and URL of manifests once
+	Resolved   int   `json:"resolved"`   // always all of them
+	Bytes      int64 `json:"bytes"`      // what they take, shared blobs once; a delta leaves out some
+}
+
+func proofOf(l bundle.Lock) proof {
+	p := proof{Lock: l, Images: []provenImage{}}
+	for _, i := range l.Images {
+		p.Images = append(p.Images, provenImage{i, i.Size()})
+	}
+	n := len(l.Images) + len(l.Packages) + len(l.Files) + len(l.Manifests)
+	for _, a := range l.Addons {
+		n += len(a.Sources)
+		if a.Chart != nil {
+			n++
+		}
+	}
+	p.ClosedWorld = sums{References: n, Resolved: n, Bytes: l.Bytes()}
+	return p
+}
+
+func (p proof) list(w io.Writer) {
+	for _, i := range p.Images {
+		fmt.Fprintf(w, "image    %s\n           %s, %s\n", i.Name, i.Digest, ui.Size(i.Size))
+		writeNeeds(w, i.NeededBy)
+	}
+	for _, one := range p.Packages {
+		where := ""
+		if len(one.Hosts) > 0 {
+			where = ", on " + strings.Join(one.Hosts, ", ") + " only"
+		}
+		fmt.Fprintf(w, "package  %s\n           sha256:%s, %s%s\n", one.NEVRA, one.SHA256, ui.Size(one.Size), where)
+		writeNeeds(w, one.NeededBy)
+	}
+	for _, f := range p.Files {
+		fmt.Fprintf(w, "file     %s\n           sha256:%s, %s\n", f.Name, f.SHA256, ui.Size(f.Size))
+		writeNeeds(w, f.NeededBy)
+	}
+	for _, a := range p.Addons {
+		writeAddon(w, a)
+	}
+	for _, s := range p.Manifests {
+		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
+		writeNeeds(w, []string{"images.manifests"})
+	}
+}
+
+func (p proof) sum(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", plural(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes))
+	return err
+}
+
+func writeAddon(w io.Writer, a bundle.Addon) {
+	if c := a.Chart; c != nil {
+		fmt.Fprintf(w, "chart    %s %s\n           %s, %s\n", c.Name, c.Version, c.Digest, ui.Size(c.Size))
+		writeNeeds(w, []string{"add-on " + a.Name})
+	}
+	for _, s := range a.Sources {
+		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
+		writeNeeds(w, []string{"add-on " + a.Name})
+	}
+}
+
+func writeNeeds(w io.Writer, neededBy []string) {
+	for _, by := range neededBy {
+		fmt.Fprintf(w, "           for %s\n", by)
+	}
+}
+
+// madeOf says what an add-on was made of.
+func madeOf(a bundle.Addon) string {
+	if a.Chart == nil {
+		return "manifests"
+	}
+	return fmt.Sprintf("chart %s %s", a.Chart.Name, a.Chart.Version)
+}
