@@ -32,8 +32,10 @@ func (a *app) install() *cobra.Command {
 		Use:   "install DIR",
 		Short: "Make this server the first control-plane host, and the others nodes",
 		Long: `Checks this server, copies the bundle into its store, serves it, and installs
-packages, runtime and Kubernetes from there; then verifies the cluster. The
-configuration is the one inside the bundle.
+packages, runtime and Kubernetes from there, then the add-ons of airgap.yaml as they
+were rendered into the bundle; then verifies the cluster. The configuration is the
+one inside the bundle. Pods of add-ons are not waited for: they may need a server
+that has yet to join.
 
 If that has a section ssh, the other servers are checked and joined too, at the same
 time: with keys, an SSH agent or a password, and with sudo for anybody but root. Host
@@ -147,12 +149,13 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
 		steps = append(steps, kubeadm.NoForwarding(m))
 	}
-	return append(steps,
+	steps = append(steps,
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
 		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
 		joinMaterialStep(m, c.Kubernetes, v.Top()),
 	)
+	return append(steps, s.addonSteps(fromView(v))...)
 }
 
 // registrySteps are those of every control-plane host: the bundle in its store,
