@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,16 +20,20 @@ import (
 // oneTrip installs on a server of 600 packages that were frozen years ago,
 // podman and runc among them, while its vendor offers newer builds of many:
 // what dnf adds is what the bundle was proven to need, and nothing that was
-// there changes.
+// there changes. A delta against the server's own receipt brings a package and
+// an image more; a server that has not its base refuses it.
 func oneTrip(ctx context.Context, e *Env) error {
 	vendor, err := e.frozen(ctx)
 	if err != nil {
 		return err
 	}
-	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 1, func(l *lab.Lab) error {
-		m := l.Machines[0]
+	stick, second := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "second")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		m, other := l.Machines[0], l.Machines[1]
+		l.Machines = l.Machines[:1]
+		defer func() { l.Machines = append(l.Machines, other) }()
 		var before []string
+		var delta string
 		return e.inOrder([]part{
 			{"a frozen server", func() (err error) {
 				before, err = e.freeze(ctx, m, vendor)
@@ -36,11 +41,27 @@ func oneTrip(ctx context.Context, e *Env) error {
 			}},
 			{"survey", func() error { return errors.Join(e.survey(ctx, l), e.smallSurvey(m)) }},
 			{"survey by script", func() error { return e.surveyByScript(ctx, m) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, frozenVendor...) }},
+			{"bundle", func() error {
+				return e.makeBundle(ctx, stick, append(frozenVendor, "    - quay.io/lab/tools:1.0\n", "")...)
+			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
 			{"preflight", func() error { return e.preflight(ctx, m) }},
 			{"install", func() error { return e.installOnce(ctx, m) }},
-			{"only what the bundle has is new", func() error { return e.onlyAdded(ctx, m, before, filepath.Join(stick, "bank")) }},
+			{"only what the bundle has is new", func() (err error) {
+				before, err = e.onlyAdded(ctx, m, before, filepath.Join(stick, "bank"))
+				return err
+			}},
+			{"survey of the second trip", func() error { return errors.Join(os.RemoveAll(e.facts()), e.survey(ctx, l)) }},
+			{"a delta against its receipt", func() (err error) {
+				delta, err = e.delta(ctx, m, second)
+				return err
+			}},
+			{"without its base it is refused", func() error { return e.baseless(ctx, other, second, delta) }},
+			{"install of the delta", func() error { return e.installDelta(ctx, m, second, delta) }},
+			{"only what the delta has is new", func() error {
+				_, err := e.onlyAdded(ctx, m, before, filepath.Join(second, delta))
+				return err
+			}},
 		})
 	})
 }
@@ -116,15 +137,15 @@ func (e *Env) smallSurvey(m lab.Machine) error {
 }
 
 // onlyAdded compares the packages before and after with the bundle's lock, and
-// has rpm verify podman and runc.
-func (e *Env) onlyAdded(ctx context.Context, m lab.Machine, before []string, bundle string) error {
+// has rpm verify podman and runc. It returns what is installed now.
+func (e *Env) onlyAdded(ctx context.Context, m lab.Machine, before []string, bundle string) ([]string, error) {
 	after, err := e.installedPackages(ctx, m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want, err := e.lockedPackages(ctx, bundle)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want = append(slices.Clone(before), want...)
 	for _, p := range after { // airgap.rpm came by rpm, before
@@ -133,11 +154,12 @@ func (e *Env) onlyAdded(ctx context.Context, m lab.Machine, before []string, bun
 		}
 	}
 	slices.Sort(want)
+	want = slices.Compact(want)
 	if !slices.Equal(after, want) {
-		return fmt.Errorf("installed are %d packages, want %d: too many are %v, missing %v", len(after), len(want), without(after, want), without(want, after))
+		return nil, fmt.Errorf("installed are %d packages, want %d: too many are %v, missing %v", len(after), len(want), without(after, want), without(want, after))
 	}
 	fmt.Fprintf(e.Log, "%d packages were there and are as they were, %d came\n", len(before), len(after)-len(before))
-	return e.script(ctx, m, "rpm -V podman runc", "runc | grep -q 'of the frozen server'", "podman | grep -q 'of the frozen server'")
+	return after, e.script(ctx, m, "rpm -V podman runc", "runc | grep -q 'of the frozen server'", "podman | grep -q 'of the frozen server'")
 }
 
 // lockedPackages are the NEVRAs of a bundle's lock.
@@ -164,4 +186,91 @@ func (e *Env) lockedPackages(ctx context.Context, bundle string) ([]string, erro
 
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+}
+
+// delta makes a second stick: a package and an image more than the server has by
+// its own receipt. It returns the bundle's name.
+func (e *Env) delta(ctx context.Context, m lab.Machine, stick string) (string, error) {
+	r, err := e.must(ctx, m, nil, "airgap", "registry", "status", "--receipt", "/root/receipt")
+	if err != nil {
+		return "", err
+	}
+	authority := regexp.MustCompile(`--receipt-key (sha256:[0-9a-f]{64})`).FindStringSubmatch(r.Stdout)
+	if authority == nil {
+		return "", fmt.Errorf("airgap registry status --receipt names no authority: %s", r.Stdout)
+	}
+	receipt := filepath.Join(e.Work, "receipt")
+	out, err := os.Create(receipt)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(lab.GetFile(ctx, m, "/root/receipt", out), out.Close()); err != nil {
+		return "", err
+	}
+	config, err := e.Config("airgap.yaml", append(frozenVendor, "  os: el9\n", "  os: el9\n  install: [nfs-utils]\n")...)
+	if err != nil {
+		return "", err
+	}
+	bundle := []string{"bundle", "-f", config, "--facts", e.facts(), "-o", stick, "--delta-from", receipt}
+	if err := e.do(ctx, 1, []string{"--receipt-key " + authority[1]}, bundle...); err != nil {
+		return "", err // nobody has vouched for it
+	}
+	if err := e.do(ctx, 0, []string{"delta:"}, append(bundle, "--receipt-key", authority[1])...); err != nil {
+		return "", err
+	}
+	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
+	if err != nil || len(made) != 1 {
+		return "", fmt.Errorf("on the second stick are %v, %w", made, err)
+	}
+	fmt.Fprintf(e.Log, "the delta has %d KB, the first bundle %d KB\n", treeSize(made[0])/1000, treeSize(filepath.Join(e.Work, "stick", "bank"))/1000)
+	return filepath.Base(made[0]), nil
+}
+
+// treeSize is that of a bundle's parts, bytes.
+func treeSize(bundle string) (total int64) {
+	parts, _ := filepath.Glob(filepath.Join(bundle, "bundle.tar.*")) // the pattern is right
+	for _, p := range parts {
+		if info, err := os.Stat(p); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+// plugDelta has a server take the second stick, and airgap from it where it has
+// none yet.
+func (e *Env) plugDelta(ctx context.Context, m lab.Machine, stick, delta string) error {
+	return errors.Join(m.AttachStick(ctx, stick), e.script(ctx, m,
+		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK'",
+		"rpm -q airgap || rpm -i "+lab.StickPath+"/"+delta+"/airgap.rpm"))
+}
+
+func (e *Env) baseless(ctx context.Context, m lab.Machine, stick, delta string) error {
+	if err := e.plugDelta(ctx, m, stick, delta); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, "--node", "node1", lab.StickPath+"/"+delta)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install of a delta without its base", 1, delta+" needs", "image ", "bundle bank brought them"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "! test -e /var/lib/airgap/store", "! test -e /var/lib/airgap/journal.jsonl")
+}
+
+func (e *Env) installDelta(ctx context.Context, m lab.Machine, stick, delta string) error {
+	if err := errors.Join(m.PullStick(ctx), e.plugDelta(ctx, m, stick, delta)); err != nil {
+		return err
+	}
+	done, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/"+delta)
+	if err == nil && done.Changed == 0 {
+		err = fmt.Errorf("install says %+v", done)
+	}
+	if err != nil {
+		return err
+	}
+	return e.script(ctx, m, "rpm -q nfs-utils",
+		kubectl+`run tools --image=quay.io/lab/tools:1.0 --restart=Never --overrides='{"spec":{"nodeName":"node1"}}' -- sleep`,
+		kubectl+"wait --for=condition=Ready pod/tools --timeout=120s")
 }
