@@ -19,7 +19,7 @@ type AddonNeed struct {
 	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and of its Helm release: a DNS label,example=monitoring"`
 	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace of objects that name none; made if it is not there. Default: the add-on's name"`
 	Chart     *ChartNeed `yaml:"chart" json:"chart,omitempty" jsonschema:"description=Helm chart; it is rendered on the connected host"`
-	Values    Values     `yaml:"values" json:"values,omitempty"`
+	Values    Values     `yaml:"values" json:"values,omitzero"`
 	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects (path or https URL) that are applied after the chart's"`
 }
 

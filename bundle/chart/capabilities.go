@@ -16,7 +16,7 @@ import (
 func kubeVersion(c *helm.Chart, version string) (common.KubeVersion, error) {
 	parsed, err := common.ParseKubeVersion(version)
 	if err != nil {
-		return common.KubeVersion{}, fmt.Errorf("Kubernetes version %q: %w", version, err)
+		return common.KubeVersion{}, fmt.Errorf("read version %q of Kubernetes: %w", version, err)
 	}
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, parsed.String()) {
 		return common.KubeVersion{}, fmt.Errorf("the chart is for Kubernetes %s, airgap.yaml has %s", want, version)

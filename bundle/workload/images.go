@@ -26,7 +26,7 @@ func Images(objects []Object, namespace string) ([]Ref, error) {
 		f := finder{title: o.Title(namespace), at: o.At, strict: isWorkload(o)}
 		for key, value := range sorted(o.Object) {
 			if key != "status" && key != "metadata" {
-				f.field(key, value, o.Object)
+				f.field(key, value)
 			}
 		}
 		f.known(o)
@@ -70,10 +70,10 @@ func containerLists(key string) (what string, is bool) {
 
 // field looks at one field, and below it. A list of containers counts wherever
 // it stands: that is how custom resources carry pod templates.
-func (f *finder) field(key string, value any, pod map[string]any) {
+func (f *finder) field(key string, value any) {
 	if list, is := value.([]any); is {
 		if what, is := containerLists(key); is {
-			f.containers(what, list, pod)
+			f.containers(what, list)
 		}
 		if key == "volumes" {
 			f.volumes(list)
@@ -86,7 +86,7 @@ func (f *finder) below(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, value := range sorted(v) {
-			f.field(key, value, v)
+			f.field(key, value)
 		}
 	case []any:
 		for _, item := range v {
@@ -95,7 +95,7 @@ func (f *finder) below(value any) {
 	}
 }
 
-func (f *finder) containers(what string, list []any, pod map[string]any) {
+func (f *finder) containers(what string, list []any) {
 	for i, item := range list {
 		c, is := item.(map[string]any)
 		if !is {

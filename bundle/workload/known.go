@@ -64,7 +64,7 @@ func customs() []custom {
 // hosts that airgap installs they come as packages.
 func operands() []string {
 	var all []string
-	for _, name := range strings.Fields("toolkit devicePlugin dcgm dcgmExporter gfd migManager nodeStatusExporter validator sandboxDevicePlugin vfioManager vgpuDeviceManager kataManager ccManager") {
+	for name := range strings.FieldsSeq("toolkit devicePlugin dcgm dcgmExporter gfd migManager nodeStatusExporter validator sandboxDevicePlugin vfioManager vgpuDeviceManager kataManager ccManager") {
 		all = append(all, "spec."+name)
 	}
 	return append(all, "spec.operator.initContainer")
