@@ -7,14 +7,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -36,32 +33,59 @@ func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
 // LoadKey is LoadOrCreateKey for a key that is there; else the error is
 // fs.ErrNotExist for errors.Is.
 func LoadKey(dir string) (*ecdsa.PrivateKey, error) {
-	path := filepath.Join(dir, privateKeyName)
-	key, err := loadKey(path)
-	if err != nil {
-		return nil, fmt.Errorf("load signing key %s: %w", path, err)
-	}
-	return key, nil
+	return LoadSigningKey(filepath.Join(dir, privateKeyName))
 }
 
-func loadKey(path string) (*ecdsa.PrivateKey, error) {
+// ErrEncryptedKey is what LoadSigningKey says of a key behind a passphrase.
+var ErrEncryptedKey = errors.New("the key is encrypted")
+
+// LoadSigningKey reads an ECDSA P-256 private key, PEM of PKCS#8 or SEC1, as
+// openssl writes them. The file, which may be a pipe, is read once. One that
+// others on the machine can read is refused.
+func LoadSigningKey(path string) (*ecdsa.PrivateKey, error) {
 	text, err := host.ReadPrivate(path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var key *ecdsa.PrivateKey
+		if key, err = parseSigningKey(text); err == nil {
+			return key, nil
+		}
 	}
-	block, _ := pem.Decode(text)
+	return nil, fmt.Errorf("load signing key %s: %w", path, err)
+}
+
+func parseSigningKey(text []byte) (*ecdsa.PrivateKey, error) {
+	block, rest := pem.Decode(text)
+	for block != nil && block.Type == "EC PARAMETERS" { // openssl ecparam -genkey writes them first
+		block, rest = pem.Decode(rest)
+	}
 	if block == nil {
 		return nil, errors.New("no PEM block in it")
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
+		return nil, ErrEncryptedKey
+	}
+	parsed, err := parsePrivate(block)
 	if err != nil {
 		return nil, err
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("want an ECDSA P-256 key, got %T", parsed)
+		return nil, fmt.Errorf("want an ECDSA P-256 key, got %s", kindOfKey(parsed))
 	}
 	return key, nil
+}
+
+func parsePrivate(block *pem.Block) (any, error) {
+	switch block.Type {
+	case "PRIVATE KEY":
+		return x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		return x509.ParseECPrivateKey(block.Bytes)
+	case "PUBLIC KEY":
+		return nil, errors.New("it is a public key: signing takes the private one")
+	default:
+		return nil, fmt.Errorf("it holds %q: want PRIVATE KEY (PKCS#8) or EC PRIVATE KEY (SEC1)", block.Type)
+	}
 }
 
 func createKey(dir string) (*ecdsa.PrivateKey, error) {
@@ -84,64 +108,9 @@ func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	return key, host.WriteFile(filepath.Join(dir, PublicKeyName), public, 0o644)
 }
 
-// MarshalPublicKey writes PEM as openssl reads it.
-func MarshalPublicKey(key *ecdsa.PublicKey) ([]byte, error) {
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encode public key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
-}
-
-// LoadPublicKey reads PEM from path. The airgap.pub of a stick is only as
-// trustworthy as the stick: compare its Fingerprint before using it.
-func LoadPublicKey(path string) (*ecdsa.PublicKey, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("load public key: %w", err)
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, fmt.Errorf("load public key %s: no PEM block in it", path)
-	}
-	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("load public key %s: %w", path, err)
-	}
-	key, ok := parsed.(*ecdsa.PublicKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("load public key %s: want ECDSA P-256, got %T", path, parsed)
-	}
-	return key, nil
-}
-
-// Fingerprint is the SHA-256 of the key's DER form, as people compare it:
-// "SHA256:" and 64 hex digits.
-func Fingerprint(key *ecdsa.PublicKey) string {
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		return "SHA256:?" // a key of no known curve; none of ours
-	}
-	sum := sha256.Sum256(der)
-	return "SHA256:" + hex.EncodeToString(sum[:])
-}
-
 // sign gives the raw DER signature over the SHA-256 of data. Without a random
 // source ECDSA is deterministic (RFC 6979): same bundle, same signature.
 func sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
 	digest := sha256.Sum256(data)
 	return key.Sign(nil, digest[:], crypto.SHA256)
-}
-
-// verifySignature accepts the signature of any of the trusted keys.
-func verifySignature(data, signature []byte, trusted []*ecdsa.PublicKey) error {
-	digest := sha256.Sum256(data)
-	var prints []string
-	for _, key := range trusted {
-		if ecdsa.VerifyASN1(key, digest[:], signature) {
-			return nil
-		}
-		prints = append(prints, Fingerprint(key))
-	}
-	return fmt.Errorf("%w (trusted: %s)", ErrSignature, strings.Join(prints, ", "))
 }

@@ -111,7 +111,7 @@ func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (sums, error) {
 	if len(signature) == 0 {
 		return nil, ErrUnsigned
 	}
-	if err := verifySignature(text, signature, trusted); err != nil {
+	if err := checkSignature(source, text, signature, trusted); err != nil {
 		return nil, err
 	}
 	return parseSums(string(text))

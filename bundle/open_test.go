@@ -113,7 +113,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty signature", write(bundle.SignatureName, ""), bundle.ErrUnsigned, ""},
 		{"wrong signature", write(bundle.SignatureName, "0\x06\x02\x01\x01\x02\x01\x01"), bundle.ErrSignature, "SHA256:"},
 		{"changed sums", write(bundle.SumsName, strings.Repeat("0", 64)+"  bundle.json\n"), bundle.ErrSignature, ""},
-		{"another key", anotherKey, bundle.ErrSignature, "trusted: SHA256:"},
+		{"another key", anotherKey, bundle.ErrSignature, "it is signed with key SHA256:"},
 		{"changed index", write(bundle.IndexName, "{}"), bundle.ErrDamaged, "bundle.json"},
 		{"missing part", remove("bundle.tar.001"), bundle.ErrDamaged, "bundle.tar.001: missing (1048576 bytes)"},
 		{"truncated part", write("bundle.tar.000", "short"), bundle.ErrDamaged, "bundle.tar.000: has 5 bytes, want 1048576"},

@@ -103,6 +103,9 @@ func (f *Fixture) make(t testing.TB, index bundle.Index, files map[string][]byte
 	check(t, err)
 	f.write(t, bundle.IndexName, data)
 	f.write(t, "INSTALL.txt", []byte("rpm --import RPM-GPG-KEY-airgap\n"))
+	public, err := bundle.MarshalPublicKey(&f.Key.PublicKey)
+	check(t, err)
+	f.write(t, bundle.PublicKeyName, public)
 	f.Sign(t)
 }
 

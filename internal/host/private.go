@@ -6,8 +6,11 @@ import (
 	"os"
 )
 
+// maxPrivate, in bytes, is far more than a private key takes.
+const maxPrivate = 1 << 20
+
 // ReadPrivate reads a private key. A file that others on the machine can read
-// is refused.
+// is refused, and one larger than 1 MiB.
 func ReadPrivate(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -21,5 +24,9 @@ func ReadPrivate(path string) ([]byte, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf("mode is %#o, so others can read it: want 0600", mode)
 	}
-	return io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, maxPrivate+1))
+	if err == nil && len(text) > maxPrivate {
+		err = fmt.Errorf("larger than %d bytes: it is no key", maxPrivate)
+	}
+	return text, err
 }

@@ -1,0 +1,45 @@
+package bundle
+
+import (
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// SignerError says that the bundle is signed well, but with another key than
+// those trusted. It is ErrSignature for errors.Is.
+type SignerError struct {
+	Signer  string   // fingerprints
+	Trusted []string // at least one
+}
+
+func (e *SignerError) Error() string {
+	return fmt.Sprintf("it is signed with key %s, want %s", e.Signer, strings.Join(e.Trusted, " or "))
+}
+
+// Unwrap lets errors.Is find ErrSignature.
+func (e *SignerError) Unwrap() error { return ErrSignature }
+
+// checkSignature accepts the signature of any of the trusted keys. The key that
+// lies in source is asked only to say whose the signature is, if it is none of
+// theirs.
+func checkSignature(source fs.FS, data, signature []byte, trusted []*ecdsa.PublicKey) error {
+	digest := sha256.Sum256(data)
+	var prints []string
+	for _, key := range trusted {
+		if ecdsa.VerifyASN1(key, digest[:], signature) {
+			return nil
+		}
+		prints = append(prints, Fingerprint(key))
+	}
+	text, err := readLimited(source, PublicKeyName, maxKey)
+	if err == nil {
+		signer, err := parsePublicKey(text)
+		if err == nil && ecdsa.VerifyASN1(signer, digest[:], signature) {
+			return &SignerError{Fingerprint(signer), prints}
+		}
+	}
+	return fmt.Errorf("%w (trusted: %s)", ErrSignature, strings.Join(prints, ", "))
+}
