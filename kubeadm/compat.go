@@ -8,32 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// release is what one minor of Kubernetes comes with.
-type release struct{ etcd, coredns, pause string }
-
-// releases are the constants of kubeadm's own source (cmd/kubeadm/app/
-// constants/constants.go: DefaultEtcdVersion, CoreDNSVersion, PauseVersion) at
-// the tags of each minor. 1.36 was checked against `kubeadm config images
-// list`, which is also what the tests do where a kubeadm is at hand.
-func releases() map[uint]release {
-	return map[uint]release{
-		35: {etcd: "3.6.6-0", coredns: "v1.13.1", pause: "3.10.1"},
-		36: {etcd: "3.6.8-0", coredns: "v1.14.2", pause: "3.10.2"},
-		37: {etcd: "3.7.0-0", coredns: "v1.14.6", pause: "3.10.2"},
-	}
-}
-
 // releaseOf looks up a version with its patch: "1.36.3".
-func releaseOf(text string) (release, error) {
+func releaseOf(text string) (Release, error) {
 	v, err := version.ParseSemantic(text)
 	if err != nil {
-		return release{}, fmt.Errorf("expected a version with its patch, such as 1.36.3")
+		return Release{}, fmt.Errorf("expected a version with its patch, such as 1.36.3")
 	}
-	r, ok := releases()[v.Minor()]
-	if v.Major() != 1 || !ok {
-		return release{}, fmt.Errorf("version %d.%d is not supported: Kubernetes 1.35, 1.36 and 1.37 are", v.Major(), v.Minor())
+	for _, r := range Releases() {
+		if r.Minor == line(v) {
+			return r, nil
+		}
 	}
-	return r, nil
+	return Release{}, fmt.Errorf("version %s is not supported: Kubernetes 1.35, 1.36 and 1.37 are", line(v))
 }
 
 // Images are the images that a cluster of this version starts with, sorted.
@@ -43,9 +29,9 @@ func Images(version string) ([]string, error) {
 		return nil, err
 	}
 	images := []string{
-		"registry.k8s.io/coredns/coredns:" + r.coredns,
-		"registry.k8s.io/etcd:" + r.etcd,
-		"registry.k8s.io/pause:" + r.pause,
+		"registry.k8s.io/coredns/coredns:" + r.CoreDNS,
+		"registry.k8s.io/etcd:" + r.Etcd,
+		"registry.k8s.io/pause:" + r.Pause,
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
 		images = append(images, "registry.k8s.io/"+name+":"+tag(version))
@@ -60,7 +46,7 @@ func Sandbox(version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "registry.k8s.io/pause:" + r.pause, nil
+	return "registry.k8s.io/pause:" + r.Pause, nil
 }
 
 // Repository is where the RPMs of one minor come from.

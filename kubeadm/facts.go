@@ -59,7 +59,8 @@ func family(osRelease []byte) string {
 	return ""
 }
 
-// ProxyMode is kube-proxy's mode on such a host: nftables where EL has no
+// ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
+// nftables where EL has no
 // legacy iptables modules any more (10), which needs a kernel from 5.13 on;
 // iptables elsewhere, since nft-based packet filters of EL8 and EL9 are
 // what their own tools expect.

@@ -42,27 +42,20 @@ func (k Kernel) atLeast(major, minor int) (bool, error) {
 }
 
 var kernelVersion = Check{
-	ID: "kernel-version", Title: "Kernel version", Source: "kubernetes/system-validators; kubernetes#131919",
+	ID: "kernel-version", Title: "Kernel version", Source: "kubernetes/system-validators; kubernetes#131919; runc docs/cgroup-v2.md",
 	Needs: []string{"kernel"}, Run: judgeKernelVersion,
 }
 
 func judgeKernelVersion(f *Facts, w *Want) Result {
-	oldest, err := f.Kernel.atLeast(4, 18)
+	unmet, err := UnmetKernelNeeds(f, w)
 	if err != nil {
 		return Result{Status: Error, Found: err.Error()}
 	}
-	el9, _ := f.Kernel.atLeast(4, 19)
-	nft, _ := f.Kernel.atLeast(5, 13)
-	switch {
-	case !oldest:
-		return Result{Fail, f.Kernel.Release, "4.18 or newer", "use Enterprise Linux 8 or newer"}
-	case w.ProxyMode == "nftables" && !nft:
-		return Result{Fail, f.Kernel.Release, "5.13 or newer for kube-proxy's nftables mode", "use kube-proxy's iptables mode, or Enterprise Linux 9"}
-	case !el9:
-		return Result{Warn, f.Kernel.Release, "newer than 4.18", "it works, with a warning by kubeadm; plan for Enterprise Linux 9 or newer"}
-	default:
+	if len(unmet) == 0 {
 		return pass("%s", f.Kernel.Release)
 	}
+	first := unmet[0] // those that fail come first
+	return Result{first.Older, f.Kernel.Release, fmt.Sprintf("%s or newer for %s", first.From, first.For), first.fix}
 }
 
 var kernelRunning = Check{

@@ -1,0 +1,33 @@
+package gpu_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/gpu"
+)
+
+// TestDriversAreWholeRows: every architecture stands in one row, each row says
+// where it comes from, and ends are months.
+func TestDriversAreWholeRows(t *testing.T) {
+	var all []gpu.Architecture
+	for _, g := range gpu.Generations() {
+		if g.Source == "" || g.Modules == "" {
+			t.Errorf("row without a source or modules: %+v", g)
+		}
+		if g.Last != 0 && !slices.ContainsFunc(gpu.Branches(), func(b gpu.Branch) bool { return b.Number == g.Last }) {
+			t.Errorf("%v end with branch %d, which is no row", g.Architectures, g.Last)
+		}
+		all = append(all, g.Architectures...)
+	}
+	want := []gpu.Architecture{gpu.Maxwell, gpu.Pascal, gpu.Volta, gpu.Turing, gpu.Ampere, gpu.Ada, gpu.Hopper, gpu.Blackwell}
+	if !slices.Equal(all, want) {
+		t.Errorf("rows are for %v, want %v", all, want)
+	}
+	for _, b := range gpu.Branches() {
+		if _, err := time.Parse("2006-01", b.Ends); err != nil || b.Source == "" || b.Kind == "" {
+			t.Errorf("row %+v: %v", b, err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package kubeadm
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Conflict is versions of airgap.yaml that do not go together.
+type Conflict struct {
+	Found  string // "containerd 2.1.4 with Kubernetes 1.35.2"
+	Want   string
+	Source string // of the row that says so
+	Fatal  bool   // false: it may work, but nobody supports it
+}
+
+// Conflicts finds all of them in two sections that were validated. now decides
+// which lines of containerd have ended.
+func Conflicts(c Config, r Runtime, now time.Time) []Conflict {
+	release, err := releaseOf(c.Version)
+	if err != nil {
+		return nil // Validate says so
+	}
+	containerd, err := version.ParseSemantic(r.Version)
+	if err != nil {
+		return nil
+	}
+	var found []Conflict
+	if !release.takes(containerd) {
+		found = append(found, Conflict{
+			Found: "containerd " + r.Version + " with Kubernetes " + c.Version,
+			Want:  "containerd " + strings.Join(release.Containerd, ", ") + " or later in its line", Source: release.Source, Fatal: !release.Assumed,
+		})
+	}
+	lines := RuntimeLines()
+	at := slices.IndexFunc(lines, func(l RuntimeLine) bool { return l.Line == line(containerd) })
+	if at < 0 {
+		newest := lines[len(lines)-1]
+		return append(found, Conflict{Found: "containerd " + r.Version, Want: "a line that has been tried: " + newest.Line + " is the newest", Source: newest.Source})
+	}
+	return append(found, lines[at].conflicts(r, now)...)
+}
+
+// takes reports whether containerd is new enough: by its own line, or, where that
+// has no row, by the newest one that has.
+func (r Release) takes(containerd *version.Version) bool {
+	least := version.MustParseSemantic(r.Containerd[0])
+	for _, text := range r.Containerd {
+		if v := version.MustParseSemantic(text); line(v) == line(containerd) {
+			least = v
+		}
+	}
+	return containerd.AtLeast(least)
+}
+
+func (l RuntimeLine) conflicts(r Runtime, now time.Time) []Conflict {
+	var found []Conflict
+	runc, err := version.ParseSemantic(r.RuncVersion)
+	if err == nil && runc.LessThan(version.MustParseSemantic(l.Runc)) {
+		found = append(found, Conflict{Found: "runc " + r.RuncVersion + " with containerd " + r.Version, Want: "runc " + l.Runc + " or later", Source: l.Source})
+	}
+	if ends, err := time.Parse("2006-01", l.Ends); err == nil && !now.Before(ends.AddDate(0, 1, 0)) {
+		found = append(found, Conflict{Found: "containerd " + r.Version + ": its line gets no fixes since " + l.Ends, Want: "a line with fixes", Source: l.Source})
+	}
+	return found
+}

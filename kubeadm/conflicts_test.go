@@ -1,0 +1,77 @@
+package kubeadm
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConflicts has for each rule a case that it refuses or tells, and one that
+// it lets pass.
+func TestConflicts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kubernetes, containerd, runc string
+		says                         string // "" for none
+		fatal                        bool
+	}{
+		"the defaults":                       {"1.36.3", "2.3.7", "1.5.2", "", false},
+		"the line's own minimum":             {"1.35.2", "2.1.5", "1.3.6", "", false},
+		"below the line's minimum":           {"1.35.2", "2.1.4", "1.3.6", "containerd 2.1.4 with Kubernetes 1.35.2", true},
+		"a line that has no row":             {"1.36.3", "2.1.9", "1.3.6", "containerd 2.1.9 with Kubernetes 1.36.3", true},
+		"between two lines with rows":        {"1.35.2", "2.0.10", "1.3.6", "containerd 2.0.10 with Kubernetes 1.35.2", true},
+		"a newer line":                       {"1.35.2", "2.4.2", "1.5.2", "", false},
+		"only assumed":                       {"1.37.0", "2.2.7", "1.3.6", "containerd 2.2.7 with Kubernetes 1.37.0", false},
+		"the assumed minimum":                {"1.37.0", "2.3.4", "1.4.3", "", false},
+		"runc older than containerd's tests": {"1.36.3", "2.3.7", "1.3.0", "runc 1.3.0 with containerd 2.3.7", false},
+		"runc of containerd's tests":         {"1.36.3", "2.2.7", "1.3.6", "", false},
+		"a line nobody has tried":            {"1.36.3", "2.9.0", "1.5.2", "containerd 2.9.0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Conflicts(Config{Version: tc.kubernetes}, Runtime{Version: tc.containerd, RuncVersion: tc.runc}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
+			if tc.says == "" {
+				if len(got) != 0 {
+					t.Errorf("got %+v", got)
+				}
+				return
+			}
+			if len(got) != 1 || got[0].Found != tc.says || got[0].Fatal != tc.fatal || got[0].Want == "" || got[0].Source == "" {
+				t.Errorf("got %+v, want %q", got, tc.says)
+			}
+		})
+	}
+}
+
+// TestLinesEnd: the last month counts to its end.
+func TestLinesEnd(t *testing.T) {
+	for day, ended := range map[string]bool{"2026-11-30": false, "2026-12-01": true} {
+		now, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Conflicts(Config{Version: "1.36.3"}, Runtime{Version: "2.2.7", RuncVersion: "1.5.2"}, now)
+		if (len(got) == 1) != ended || ended && (got[0].Fatal || !strings.Contains(got[0].Found, "no fixes since 2026-11")) {
+			t.Errorf("%s: %+v", day, got)
+		}
+	}
+}
+
+// TestRowsHaveSources: a row without one is somebody's opinion.
+func TestRowsHaveSources(t *testing.T) {
+	for _, r := range Releases() {
+		if r.Source == "" || len(r.Containerd) == 0 || r.Etcd == "" || r.CoreDNS == "" || r.Pause == "" {
+			t.Errorf("row %+v", r)
+		}
+	}
+	for _, l := range RuntimeLines() {
+		if _, err := time.Parse("2006-01", l.Ends); l.Source == "" || l.Runc == "" || l.Ends != "" && err != nil {
+			t.Errorf("row %+v: %v", l, err)
+		}
+	}
+	def := Runtime{}
+	def.Default()
+	for _, r := range Releases() {
+		if got := Conflicts(Config{Version: r.Minor + ".0"}, def, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)); len(got) != 0 {
+			t.Errorf("airgap's own runtime with %s: %+v", r.Minor, got)
+		}
+	}
+}

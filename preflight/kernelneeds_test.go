@@ -1,0 +1,56 @@
+package preflight
+
+import (
+	"testing"
+)
+
+// TestKernelNeeds has for each need a kernel that is too old, one that is new
+// enough, and a host that does not have the need.
+func TestKernelNeeds(t *testing.T) {
+	nftables, v2 := Want{ProxyMode: "nftables"}, Cgroup{Mode: "v2"}
+	for name, tc := range map[string]struct {
+		facts  Facts
+		want   Want
+		status Status
+		says   string
+	}{
+		"EL 7":                      {Facts{Kernel: Kernel{Release: "3.10.0-1160.el7.x86_64"}}, nftables, Fail, "4.18 or newer for Kubernetes"},
+		"EL 8":                      {Facts{Kernel: Kernel{Release: "4.18.0-553.el8_10.x86_64"}}, Want{}, Warn, "4.19 or newer for Kubernetes without a warning"},
+		"EL 8 on cgroup v2":         {Facts{Kernel: Kernel{Release: "4.19.0"}, Cgroup: v2}, Want{}, Warn, "5.2 or newer for cgroup v2 under runc"},
+		"5.2 on cgroup v2":          {Facts{Kernel: Kernel{Release: "5.2.0"}, Cgroup: v2}, Want{}, Pass, ""},
+		"4.19 on cgroup v1":         {Facts{Kernel: Kernel{Release: "4.19.0"}, Cgroup: Cgroup{Mode: "v1"}}, Want{}, Pass, ""},
+		"nftables on EL 8":          {Facts{Kernel: Kernel{Release: "4.18.0-553.el8_10.x86_64"}}, nftables, Fail, "5.13 or newer for kube-proxy's nftables mode"},
+		"nftables on EL 9":          {Facts{Kernel: Kernel{Release: "5.14.0-570.el9.x86_64"}, Cgroup: v2}, nftables, Pass, ""},
+		"nftables on Oracle's UEK7": {Facts{Kernel: Kernel{Release: "5.15.0-300.el8uek.x86_64"}}, nftables, Pass, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judgeKernelVersion(&tc.facts, &tc.want); got.Status != tc.status || got.Want != tc.says || (got.Fix == "") != (got.Status == Pass) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	for _, need := range KernelNeeds() {
+		if need.Source == "" || need.fix == "" {
+			t.Errorf("row without a source or a fix: %+v", need)
+		}
+	}
+}
+
+// TestSystems: each is known, whole, and what is assumed of it is its own.
+func TestSystems(t *testing.T) {
+	for _, s := range Systems() {
+		if s.Source == "" || s.Glibc == "" || s.PacketFilter == "" {
+			t.Errorf("row %+v", s)
+		}
+		f, ok := Assumed(s.OS)
+		if !ok || f.OS.Enterprise() != s.OS || f.Kernel.Release != s.Kernel || f.Cgroup.Mode != s.Cgroup {
+			t.Errorf("%s: assumed %+v", s.OS, f)
+		}
+		if got := judgeOS(f, &Want{OS: s.OS}); got.Status != Pass {
+			t.Errorf("%s: %+v", s.OS, got)
+		}
+	}
+	if f, ok := Assumed("el7"); ok {
+		t.Errorf("el7: %+v", f)
+	}
+}
