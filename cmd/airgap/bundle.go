@@ -16,11 +16,12 @@ import (
 )
 
 type bundleOptions struct {
-	config, out, facts, keys string
-	partSize                 string
-	plan                     bool
-	update                   []string
-	delta                    deltaOptions
+	config, out, facts string
+	keys, signKey      string
+	partSize           string
+	plan               bool
+	update             []string
+	delta              deltaOptions
 }
 
 const smallest = `The smallest airgap.yaml:
@@ -67,12 +68,17 @@ With --delta-from the bundle leaves out what a bundle before, or a signed receip
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
 cluster like any other, but a server without its base refuses it, naming what lacks.
 
+A key of this user's own, made with the first bundle, signs it. --sign-key FILE signs
+with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
+--require-key then holds to exactly that key.
+
 Interrupted, even killed, the same command goes on where it stopped. A bundle
 that is complete already is left alone.
 
 ` + smallest,
 		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
-			"  airgap bundle -f airgap.yaml -o /media/stick --delta-from last-year/bank   # its bundle.json and SHA256SUMS* are enough",
+			"  airgap bundle -f airgap.yaml -o /media/stick --delta-from last-year/bank   # its bundle.json and SHA256SUMS* are enough\n" +
+			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.out == "" && !o.plan {
@@ -89,11 +95,12 @@ that is complete already is left alone.
 	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
 	f.StringVar(&o.facts, "facts", "", "directory of *.facts.yaml that airgap survey wrote on the servers; without it a minimal installation is assumed")
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
+	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
 	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a file or an add-on of airgap.lock, the URL of a manifest, or all")
 	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.delta.keys, "key", nil, "public key (PEM) that the bundle of --delta-from must be signed with; default: the one in --keys")
+	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
 	return cmd
 }
@@ -107,9 +114,11 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return configError(err)
 	}
-	if err := checkKeys(o.keys); err != nil {
+	keys, err := checkKeys(o.keys, o.signKey)
+	if err != nil {
 		return err
 	}
+	o.delta.signer = keys.ownFingerprint()
 	p := a.newProgress()
 	plan, err := a.makePlan(ctx, o, c, text, p)
 	if err != nil {
@@ -128,12 +137,11 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
 		return err
 	}
-	return a.writeBundle(ctx, c, plan, o, partSize, p)
+	return a.writeBundle(ctx, c, plan, keys, o, partSize, p)
 }
 
-func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.Plan, o bundleOptions, partSize int64, p ui.Progress) error {
-	keys, err := openKeys(o.keys)
-	if err != nil {
+func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.Plan, keys *signingKeys, o bundleOptions, partSize int64, p ui.Progress) error {
+	if err := keys.make(o.keys); err != nil {
 		return err
 	}
 	if err := plan.SignPackages(keys.rpm); err != nil {
@@ -172,6 +180,9 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
 	if r.Kept > 0 {
 		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
+	}
+	if own := keys.ownFingerprint(); own != "" {
+		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", keys.rpmFingerprint())
 	return err

@@ -100,21 +100,21 @@ func (c compliance) write(w io.Writer) error {
 
 // hostConfig is the configuration of the cluster that this host belongs to:
 // from the index that it joined with, or from the bundle in its store.
-func hostConfig(keyFiles []string) (*config.Cluster, error) {
+func hostConfig(keys []string) (*config.Cluster, error) {
 	if !exists(indexDir) {
-		s, err := storedSite(keyFiles, "")
+		s, err := storedSite(keys, "")
 		if err != nil {
 			return nil, err
 		}
 		return s.config, nil
 	}
-	keys, err := trustedKeys(keyFiles)
+	t, err := trustedKeys(keys, indexDir)
 	if err != nil {
 		return nil, err
 	}
-	index, err := bundle.ReadIndex(indexDir, keys...)
+	index, err := bundle.ReadIndex(indexDir, t.keys...)
 	if err != nil {
-		return nil, untrusted(err, keys)
+		return nil, t.explain(err)
 	}
 	return config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +18,13 @@ import (
 type deltaOptions struct {
 	from      string   // directory of a bundle, or a receipt
 	authority string   // CAHash that a receipt must be signed by
-	keys      []string // files: what a bundle must be signed with
+	keys      []string // files or fingerprints: what a bundle must be signed with
+	signer    string   // fingerprint of the site's own key, where it signs this one; else ""
 }
 
 func (o deltaOptions) check() error {
 	if o.from == "" && (o.authority != "" || len(o.keys) > 0) {
-		return usage("airgap bundle: --receipt-key and --key are for --delta-from")
+		return usage("airgap bundle: --receipt-key and --require-key are for --delta-from")
 	}
 	if o.authority != "" && !registry.IsCAHash(o.authority) {
 		return usage("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.authority)
@@ -49,28 +49,32 @@ func (o deltaOptions) inventory(own string) (*bundle.Inventory, error) {
 }
 
 func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
-	keys, err := o.baseKeys(own)
+	t, err := o.baseTrust(own)
 	if err != nil {
 		return nil, err
 	}
-	index, err := bundle.ReadIndex(o.from, keys...)
+	index, err := bundle.ReadIndex(o.from, t.keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
 		return nil, hint(err, "name the directory that holds %v of the bundle before; its parts are not needed", indexFiles())
 	}
 	if err != nil {
-		return nil, untrusted(err, keys)
+		return nil, t.explain(err)
 	}
 	v := bundle.NewInventory(index)
 	return &v, nil
 }
 
-// baseKeys are the named ones, else this host's own, as it most often made the
-// bundle before, else those that any bundle is checked with.
-func (o deltaOptions) baseKeys(own string) ([]*ecdsa.PublicKey, error) {
+// baseTrust is in the named keys, else in those that sign here, as they most often
+// signed the bundle before, else in those that any bundle is checked with.
+func (o deltaOptions) baseTrust(own string) (*trust, error) {
+	keys := o.keys
 	if public := filepath.Join(own, bundle.PublicKeyName); len(o.keys) == 0 && exists(public) {
-		return trustedKeys([]string{public})
+		keys = append(keys, public)
 	}
-	return trustedKeys(o.keys)
+	if len(o.keys) == 0 && o.signer != "" {
+		keys = append(keys, o.signer)
+	}
+	return trustedKeys(keys, o.from)
 }
 
 func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {

@@ -49,7 +49,7 @@ func (f *fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 		if err := otherCluster(m.node.Name, here, cluster); err != nil {
 			return err
 		}
-		return m.preflight(ctx, index, f.skip, reports[m])
+		return m.preflight(ctx, index, f.site.required, f.skip, reports[m])
 	})
 	var all []preflight.Report
 	for _, m := range f.members {
@@ -123,9 +123,9 @@ func (f *fleet) signedIndex() ([]remote.File, error) {
 }
 
 // preflight lets the host judge itself.
-func (m *member) preflight(ctx context.Context, index []remote.File, skip []string, report *preflight.Report) error {
+func (m *member) preflight(ctx context.Context, index []remote.File, required, skip []string, report *preflight.Report) error {
 	var far faraway
-	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, skipFlags(skip)...)
+	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, append(requireFlags(required), skipFlags(skip)...)...)
 	err := m.run(ctx, &far, index, "", args...)
 	if failed, is := errors.AsType[*farawayError](err); err != nil && (!is || failed.code != exitPreflight) {
 		return err

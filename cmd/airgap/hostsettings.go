@@ -13,10 +13,10 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// firstSteps write down what the host is like, and let the other hosts in
-// before anything listens.
+// firstSteps write down what the host is like and whom it trusts, and let the
+// other hosts in before anything listens.
 func (s *site) firstSteps() []step.Step {
-	steps := []step.Step{kubeadm.Record(s.machine)}
+	steps := []step.Step{kubeadm.Record(s.machine), trustStep(requiredFile, s.required)}
 	if s.config.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		return steps
 	}

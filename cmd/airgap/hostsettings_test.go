@@ -41,10 +41,10 @@ func names(steps []step.Step) (all []string) {
 // and preflight says what they have to open.
 func TestSiteForbidsASetting(t *testing.T) {
 	ours, theirs := settingsSite(t, ""), settingsSite(t, "hostSettings: {firewalld: leave, swap: disable}")
-	if got := names(ours.firstSteps()); !slices.Equal(got, []string{"record", "firewalld"}) {
+	if got := names(ours.firstSteps()); !slices.Equal(got, []string{"record", "trust", "firewalld"}) {
 		t.Errorf("first steps: %v", got)
 	}
-	if got := names(theirs.firstSteps()); !slices.Equal(got, []string{"record"}) {
+	if got := names(theirs.firstSteps()); !slices.Equal(got, []string{"record", "trust"}) {
 		t.Errorf("first steps where the firewall is left: %v", got)
 	}
 	if slices.Contains(names(ours.settingSteps()), "swap") || !slices.Contains(names(theirs.settingSteps()), "swap") {

@@ -27,6 +27,7 @@ type hub struct {
 	ca       []byte
 	client   *http.Client
 	trusted  []*ecdsa.PublicKey
+	required []string          // fingerprints, by --require-key
 	signed   map[string][]byte // the signed index as served
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
@@ -62,12 +63,7 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 }
 
 // readIndex fetches the signed index and checks it as a stick's would be.
-func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
-	keys, err := trustedKeys(keyFiles)
-	if err != nil {
-		return err
-	}
-	h.trusted = keys
+func (h *hub) readIndex(ctx context.Context, keys []string) error {
 	dir, remove, err := scratch("join")
 	if err != nil {
 		return err
@@ -82,11 +78,16 @@ func (h *hub) readIndex(ctx context.Context, keyFiles []string) error {
 			return err
 		}
 	}
-	h.index, err = bundle.ReadIndex(dir, keys...)
+	t, err := trustedKeys(keys, dir)
+	if err != nil {
+		return err
+	}
+	h.trusted, h.required = t.keys, t.required
+	h.index, err = bundle.ReadIndex(dir, t.keys...)
 	if errors.Is(err, bundle.ErrDamaged) {
 		return hint(err, "on the first host, airgap install puts the signed index right; then join again")
 	}
-	return untrusted(err, keys)
+	return t.explain(err)
 }
 
 // view is the bundle as it lies in the registry host's store, and what it leaves
@@ -97,7 +98,7 @@ func (h *hub) view(ctx context.Context) (*bundle.View, error) {
 		return nil, err
 	}
 	v, err := client.View(ctx, h.index.Name, h.trusted...)
-	return v, untrusted(err, h.trusted)
+	return v, (&trust{h.required, h.trusted}).explain(err)
 }
 
 func (h *hub) get(ctx context.Context, path string) ([]byte, error) {

@@ -19,11 +19,14 @@ func (a *app) inspect() *cobra.Command {
 		Short: "Show what a bundle holds and whether it is whole",
 		Long: `Checks the signature, the index and the sizes of all parts, and prints what is
 inside. With --full every byte is read and compared. Of a delta it says what has to be
-in the servers' store already; --list has every such file.`,
+in the servers' store already; --list has every such file.
+
+--require-key says whose signature it must be: the key's file, or its fingerprint as
+whoever signed the bundle gave it to you on another way than the stick.`,
 		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, trusted, err := openBundle(args[0], keys)
+			b, t, err := openBundle(args[0], keys)
 			if err != nil {
 				return err
 			}
@@ -34,7 +37,7 @@ in the servers' store already; --list has every such file.`,
 				}
 			}
 			return a.print(b.Index(), func(w io.Writer) error {
-				return writeContents(w, b.Index(), fingerprints(trusted), full, list)
+				return writeContents(w, b.Index(), fingerprints(t.keys), full, list)
 			})
 		},
 	}

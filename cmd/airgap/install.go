@@ -47,10 +47,14 @@ Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
 run on a finished host changes nothing. What has drifted since is put right.
 
+With --require-key the bundle must be signed with exactly that key, whatever key
+airgap.rpm brought. The server keeps to it in later commands, and the servers that
+join get it with their line, until --require-key names another one.
+
 With --dry-run nothing is changed, not even a file of airgap's own: it checks this
 server and lists what each step would change here, and which steps airgap join
 would run on the other servers. Exit code 3 when a check fails.`,
-		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank",
+		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the bundle's directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), args[0], o) },
 	}
@@ -75,7 +79,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err := mustBeRoot("install"); err != nil {
 		return err
 	}
-	v, trusted, err := openWhole(dir, o.keys)
+	v, t, err := openWhole(dir, o.keys)
 	if err != nil {
 		return err
 	}
@@ -85,11 +89,12 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err != nil {
 		return err
 	}
+	s.required = t.required
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
 	if o.dryRun {
-		return a.rehearseInstall(ctx, s, o.skip, v, trusted)
+		return a.rehearseInstall(ctx, s, o.skip, v, t.keys)
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -102,10 +107,10 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer f.close()
 	p := a.newProgress()
-	if err := a.gate(ctx, s, o.skip, v, trusted, f, p); err != nil {
+	if err := a.gate(ctx, s, o.skip, v, t.keys, f, p); err != nil {
 		return err
 	}
-	result, err := runSteps(ctx, s.installSteps(v, trusted, p), p)
+	result, err := runSteps(ctx, s.installSteps(v, t.keys, p), p)
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}

@@ -98,6 +98,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
+	s.required = hub.required
 	if err := s.refuseOtherCluster(hub.material); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +39,8 @@ type joinLine struct {
 // joinLine makes the line for a node, without a code.
 func (s *site) joinLine(node config.Node) (joinLine, error) {
 	hash, err := registry.CAHashOf(registry.PKI{Dir: pkiDir}.CAFile())
-	return joinLine{Node: node.Name, Line: fmt.Sprintf("airgap join %s --ca-hash %s", s.registryAddr(), hash)}, err
+	words := append([]string{"airgap join", s.registryAddr(), "--ca-hash", hash}, requireFlags(s.required)...)
+	return joinLine{Node: node.Name, Line: strings.Join(words, " ")}, err
 }
 
 // joinLineWithCode makes the line and a fresh code for a node; the zero Node is
@@ -174,7 +176,8 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[strin
 	return all, nil
 }
 
-// indexFiles are the signed index of a bundle, without its parts.
+// indexFiles are the signed index of a bundle, without its parts, and the key
+// that signed it, for who knows its fingerprint.
 func indexFiles() []string {
-	return []string{bundle.IndexName, bundle.SumsName, bundle.SignatureName}
+	return []string{bundle.IndexName, bundle.SumsName, bundle.SignatureName, bundle.PublicKeyName}
 }

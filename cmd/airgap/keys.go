@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/ecdsa"
+	"errors"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -13,31 +14,51 @@ import (
 type signingKeys struct {
 	bundle *ecdsa.PrivateKey
 	rpm    *rpm.Key
+	own    bool // the bundle's is one that the site keeps itself, by --sign-key
 }
 
-// checkKeys reports keys in dir that cannot be used, before time is spent on a
-// plan. Those that are not there yet will be made.
-func checkKeys(dir string) error {
-	_, err := bundle.LoadKey(dir)
-	if err := host.IgnoreMissing(err); err != nil {
-		return err
+// checkKeys reports keys that cannot be used, before time is spent on a plan.
+// Those that are not in dir yet will be made. A key in a file of its own is read
+// here and kept: the file may be a pipe.
+func checkKeys(dir, signKey string) (*signingKeys, error) {
+	k := &signingKeys{own: signKey != ""}
+	var err error
+	if k.own {
+		k.bundle, err = bundle.LoadSigningKey(signKey)
+	} else {
+		k.bundle, err = bundle.LoadKey(dir)
+		err = host.IgnoreMissing(err)
 	}
-	_, err = rpm.LoadKey(dir)
-	return host.IgnoreMissing(err)
-}
-
-// openKeys reads the keys in dir; the first bundle makes them.
-func openKeys(dir string) (*signingKeys, error) {
-	b, err := bundle.LoadOrCreateKey(dir)
+	if errors.Is(err, bundle.ErrEncryptedKey) {
+		return nil, hint(err, "let openssl ask for the passphrase; nothing is written to the disk: airgap bundle --sign-key <(openssl pkey -in FILE) …")
+	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := rpm.LoadOrCreateKey(dir)
-	if err != nil {
-		return nil, err
+	k.rpm, err = rpm.LoadKey(dir)
+	return k, host.IgnoreMissing(err)
+}
+
+// make makes the keys in dir that were not there.
+func (k *signingKeys) make(dir string) (err error) {
+	if k.bundle == nil {
+		if k.bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
+			return err
+		}
 	}
-	return &signingKeys{bundle: b, rpm: r}, nil
+	if k.rpm == nil {
+		k.rpm, err = rpm.LoadOrCreateKey(dir)
+	}
+	return err
 }
 
 // rpmFingerprint is the RPM key's, as gpg prints it.
 func (k *signingKeys) rpmFingerprint() string { return k.rpm.Keyring().Fingerprints()[0] }
+
+// ownFingerprint is that of the site's own key; "" without one.
+func (k *signingKeys) ownFingerprint() string {
+	if !k.own {
+		return ""
+	}
+	return bundle.Fingerprint(&k.bundle.PublicKey)
+}

@@ -20,10 +20,7 @@ func TestProgramPackage(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	keys, err := openKeys(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := newKeys(t, dir)
 	program := filepath.Join(dir, "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -62,6 +59,18 @@ drwxr-xr-x root:root /var/log/airgap
 	if said := rpmSays(t, "--dbpath", db, "-K", file); !strings.Contains(said, "digests signatures OK") {
 		t.Errorf("rpm -K says %s", said)
 	}
+}
+
+func newKeys(t *testing.T, dir string) *signingKeys {
+	t.Helper()
+	keys, err := checkKeys(dir, "")
+	if err == nil {
+		err = keys.make(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
 func rpmSays(t *testing.T, args ...string) string {

@@ -12,10 +12,11 @@ const (
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
 	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 
-	pkiDir   = "/etc/airgap/pki" // the registry's certificates
-	trustDir = "/etc/pki/airgap" // *.pub: keys that bundles must be signed with
-	logDir   = "/var/log/airgap"
-	dnfLog   = logDir + "/dnf.log"
+	pkiDir       = "/etc/airgap/pki"           // the registry's certificates
+	trustDir     = "/etc/pki/airgap"           // *.pub: keys that airgap.rpm brings; bundles must be signed with one
+	requiredFile = "/etc/airgap/required-keys" // fingerprints, by --require-key: they count instead
+	logDir       = "/var/log/airgap"
+	dnfLog       = logDir + "/dnf.log"
 
 	knownHostsFile = stateDir + "/known_hosts" // host keys that somebody has vouched for
 	hostLogDir     = logDir + "/hosts"         // what the other hosts said, one file each

@@ -63,7 +63,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 // preflightFrom judges this host by the bundle in dir. Of a delta, a host that
 // is to join has no base, and needs none: its packages come from the registry.
 func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, skip []string) error {
-	b, trusted, err := openBundle(dir, keys)
+	b, t, err := openBundle(dir, keys)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 		return err
 	}
 	store := registry.Store{Dir: storeDir}
-	stored, err := store.Holds(b, trusted...)
+	stored, err := store.Holds(b, t.keys...)
 	if err != nil {
 		return err
 	}
-	v, err := store.View(b, trusted...)
+	v, err := store.View(b, t.keys...)
 	joins := s.node.Name != s.config.Master().Name
 	var dry func(context.Context) error
 	switch {
@@ -210,7 +210,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
 	for _, e := range entries {
-		begun = begun || !slices.Contains([]string{"record", "firewalld", "store"}, e.Step)
+		begun = begun || !slices.Contains([]string{"record", "trust", "firewalld", "store"}, e.Step)
 		if e.Time.After(lastRun) {
 			lastRun = e.Time
 		}

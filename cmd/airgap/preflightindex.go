@@ -12,17 +12,17 @@ import (
 
 // preflightByIndex judges this host by the signed index alone. It says all that
 // is wanted of a host; only for dnf's dry run there has to be a repository.
-func (a *app) preflightByIndex(ctx context.Context, dir string, keyFiles []string, node string, skip []string) error {
-	keys, err := trustedKeys(keyFiles)
+func (a *app) preflightByIndex(ctx context.Context, dir string, values []string, node string, skip []string) error {
+	t, err := trustedKeys(values, dir)
 	if err != nil {
 		return err
 	}
-	index, err := bundle.ReadIndex(dir, keys...)
+	index, err := bundle.ReadIndex(dir, t.keys...)
 	if errors.Is(err, os.ErrNotExist) {
 		return hint(err, "name the directory that holds %v", indexFiles())
 	}
 	if err != nil {
-		return untrusted(err, keys)
+		return t.explain(err)
 	}
 	s, err := newSite(index, node)
 	if err != nil {

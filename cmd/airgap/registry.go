@@ -76,11 +76,11 @@ func (a *app) registryServe() *cobra.Command {
 // from the cluster. It is logged, and status and verify show it.
 func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
 	log := slog.New(slog.NewJSONHandler(a.stderr, nil))
-	keys, err := trustedKeys(f.keys)
+	t, err := trustedKeys(f.keys, storedBundles(f.store)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := registry.Store{Dir: f.store}.Open(keys...)
+	bundles, err := registry.Store{Dir: f.store}.Open(t.keys...)
 	if err != nil {
 		log.Error("open store", "error", err.Error())
 	}
@@ -121,11 +121,11 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 		Example: "  airgap registry status --receipt /media/stick/bank.receipt",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			keys, err := trustedKeys(f.keys)
+			t, err := trustedKeys(f.keys, storedBundles(f.store)...)
 			if err != nil {
 				return err
 			}
-			bundles, broken := registry.Store{Dir: f.store}.Open(keys...)
+			bundles, broken := registry.Store{Dir: f.store}.Open(t.keys...)
 			defer bundle.NewView(bundles...).Close()
 			if receipt != "" {
 				written, err := writeReceipt(receipt, registry.PKI{Dir: pki}, bundles)
@@ -181,13 +181,13 @@ func (a *app) registryImport() *cobra.Command {
 		Long:  "Copies a bundle into this host's store, verifying while copying. Interrupted, it goes on\nwhere it stopped. A delta is refused while something that it leaves out is not there.\nThe registry serves it after `systemctl restart " + registry.UnitName + "`.",
 		Args:  oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, keys, err := openBundle(args[0], f.keys)
+			b, t, err := openBundle(args[0], f.keys)
 			if err != nil {
 				return err
 			}
 			defer b.Close()
 			store := registry.Store{Dir: f.store}
-			if holds, err := store.Holds(b, keys...); err != nil {
+			if holds, err := store.Holds(b, t.keys...); err != nil {
 				return err
 			} else if holds {
 				return a.print(imported{Name: b.Index().Name}, func(w io.Writer) error {
@@ -195,7 +195,7 @@ func (a *app) registryImport() *cobra.Command {
 					return err
 				})
 			}
-			if err := store.Import(cmd.Context(), b, a.newProgress(), keys...); err != nil {
+			if err := store.Import(cmd.Context(), b, a.newProgress(), t.keys...); err != nil {
 				return err
 			}
 			return a.print(imported{b.Index().Name, true}, func(w io.Writer) error {

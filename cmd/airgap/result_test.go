@@ -35,7 +35,7 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tty := newTerminal(t)
-			if code := run(t.Context(), append(tc.args, "--key", key), tty.File, tty.File, tty.File); code != tc.code {
+			if code := run(t.Context(), append(tc.args, "--require-key", key), tty.File, tty.File, tty.File); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 			screen := tty.screen()

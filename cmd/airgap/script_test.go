@@ -1,21 +1,33 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"airgap": main, "asks": asks, "stuck": stuck})
 }
 
-// TestScripts runs the program as a black box: testdata/script/*.txtar.
+// TestScripts runs the program as a black box: testdata/script/*.txtar. Two
+// bundles, of different keys, are there for all scripts: BUNDLE, which lies in
+// STORE too, and OTHER.
 func TestScripts(t *testing.T) {
+	one, other := bundletest.New(t), bundletest.New(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config") // the signing keys
+			e.Setenv("BUNDLE", one.Dir)
+			e.Setenv("STORE", filepath.Dir(one.Dir))
+			e.Setenv("KEY", bundle.Fingerprint(&one.Key.PublicKey))
+			e.Setenv("OTHER", other.Dir)
+			e.Setenv("OTHER_KEY", bundle.Fingerprint(&other.Key.PublicKey))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

@@ -26,8 +26,11 @@ type site struct {
 	node    config.Node
 	machine kubeadm.Machine
 	facts   kubeadm.Facts
-	peer    preflight.Peer // the host that this one joins; none on the first
-	toStore int64          // bytes that its store still needs; 0: the bundle's, unless that is there
+	// required are fingerprints of keys: bundles for this host must be signed with
+	// one of them, by --require-key. None: the usual ones count.
+	required []string
+	peer     preflight.Peer // the host that this one joins; none on the first
+	toStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 }
 
 // newSite reads the configuration that came with the bundle. name says which
@@ -50,19 +53,24 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 }
 
 // storedSite is the site of the newest bundle in this host's store.
-func storedSite(keyFiles []string, node string) (*site, error) {
-	keys, err := trustedKeys(keyFiles)
+func storedSite(keys []string, node string) (*site, error) {
+	t, err := trustedKeys(keys, storedBundles(storeDir)...)
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := registry.Store{Dir: storeDir}.Open(keys...)
+	bundles, err := registry.Store{Dir: storeDir}.Open(t.keys...)
 	if len(bundles) == 0 {
 		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
 	}
 	for _, b := range bundles {
 		defer b.Close()
 	}
-	return newSite(bundle.NewestFirst(bundles)[0].Index(), node)
+	s, err := newSite(bundle.NewestFirst(bundles)[0].Index(), node)
+	if err != nil {
+		return nil, err
+	}
+	s.required = t.required
+	return s, nil
 }
 
 // thisMachine is the host as the steps change it.

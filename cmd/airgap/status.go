@@ -76,11 +76,11 @@ const stepTimeout = 15 * time.Second
 
 // readStatus tells what it can. What it cannot is a problem, on the screen: a
 // status is asked for when something is broken.
-func readStatus(ctx context.Context, keyFiles []string, node string) *status {
+func readStatus(ctx context.Context, keys []string, node string) *status {
 	st := &status{Registry: "none", Busy: errors.Is(hostAtRest(), errBusy)}
 	entries, err := step.OpenJournal(journalFile).Entries()
 	st.problem(err)
-	k, err := knownHere(keyFiles, node)
+	k, err := knownHere(keys, node)
 	st.problem(err)
 	defer k.close()
 	for _, b := range k.stored {
@@ -129,53 +129,53 @@ func (k *known) close() {
 
 // knownHere reads the newest bundle of the store, or the index that a worker
 // keeps. A host on which airgap never got so far has neither.
-func knownHere(keyFiles []string, node string) (*known, error) {
+func knownHere(keys []string, node string) (*known, error) {
 	k := &known{}
 	store := registry.Store{Dir: storeDir}
 	names, err := store.List()
 	if err != nil || len(names) == 0 && !exists(indexDir) {
 		return k, err
 	}
-	keys, err := trustedKeys(keyFiles)
+	t, err := trustedKeys(keys, append(storedBundles(storeDir), indexDir)...)
 	if err != nil {
 		return k, err
 	}
 	var broken error
-	k.stored, broken = store.Open(keys...)
+	k.stored, broken = store.Open(t.keys...)
 	if len(k.stored) > 0 {
-		err = k.asMaster(bundle.NewView(bundle.NewestFirst(k.stored)...), keys, node)
+		err = k.asMaster(bundle.NewView(bundle.NewestFirst(k.stored)...), t, node)
 	} else if exists(indexDir) {
-		err = k.asWorker(keys, node)
+		err = k.asWorker(t, node)
 	}
 	return k, errors.Join(broken, err)
 }
 
 // asMaster is a host with a store: the first, or one that joined it.
-func (k *known) asMaster(v *bundle.View, keys []*ecdsa.PublicKey, node string) (err error) {
+func (k *known) asMaster(v *bundle.View, t *trust, node string) (err error) {
 	if k.site, err = newSite(v.Top().Index(), node); err != nil {
 		return err
 	}
-	k.from, k.command = storeDir, "install"
+	k.from, k.command, k.site.required = storeDir, "install", t.required
 	if k.site.node.Name == k.site.config.Master().Name {
-		k.steps = k.site.installSteps(v, keys, ui.Discard())
+		k.steps = k.site.installSteps(v, t.keys, ui.Discard())
 		return nil
 	}
 	k.command = "join"
-	h, err := k.site.recall(v.Top().Index(), keys)
+	h, err := k.site.recall(v.Top().Index(), t.keys)
 	k.steps = k.site.stepsAgain(h, v)
 	return err
 }
 
-func (k *known) asWorker(keys []*ecdsa.PublicKey, node string) error {
-	index, err := bundle.ReadIndex(indexDir, keys...)
+func (k *known) asWorker(t *trust, node string) error {
+	index, err := bundle.ReadIndex(indexDir, t.keys...)
 	if err != nil {
 		return err
 	}
 	if k.site, err = newSite(index, node); err != nil {
 		return err
 	}
-	k.from, k.command = indexDir, "join"
-	h, err := k.site.recall(index, keys)
+	k.from, k.command, k.site.required = indexDir, "join", t.required
+	h, err := k.site.recall(index, t.keys)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) 
 	err = t.Execute(&b, map[string]any{
 		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version(),
 		"Fingerprint": keys.rpmFingerprint(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
-		"Base": plan.Base,
-		"SSH":  c.SSH != nil && len(c.Nodes) > 1,
+		"Base": plan.Base, "Signer": keys.ownFingerprint(),
+		"SSH": c.SSH != nil && len(c.Nodes) > 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write INSTALL.txt: %w", err)

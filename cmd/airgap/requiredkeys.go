@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// requiredKeys reads the values of --require-key: fingerprints, and the keys of
+// those values that are files.
+func requiredKeys(values []string) (required []string, keys []*ecdsa.PublicKey, err error) {
+	for _, value := range values {
+		fingerprint, is, err := bundle.ParseFingerprint(value)
+		if err != nil || value == "" {
+			return nil, nil, usage("--require-key %q: want SHA256: and 64 hexadecimal digits, or the file of a public key", value)
+		}
+		if !is {
+			key, err := bundle.LoadPublicKey(value)
+			if err != nil {
+				return nil, nil, fmt.Errorf("--require-key: %w", err)
+			}
+			fingerprint, keys = bundle.Fingerprint(key), append(keys, key)
+		}
+		if !slices.Contains(required, fingerprint) {
+			required = append(required, fingerprint)
+		}
+	}
+	return required, keys, nil
+}
+
+// recordedKeys are the fingerprints that trustStep wrote to file; none without
+// it. One that cannot be read is an error: without it anything might be trusted.
+func recordedKeys(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read required keys: %w", err)
+	}
+	lines := strings.Fields(string(text))
+	for _, line := range lines {
+		if _, is, err := bundle.ParseFingerprint(line); err != nil || !is {
+			return nil, spoiled(file, fmt.Sprintf("%q is no fingerprint", line))
+		}
+	}
+	if len(lines) == 0 {
+		return nil, spoiled(file, "it is empty")
+	}
+	return lines, nil
+}
+
+func spoiled(file, why string) error {
+	return hint(fmt.Errorf("read required keys of %s: %s", file, why), "give the keys again with --require-key; install and join write the file anew")
+}
+
+// trustStep writes down which keys bundles must be signed with on this host, for
+// later commands and for the registry's service. Where none is required it holds.
+func trustStep(file string, required []string) step.Step {
+	text := []byte(strings.Join(required, "\n") + "\n")
+	return step.Step{
+		Name: "trust", Title: "Hold to the keys that bundles must be signed with",
+		Done: func(context.Context) (bool, error) {
+			if len(required) == 0 {
+				return true, nil
+			}
+			return host.Holds(file, text, 0o644)
+		},
+		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(map[string][]byte{file: text}, 0o644) },
+		Run:  func(context.Context) error { return host.WriteFile(file, text, 0o644) },
+		Undo: func(context.Context) error { return host.Remove(file) },
+	}
+}
+
+// requireFlags are for airgap on another host.
+func requireFlags(required []string) []string {
+	var flags []string
+	for _, fingerprint := range required {
+		flags = append(flags, "--require-key", fingerprint)
+	}
+	return flags
+}
