@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ type bundleOptions struct {
 	config, out, facts string
 	keys, signKey      string
 	partSize           string
-	plan               bool
+	plan, matrix       bool
 	update             []string
 	delta              deltaOptions
 }
@@ -68,6 +69,10 @@ With --delta-from the bundle leaves out what a bundle before, or a signed receip
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
 cluster like any other, but a server without its base refuses it, naming what lacks.
 
+Versions that cannot work together are refused first, by airgap.yaml and by the
+kernels and systems of the surveyed servers; --matrix prints the table with its
+sources.
+
 A key of this user's own, made with the first bundle, signs it. --sign-key FILE signs
 with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
 --require-key then holds to exactly that key.
@@ -81,6 +86,9 @@ that is complete already is left alone.
 			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.matrix {
+				return a.showMatrix(o.config, cmd.Flags().Changed("file"))
+			}
 			if o.out == "" && !o.plan {
 				return usage("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
 			}
@@ -102,6 +110,7 @@ that is complete already is left alone.
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	f.BoolVar(&o.matrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
 	return cmd
 }
 
@@ -189,6 +198,13 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 }
 
 func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, text []byte, p ui.Progress) (*bundle.Plan, error) {
+	surveyed, err := readSurveys(ctx, o.facts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCompatibility(c, surveyed, time.Now(), p); err != nil {
+		return nil, err
+	}
 	client, err := bundle.NewClient(c.Sources)
 	if err != nil {
 		return nil, err
@@ -205,7 +221,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	packages, err := packageRequest(ctx, c, o.facts)
+	packages, err := packageRequest(c, surveyed)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 // packageRequest is which RPMs the servers need: those of Kubernetes and those
 // that the file names, less what each surveyed server has.
-func packageRequest(ctx context.Context, c *config.Cluster, factsDir string) (*rpm.Request, error) {
+func packageRequest(c *config.Cluster, surveyed []*preflight.Facts) (*rpm.Request, error) {
 	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
@@ -28,14 +28,21 @@ func packageRequest(ctx context.Context, c *config.Cluster, factsDir string) (*r
 		Modules:      c.Packages.Modules,
 		Install:      append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
 	}
-	if factsDir != "" {
-		r.Hosts, err = surveyed(ctx, factsDir, c.Packages.OS)
+	for _, facts := range surveyed {
+		one, err := installedPackages(facts)
+		if err != nil {
+			return nil, fmt.Errorf("read facts of %s: %w", facts.Host, err)
+		}
+		r.Hosts = append(r.Hosts, one)
 	}
-	return r, err
+	return r, nil
 }
 
-// surveyed is what each surveyed server has installed.
-func surveyed(ctx context.Context, dir, target string) ([]rpm.Installed, error) {
+// readSurveys reads the facts of every server in dir; none where dir is "".
+func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
+	if dir == "" {
+		return nil, nil
+	}
 	var files []string
 	for _, pattern := range []string{"*.facts.yaml", "*.survey", "*.survey.gz"} {
 		some, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -47,20 +54,13 @@ func surveyed(ctx context.Context, dir, target string) ([]rpm.Installed, error) 
 	if len(files) == 0 {
 		return nil, hint(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
 	}
-	var all []rpm.Installed
+	var all []*preflight.Facts
 	for _, f := range files {
 		facts, err := loadFacts(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		if el := facts.OS.Enterprise(); el != target {
-			return nil, fmt.Errorf("read facts: %s is of %s %s, and packages.os is %s", f, facts.OS.ID, facts.OS.Version, target)
-		}
-		one, err := installedPackages(facts)
-		if err != nil {
-			return nil, fmt.Errorf("read facts of %s: %w", facts.Host, err)
-		}
-		all = append(all, one)
+		all = append(all, facts)
 	}
 	return all, nil
 }

@@ -173,8 +173,8 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	c := s.config
 	holds := s.index.Summary()
 	w := preflight.Want{
-		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: s.facts.ProxyMode(),
-		AllowCgroupV1: c.Kubernetes.Overrides.Kubelet["failCgroupV1"] == false,
+		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
+		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(),

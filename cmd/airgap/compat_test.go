@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func clusterOn(t *testing.T, os, more string) *config.Cluster {
+	t.Helper()
+	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
+kind: Cluster
+name: bank
+nodes: [{name: cp1, address: 192.0.2.11, roles: [control-plane]}]
+packages: {os: `+os+`, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
+`+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func surveyOf(host, id, version, kernel, cgroup string) *preflight.Facts {
+	return &preflight.Facts{Host: host, OS: preflight.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: preflight.Kernel{Release: kernel}, Cgroup: preflight.Cgroup{Mode: cgroup}}
+}
+
+const k8s = "kubernetes: {version: 1.36.3}\n"
+
+// TestCompatibility has for each rule what it refuses, what it only tells, and
+// what it lets pass.
+func TestCompatibility(t *testing.T) {
+	rocky9 := surveyOf("db1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
+	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
+	rhel8v1 := surveyOf("db3", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1")
+	unknown := surveyOf("db4", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "")
+	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
+	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
+	for name, tc := range map[string]struct {
+		config  *config.Cluster
+		hosts   []*preflight.Facts
+		refused []string
+		told    []string
+	}{
+		"all is well":                   {clusterOn(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
+		"nobody was surveyed":           {clusterOn(t, "el9", k8s), nil, nil, nil},
+		"EL 10's nftables mode":         {clusterOn(t, "el10", k8s), nil, nil, nil},
+		"another system":                {clusterOn(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
+		"an old kernel is only told":    {clusterOn(t, "el8", k8s), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"}},
+		"nftables mode on EL 8":         {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
+		"nftables mode on EL 9":         {clusterOn(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
+		"nftables mode on EL 8, unseen": {clusterOn(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
+		"cgroup v1":                     {clusterOn(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
+		"cgroup v1, allowed":            {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"cgroup v1, softened":           {clusterOn(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"an old runc":                   {clusterOn(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"), nil, nil, []string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"}},
+		"a survey that could not tell":  {clusterOn(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
+		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
+			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := &sayings{Progress: ui.Discard()}
+			err := checkCompatibility(tc.config, tc.hosts, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), told)
+			if (err != nil) != (len(tc.refused) > 0) {
+				t.Fatalf("got %v, want %q", err, tc.refused)
+			}
+			for _, want := range tc.refused {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in\n%v", want, err)
+				}
+			}
+			if n := len(tc.refused); n > 0 {
+				if c, is := errors.AsType[*coded](err); !is || c.code != exitUsage || strings.Count(err.Error(), "\n") != n {
+					t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
+				}
+			}
+			for _, want := range tc.told {
+				if !slices.ContainsFunc(told.said, func(s string) bool { return strings.Contains(s, want) }) {
+					t.Errorf("%q was not told, but %q", want, told.said)
+				}
+			}
+			if len(tc.told) != len(told.said) {
+				t.Errorf("told %q, want %q", told.said, tc.told)
+			}
+		})
+	}
+}
+
+// TestMatrix compares the table with its golden file, with and without marks.
+func TestMatrix(t *testing.T) {
+	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": clusterOn(t, "el9", k8s)} {
+		var text bytes.Buffer
+		if err := newMatrix(c).write(&text); err != nil {
+			t.Fatal(err)
+		}
+		golden := filepath.Join("testdata", "matrix-"+name+".txt")
+		if *update {
+			if err := os.WriteFile(golden, text.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text.Bytes(), want) {
+			t.Errorf("%s: go test -update writes\n%s", golden, &text)
+		}
+	}
+}
+
+// TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
+func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
+	m := reflect.ValueOf(newMatrix(&config.Cluster{}))
+	for _, rows := range m.Fields() {
+		if rows.Len() == 0 {
+			t.Error("a table without rows")
+		}
+		for i := range rows.Len() {
+			if rows.Index(i).FieldByName("Source").String() == "" {
+				t.Errorf("no source: %+v", rows.Index(i))
+			}
+		}
+	}
+}
+
+// sayings is a progress that keeps what is said.
+type sayings struct {
+	ui.Progress
+	said []string
+}
+
+func (s *sayings) Say(format string, args ...any) {
+	s.said = append(s.said, fmt.Sprintf(format, args...))
+}

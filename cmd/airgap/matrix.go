@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+)
+
+// matrix is which versions go together, with the source of each row. Each package
+// has the rows of what it knows; here they are only joined.
+type matrix struct {
+	Systems    []systemRow            `json:"systems"`
+	Kernels    []preflight.KernelNeed `json:"kernels"`
+	Kubernetes []kubernetesRow        `json:"kubernetes"`
+	Containerd []containerdRow        `json:"containerd"`
+	GPUs       []gpu.Generation       `json:"gpus"`
+	Drivers    []gpu.Branch           `json:"drivers"`
+}
+
+// Used marks the row that airgap.yaml is about.
+type (
+	systemRow struct {
+		preflight.System
+		Used bool `json:"used"`
+	}
+	kubernetesRow struct {
+		kubeadm.Release
+		Used bool `json:"used"`
+	}
+	containerdRow struct {
+		kubeadm.RuntimeLine
+		Used bool `json:"used"`
+	}
+)
+
+// showMatrix marks what the configuration uses where there is one; one that was
+// named has to be there.
+func (a *app) showMatrix(file string, named bool) error {
+	c, _, err := config.Load(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		c = &config.Cluster{}
+	case err != nil:
+		return configError(err)
+	}
+	m := newMatrix(c)
+	return a.print(m, m.write)
+}
+
+func newMatrix(c *config.Cluster) matrix {
+	m := matrix{Kernels: preflight.KernelNeeds(), GPUs: gpu.Generations(), Drivers: gpu.Branches()}
+	for _, s := range preflight.Systems() {
+		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
+	}
+	for _, r := range kubeadm.Releases() {
+		m.Kubernetes = append(m.Kubernetes, kubernetesRow{r, strings.HasPrefix(c.Kubernetes.Version, r.Minor+".")})
+	}
+	for _, l := range kubeadm.RuntimeLines() {
+		m.Containerd = append(m.Containerd, containerdRow{l, strings.HasPrefix(c.Runtime.Version, l.Line+".")})
+	}
+	return m
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"airgap.dev/airgap/preflight"
+)
+
+// write gives each kind of row a table of its own. A star marks what airgap.yaml
+// uses.
+func (m matrix) write(w io.Writer) error {
+	for i, rows := range [][][]string{m.systems(), m.kernels(), m.kubernetes(), m.containerd(), m.gpus(), m.drivers()} {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, cells := range rows {
+			fmt.Fprintln(t, strings.Join(cells, "\t"))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, "\n* in airgap.yaml; nothing there chooses a driver yet")
+	return err
+}
+
+func mark(used bool) string {
+	if used {
+		return "*"
+	}
+	return " "
+}
+
+func (m matrix) systems() [][]string {
+	rows := [][]string{{mark(false), "SYSTEM", "KERNEL", "GLIBC", "CGROUP", "PACKET FILTER", "SOURCE"}}
+	for _, s := range m.Systems {
+		rows = append(rows, []string{mark(s.Used), s.OS, s.Kernel, s.Glibc, s.Cgroup, s.PacketFilter, s.Source})
+	}
+	return rows
+}
+
+func (m matrix) kernels() [][]string {
+	rows := [][]string{{mark(false), "KERNEL", "FOR", "OLDER IS", "SOURCE"}}
+	for _, k := range m.Kernels {
+		older := map[bool]string{true: "refused", false: "not supported"}[k.Older == preflight.Fail]
+		rows = append(rows, []string{mark(false), k.From, k.For, older, k.Source})
+	}
+	return rows
+}
+
+func (m matrix) kubernetes() [][]string {
+	rows := [][]string{{mark(false), "KUBERNETES", "ETCD", "COREDNS", "PAUSE", "CONTAINERD FROM", "CGROUP", "SOURCE"}}
+	for _, r := range m.Kubernetes {
+		rows = append(rows, []string{mark(r.Used), r.Minor, r.Etcd, r.CoreDNS, r.Pause, strings.Join(r.Containerd, ", "), r.Cgroup, r.Source})
+	}
+	return rows
+}
+
+func (m matrix) containerd() [][]string {
+	rows := [][]string{{mark(false), "CONTAINERD", "RUNC FROM", "CONFIG", "PAUSE", "FIXES UNTIL", "SOURCE"}}
+	for _, l := range m.Containerd {
+		rows = append(rows, []string{mark(l.Used), l.Line, l.Runc, strconv.Itoa(l.Config), cmp.Or(l.Pause, "-"), cmp.Or(l.Ends, "-"), l.Source})
+	}
+	return rows
+}
+
+func (m matrix) gpus() [][]string {
+	rows := [][]string{{mark(false), "GPU", "KERNEL MODULE", "LAST DRIVER", "SOURCE"}}
+	for _, g := range m.GPUs {
+		last := "-"
+		if g.Last > 0 {
+			last = strconv.Itoa(g.Last)
+		}
+		rows = append(rows, []string{mark(false), list(g.Architectures), g.Modules, last, g.Source})
+	}
+	return rows
+}
+
+func (m matrix) drivers() [][]string {
+	rows := [][]string{{mark(false), "DRIVER", "KIND", "FIXES UNTIL", "CUDA", "SOURCE"}}
+	for _, b := range m.Drivers {
+		rows = append(rows, []string{mark(false), strconv.Itoa(b.Number), b.Kind, b.Ends, strconv.Itoa(b.CUDA), b.Source})
+	}
+	return rows
+}
