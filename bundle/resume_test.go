@@ -80,7 +80,9 @@ func TestResumeFetchesOnlyWhatIsMissing(t *testing.T) {
 	o, dir := options(t), t.TempDir()
 	withoutRunc := func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/runc.amd64") {
-			time.Sleep(300 * time.Millisecond) // the images are through by then
+			for sent := int64(-1); sent != u.bytes.Load(); time.Sleep(300 * time.Millisecond) {
+				sent = u.bytes.Load() // until the images are through
+			}
 			w.WriteHeader(http.StatusNotFound)
 			return true
 		}
