@@ -113,7 +113,7 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
 	}
-	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, c.base, []string{repo.Scope(transport.PullScope)})
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, httpsOnly{c.base}, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -121,4 +121,16 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	defer c.mu.Unlock()
 	c.repos[repo.Name()] = rt
 	return rt, nil
+}
+
+// httpsOnly keeps plain HTTP from registries. go-containerregistry falls back to
+// it where a registry has a private address or a name in .local: credentials
+// and what a tag means would then belong to whoever answers.
+type httpsOnly struct{ https http.RoundTripper }
+
+func (t httpsOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("%s: registries are asked by https only", r.URL.Host)
+	}
+	return t.https.RoundTrip(r)
 }
