@@ -1,19 +1,62 @@
 package gpu
 
-// Generation is architectures that the same drivers know.
+import (
+	"fmt"
+	"strings"
+)
+
+// Generation is architectures that the same drivers know: the branches whose
+// kernel modules of either flavour drive them, nil where none do.
 type Generation struct {
 	Architectures []Architecture `json:"architectures"`
-	Modules       string         `json:"modules"`        // flavours of the kernel module that drive them
-	Last          int            `json:"last,omitempty"` // the last branch that knows them; 0 while none has dropped them
+	Open          *Span          `json:"open,omitempty"`
+	Proprietary   *Span          `json:"proprietary,omitempty"`
 	Source        string         `json:"source"`
+}
+
+// Span is branches from one to another, both of them in it; 0 is no end.
+type Span struct {
+	From int `json:"from,omitempty"`
+	To   int `json:"to,omitempty"`
+}
+
+func (s *Span) has(branch int) bool {
+	return s != nil && branch >= s.From && (s.To == 0 || branch <= s.To)
+}
+
+// String is "570 and later", "580 and earlier".
+func (s *Span) String() string {
+	switch {
+	case s.From == 0 && s.To == 0:
+		return "any"
+	case s.To == 0:
+		return fmt.Sprintf("%d and later", s.From)
+	case s.From == 0:
+		return fmt.Sprintf("%d and earlier", s.To)
+	default:
+		return fmt.Sprintf("%d to %d", s.From, s.To)
+	}
+}
+
+// Modules says which drivers there are for the generation: "open 515 and later,
+// proprietary 619 and earlier".
+func (g Generation) Modules() string {
+	var flavours []string
+	if g.Open != nil {
+		flavours = append(flavours, "open "+g.Open.String())
+	}
+	if g.Proprietary != nil {
+		flavours = append(flavours, "proprietary "+g.Proprietary.String())
+	}
+	return strings.Join(flavours, ", ")
 }
 
 // Generations lists them, oldest first.
 func Generations() []Generation {
 	return []Generation{
-		{[]Architecture{Maxwell, Pascal, Volta}, "proprietary", 580, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules#19"},
-		{[]Architecture{Turing, Ampere, Ada, Hopper}, "open, default from 560 on; proprietary before 620", 0, "NVIDIA: Unix graphics feature deprecation schedule"},
-		{[]Architecture{Blackwell}, "open", 0, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
+		{[]Architecture{Maxwell, Pascal, Volta}, nil, &Span{To: 580}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules#19"},
+		{[]Architecture{Turing, Ampere, Ada, Hopper}, &Span{From: 515}, &Span{To: 619}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules"},
+		{[]Architecture{Blackwell}, &Span{From: 570}, nil, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
 	}
 }
 

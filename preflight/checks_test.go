@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"io"
 	"maps"
 	"net/netip"
@@ -165,6 +166,11 @@ func TestChecks(t *testing.T) {
 		{"GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("1 × T4", "")}, Pass, "1 × T4; unused"},
 		{"no GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("", "")}, Skip, "no GPU"},
 		{"one of two GPUs", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("1 × A40", "1 × A40 (virtual function)")}, Pass, "1 × A40, 1 × A40 (virtual function)"},
+		{"no gpu role, a driver", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Driver: driver("595.45", "580", nil)}, Skip, "no gpu role"},
+		{"no driver yet", gpuDriver, &Facts{}, Want{Roles: []Role{GPU}, Driver: driver("", "580", nil)}, Skip, "no driver is loaded"},
+		{"the card's driver", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Roles: []Role{GPU}, Driver: driver("driver 580.82", "", nil)}, Pass, "driver 580.82"},
+		{"a driver that dropped the card", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Roles: []Role{GPU}, Driver: driver("driver 595.45 with a V100", "580 and earlier", nil)}, Fail, "driver 595.45 with a V100"},
+		{"a driver that is not NVIDIA's", gpuDriver, &Facts{Driver: "x"}, Want{Roles: []Role{GPU}, Driver: driver("", "", errors.New("what is x"))}, Warn, "what is x"},
 		{"every GPU passed through", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "2 × A40 (vfio-pci)")}, Fail, "2 × A40 (vfio-pci)"},
 		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
 		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
@@ -197,6 +203,10 @@ func site(check string, pairs ...string) Config {
 		settings[pairs[i]] = pairs[i+1]
 	}
 	return Config{Checks: Settings{check: settings}}
+}
+
+func driver(found, want string, err error) func([]host.PCIDevice, string) (string, string, error) {
+	return func([]host.PCIDevice, string) (string, string, error) { return found, want, err }
 }
 
 func gpus(free, reserved string) func([]host.PCIDevice) (string, string) {

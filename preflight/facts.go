@@ -44,7 +44,8 @@ type Facts struct {
 	Units     []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
 	Runtimes  Runtimes         `yaml:"runtimes" json:"runtimes"`
 	Leftovers []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
-	PCI       []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"` // of NVIDIA
+	PCI       []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                   // of NVIDIA
+	Driver    string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"` // what a loaded one says of itself
 	Packages  []Package        `yaml:"packages" json:"packages"`
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.

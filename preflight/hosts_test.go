@@ -102,7 +102,10 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host:   "rocky9-h100",
-			change: func(w *Want) { w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts() },
+			change: func(w *Want) {
+				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
+				w.Driver = driver("driver 580.82.07 (open)", "", nil)
+			},
 			fails:  []string{"kernel-running", "mount-noexec"},
 		},
 		{

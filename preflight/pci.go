@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -13,7 +15,14 @@ const nvidia = "10de"
 
 func readPCI(_ context.Context, r reader, f *Facts) error {
 	var err error
-	f.PCI, err = host.PCIDevices(r.fs, nvidia)
+	if f.PCI, err = host.PCIDevices(r.fs, nvidia); err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(r.fs, "proc/driver/nvidia/version")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f.Driver, _, _ = strings.Cut(string(text), "\n")
 	return err
 }
 
@@ -40,4 +49,28 @@ func judgeGPU(f *Facts, w *Want) Result {
 	default:
 		return Result{Fail, "none in the PCI tree", "an NVIDIA GPU", "take the role gpu from this node, or give the machine its GPU (passthrough, seat, BIOS)"}
 	}
+}
+
+var gpuDriver = Check{
+	ID: "gpu-driver", Title: "Loaded GPU driver", Source: "NVIDIA: drivers by architecture, as airgap bundle --matrix lists them",
+	Needs: []string{"pci"}, Run: judgeDriver,
+}
+
+func judgeDriver(f *Facts, w *Want) Result {
+	switch {
+	case !w.Is(GPU):
+		return skipped("no gpu role")
+	case f.Driver == "":
+		return skipped("no driver is loaded")
+	case w.Driver == nil:
+		return skipped("nobody to judge the driver")
+	}
+	found, want, err := w.Driver(f.PCI, f.Driver)
+	switch {
+	case err != nil:
+		return Result{Warn, err.Error(), "a driver of NVIDIA's", "look at /proc/driver/nvidia/version"}
+	case want != "":
+		return Result{Fail, found, want, "exchange the driver and reboot, then survey the server again; a card that the driver does not know is not there for containers"}
+	}
+	return pass("%s", found)
 }

@@ -64,6 +64,7 @@ func Checks() []Check {
 		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, kernelDefaults, resolvConf, portsFree,
 		oldCluster, endpointFree, runtimePresent, rpmConflict,
 		gpuPresent,
+		gpuDriver,
 		packages,
 	}
 }

@@ -71,6 +71,11 @@ type Want struct {
 	// none. nil skips the check.
 	GPUs func([]host.PCIDevice) (free, reserved string)
 
+	// Driver judges NVIDIA's driver that is loaded already, by the text of
+	// /proc/driver/nvidia/version: what it is, and which one the GPUs that
+	// containers can have want instead, "" when it will do. nil skips the check.
+	Driver func(devices []host.PCIDevice, text string) (found, want string, err error)
+
 	// DryTransaction resolves the bundle's packages against the host without
 	// changing it. nil skips the check, for the reason in NoTransaction.
 	DryTransaction func() error

@@ -70,8 +70,8 @@ from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
 cluster like any other, but a server without its base refuses it, naming what lacks.
 
 Versions that cannot work together are refused first, by airgap.yaml and by the
-kernels and systems of the surveyed servers; --matrix prints the table with its
-sources.
+kernels, systems, GPUs and loaded GPU drivers of the surveyed servers; --matrix
+prints the table with its sources.
 
 A key of this user's own, made with the first bundle, signs it. --sign-key FILE signs
 with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers

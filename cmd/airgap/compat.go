@@ -91,7 +91,9 @@ func assumed(all []clash) []clash {
 
 // hostChecks are the preflight checks that the bundle's choices can fail: what
 // they ask of a host is not changed by an installation.
-func hostChecks() []string { return []string{"os-supported", "kernel-version", "cgroup-version"} }
+func hostChecks() []string {
+	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver"}
+}
 
 // hostClashes lets preflight judge the survey, with the site's settings, as it
 // will judge the host.
@@ -99,6 +101,7 @@ func hostClashes(c *config.Cluster, f *preflight.Facts) ([]clash, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode: c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
+		Roles:     rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
 	}
 	var all []clash
 	for _, id := range hostChecks() {
@@ -112,6 +115,20 @@ func hostClashes(c *config.Cluster, f *preflight.Facts) ([]clash, error) {
 		all = append(all, clash{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
 	}
 	return all, nil
+}
+
+// rolesOf are the roles of the node of that name; none where airgap.yaml has no
+// such node.
+func rolesOf(c *config.Cluster, name string) []preflight.Role {
+	var roles []preflight.Role
+	for _, n := range c.Nodes {
+		if n.Name == name {
+			for _, r := range n.Roles {
+				roles = append(roles, preflight.Role(r))
+			}
+		}
+	}
+	return roles
 }
 
 // sourceOf is the row's where the check has rows, else the check's.

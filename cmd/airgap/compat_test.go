@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 )
@@ -47,6 +48,17 @@ func TestCompatibility(t *testing.T) {
 	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
 	rhel8v1 := surveyOf("db3", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1")
 	unknown := surveyOf("db4", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "")
+	withGPU := clusterOn(t, "el9", k8s)
+	withGPU.Nodes = append(withGPU.Nodes, config.Node{Name: "gpu1", Address: "192.0.2.12", Roles: []config.Role{config.Worker, config.GPU}})
+	gpuHost := func(device, driver string) []*preflight.Facts {
+		f := surveyOf("gpu1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
+		if device != "" {
+			f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
+		}
+		f.Driver = driver
+		return []*preflight.Facts{f}
+	}
+	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
 	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
 	for name, tc := range map[string]struct {
@@ -68,6 +80,12 @@ func TestCompatibility(t *testing.T) {
 		"cgroup v1, softened":           {clusterOn(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
 		"an old runc":                   {clusterOn(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"), nil, nil, []string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"}},
 		"a survey that could not tell":  {clusterOn(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
+		"V100 and its last driver":      {withGPU, gpuHost("1db4", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build"), nil, nil},
+		"V100 without a driver yet":     {withGPU, gpuHost("1db4", ""), nil, nil},
+		"V100 and a later driver":       {withGPU, gpuHost("1db4", closed595), []string{"gpu1: driver 595.45.04 (proprietary) with NVIDIA Volta 10de:1db4, want proprietary 580 and earlier (NVIDIA: Unix graphics"}, nil},
+		"Blackwell, proprietary":        {withGPU, gpuHost("2901", closed595), []string{"want open 570 and later"}, nil},
+		"a driver of somebody's":        {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
+		"role gpu, no card":             {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
 		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {

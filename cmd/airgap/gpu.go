@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 )
@@ -19,4 +21,23 @@ func gpus(pci []host.PCIDevice) (free, reserved string) {
 		}
 	}
 	return gpu.Summary(mine), gpu.Summary(others)
+}
+
+// loadedDriver tells preflight whether a driver that is there already, by what it
+// says of itself, drives the GPUs that containers can have. want is "" when it
+// does, or when nobody knows.
+func loadedDriver(pci []host.PCIDevice, text string) (found, want string, err error) {
+	driver, err := gpu.ParseDriver(text)
+	if err != nil {
+		return "", "", err
+	}
+	for _, d := range gpu.Detect(pci) {
+		if d.Kind != gpu.GPU || d.Reserved() != "" {
+			continue
+		}
+		if drivers, source := driver.Wanted(d); drivers != "" {
+			return fmt.Sprintf("driver %s with %s", driver, d), fmt.Sprintf("%s (%s)", drivers, source), nil
+		}
+	}
+	return "driver " + driver.String(), "", nil
 }

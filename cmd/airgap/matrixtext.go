@@ -71,13 +71,9 @@ func (m matrix) containerd() [][]string {
 }
 
 func (m matrix) gpus() [][]string {
-	rows := [][]string{{mark(false), "GPU", "KERNEL MODULE", "LAST DRIVER", "SOURCE"}}
+	rows := [][]string{{mark(false), "GPU", "DRIVERS BY THEIR KERNEL MODULE", "SOURCE"}}
 	for _, g := range m.GPUs {
-		last := "-"
-		if g.Last > 0 {
-			last = strconv.Itoa(g.Last)
-		}
-		rows = append(rows, []string{mark(false), list(g.Architectures), g.Modules, last, g.Source})
+		rows = append(rows, []string{mark(false), list(g.Architectures), g.Modules(), g.Source})
 	}
 	return rows
 }

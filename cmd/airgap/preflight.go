@@ -173,20 +173,17 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	c := s.config
 	holds := s.index.Summary()
 	w := preflight.Want{
-		OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
+		Roles: rolesOf(c, s.node.Name), OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(),
 		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Site: c.Preflight,
+		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = s.portsToOpen()
-	}
-	for _, r := range s.node.Roles {
-		w.Roles = append(w.Roles, preflight.Role(r))
 	}
 	for _, n := range c.Nodes {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)

@@ -17,13 +17,16 @@ type Role string
 const (
 	ControlPlane Role = "control-plane"
 	Worker       Role = "worker"
+	// GPU is for a worker whose GPUs containers use: the checks want a card
+	// and, where a driver is loaded already, one that knows it.
+	GPU Role = "gpu"
 )
 
 // Node is one server of the bank.
 type Node struct {
 	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and of the host: a DNS label such as cp1"`
 	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address by which the other nodes reach this one"`
-	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,description=What the node is for"`
+	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,enum=gpu,description=What the node is for; gpu is a worker whose GPUs containers use"`
 	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=What differs from the section ssh on this server"`
 }
 
@@ -78,6 +81,9 @@ func (n Node) validate(p *field.Path) field.ErrorList {
 	}
 	if a, err := netip.ParseAddr(n.Address); err != nil || !a.Is4() || a.IsLoopback() || a.IsUnspecified() {
 		all = append(all, field.Invalid(p.Child("address"), n.Address, "want an IPv4 address such as 10.0.0.11"))
+	}
+	if n.Has(GPU) && !n.Has(Worker) {
+		all = append(all, field.Invalid(p.Child("roles"), n.Roles, "gpu is for a node that is a worker too: nothing that uses GPUs runs elsewhere"))
 	}
 	return all
 }
