@@ -186,9 +186,7 @@ func TestParseFingerprint(t *testing.T) {
 // TestBundleSignedWithTheSitesKey makes keys with openssl in the forms that it
 // has, and lets it verify what they signed.
 func TestBundleSignedWithTheSitesKey(t *testing.T) {
-	if !need(t, "openssl") {
-		t.Skip("without openssl")
-	}
+	bundletest.Need(t, "openssl")
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
 	for name, made := range map[string][]string{

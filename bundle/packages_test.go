@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -47,9 +48,7 @@ func rpmUpstream(t *testing.T, key *rpm.Key) (*upstream, bundle.Request) {
 }
 
 func TestPackages(t *testing.T) {
-	if !need(t, "createrepo_c") {
-		t.Skip()
-	}
+	bundletest.Need(t, "createrepo_c", "dnf")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
 	must(t, err)
 	u, r := rpmUpstream(t, key)
@@ -71,9 +70,7 @@ func TestPackages(t *testing.T) {
 	}
 	wantSums(t, dir)
 	tree := extract(t, dir)
-	if need(t, "dnf") {
-		wantDnf(t, filepath.Join(tree, bundle.RPMDir("el9")))
-	}
+	wantDnf(t, filepath.Join(tree, bundle.RPMDir("el9")))
 
 	u.files["pkgs.k8s.io/rpm/kubelet-1.0-1.x86_64.rpm"] = bytes.Repeat([]byte("x"), int(lock.Packages[1].Size))
 	if _, err = bundle.Write(background, p, t.TempDir(), o, ui.Discard()); err == nil || !strings.Contains(err.Error(), "package kubelet-0:1.0-1.x86_64: SHA-256") {
@@ -94,17 +91,4 @@ func wantDnf(t *testing.T, repo string) {
 	if err != nil || !strings.Contains(string(out), "kubelet-0:1.0-1.x86_64") || strings.Contains(string(out), "unwanted") {
 		t.Errorf("dnf repoquery: %v\n%s", err, out)
 	}
-}
-
-// need reports whether a tool is here; AIRGAP_REQUIRE_TOOLS=1 insists.
-func need(t *testing.T, name string) bool {
-	t.Helper()
-	_, err := exec.LookPath(name)
-	if err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") == "1" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Logf("%s is not here", name)
-	}
-	return err == nil
 }

@@ -172,9 +172,7 @@ func wantSums(t *testing.T, dir string) {
 
 func tool(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	if !need(t, args[0]) {
-		return
-	}
+	bundletest.Need(t, args[0])
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,44 @@ func FuzzMount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		if m, err := parseMount(line); err == nil && m.fsType == "" {
 			t.Errorf("%q gives %+v", line, m)
+		}
+	})
+}
+
+// A survey comes from a server on paper or by stick: whatever became of it on
+// the way, the facts that it gives can be written and read.
+func FuzzSurvey(f *testing.F) {
+	f.Add(append(readRecording(f, "rocky9"), "-- end/ --\n"...))
+	f.Add([]byte("-- fs/etc/os-release --\nID=rocky\n-- fs/../x --\n-- end/ --\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		facts, err := ReadSurvey(t.Context(), bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		var written bytes.Buffer
+		if err := facts.Write(&written); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFacts(&written); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzFacts(f *testing.F) {
+	f.Add([]byte("schema: 1\nhost: a\nos: {id: rocky, versionID: '9.6'}\npackages: [{name: a, provides: [a = 1]}]\n"))
+	f.Add([]byte("a: &a [*a, *a]\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		facts, err := ReadFacts(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		var written bytes.Buffer
+		if err := facts.Write(&written); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFacts(&written); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -48,11 +49,7 @@ func vendor(t *testing.T, key *rpm.Key, names ...string) *bundle.Client {
 // TestDnfReadsBaseAndDelta has the real dnf list and fetch packages, one from
 // the base and one from the delta, by the delta's signed metadata.
 func TestDnfReadsBaseAndDelta(t *testing.T) {
-	for _, tool := range []string{"dnf", "createrepo_c"} {
-		if _, err := exec.LookPath(tool); err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") != "1" {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
+	bundletest.Need(t, "dnf", "createrepo_c")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
 	must(t, err)
 	client := vendor(t, key, "first", "second")

@@ -31,7 +31,8 @@ func whole(bundles []*bundle.Bundle) http.HandlerFunc {
 }
 
 // Files are the files of a bundle in another host's store, for bundle.OpenFS, by
-// the bundle's name, which means the newest of that name, or its ID. They are asked for in pieces, so a copy that was cut goes on.
+// the bundle's name, which means the newest of that name, or its ID. They are
+// asked for in pieces, so a copy that was cut goes on.
 func (c *Client) Files(ctx context.Context, bundle string) fs.FS {
 	return peer{ctx: ctx, client: c, path: "/bundles/" + bundle + "/"}
 }

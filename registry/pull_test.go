@@ -272,11 +272,7 @@ func TestLockWithoutItsBlobIsRefused(t *testing.T) {
 }
 
 func TestSkopeoPulls(t *testing.T) {
-	skopeo, err := exec.LookPath("skopeo")
-	if err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") != "1" {
-		t.Skip("skopeo is not installed")
-	}
-	must(t, err)
+	bundletest.Need(t, "skopeo")
 	f := bundletest.New(t)
 	r := start(t, f.Open(t))
 	certs := t.TempDir()
@@ -285,7 +281,7 @@ func TestSkopeoPulls(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(certs, "ca.crt"), ca, 0o644))
 	for _, image := range f.Images {
 		ref, _, _ := strings.Cut(image.Name, "@")
-		out, err := exec.Command(skopeo, "copy", "--src-cert-dir", certs, "docker://"+r.addr+"/"+ref, "oci:"+t.TempDir()+":x").CombinedOutput()
+		out, err := exec.Command("skopeo", "copy", "--src-cert-dir", certs, "docker://"+r.addr+"/"+ref, "oci:"+t.TempDir()+":x").CombinedOutput()
 		if err != nil {
 			t.Errorf("skopeo copy %s: %v\n%s", ref, err, out)
 		}

@@ -116,9 +116,7 @@ func TestReceiptIsRefused(t *testing.T) {
 
 // TestOpensslReadsTheReceipt: it can be checked without airgap.
 func TestOpensslReadsTheReceipt(t *testing.T) {
-	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") != "1" {
-		t.Skip("openssl is not installed")
-	}
+	bundletest.Need(t, "openssl")
 	pki, dir := PKI{Dir: t.TempDir()}, t.TempDir()
 	must(t, pki.Ensure(nil, time.Now()))
 	text, _ := signedReceipt(t, pki, []*bundle.Bundle{bundletest.New(t).Open(t)})
@@ -138,7 +136,14 @@ openssl dgst -sha256 -verify key -signature signature body`)
 func FuzzReceipt(f *testing.F) {
 	pki := PKI{Dir: f.TempDir()}
 	must(f, pki.Ensure(nil, time.Now()))
-	text, authority := signedReceipt(f, pki, []*bundle.Bundle{bundletest.New(f).Open(f)})
+	small := Receipt{Version: receiptVersion, Host: "cp1", Inventory: bundle.Inventory{
+		Cluster: "test", Bundles: []string{"test"}, Files: []bundle.Held{{Path: "files/a", Size: 1, SHA256: strings.Repeat("0", 64)}},
+	}}
+	text, authority, err := pki.SignReceipt(small)
+	must(f, err)
+	if _, err := ReadReceipt(text, authority); err != nil {
+		f.Fatal(err)
+	}
 	signed := text[:bytes.Index(text, []byte(receiptEnd))+1]
 	f.Add(text)
 	f.Add(signed)

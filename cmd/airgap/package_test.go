@@ -8,17 +8,13 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 )
 
 // TestProgramPackage has rpm itself list what airgap.rpm brings, and check its
 // signature.
 func TestProgramPackage(t *testing.T) {
-	if _, err := exec.LookPath("rpm"); err != nil {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	bundletest.Need(t, "rpm")
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
 	program := filepath.Join(dir, "program")
