@@ -60,10 +60,9 @@ func family(osRelease []byte) string {
 }
 
 // ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
-// nftables where EL has no
-// legacy iptables modules any more (10), which needs a kernel from 5.13 on;
-// iptables elsewhere, since nft-based packet filters of EL8 and EL9 are
-// what their own tools expect.
+// nftables where EL has no legacy iptables modules any more (10), which needs a
+// kernel from 5.13 on; iptables elsewhere, since nft-based packet filters of EL8
+// and EL9 are what their own tools expect.
 func (f Facts) ProxyMode() string {
 	kernel, err := version.ParseGeneric(f.Kernel)
 	if f.OS == "el10" && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {

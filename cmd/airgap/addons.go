@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,7 +47,7 @@ func (a addons) step() step.Step {
 		Title: "Install the add-ons (" + strings.Join(names, ", ") + ")",
 		Done: func(ctx context.Context) (bool, error) {
 			done := true
-			err := a.each(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) (err error) {
+			err := a.applied(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) (err error) {
 				if done {
 					done, err = t.Current(ctx, objects)
 				}
@@ -56,7 +57,7 @@ func (a addons) step() step.Step {
 		},
 		Plan: a.plan,
 		Run: func(ctx context.Context) error {
-			return a.each(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) error {
+			return a.applied(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) error {
 				_, err := t.Apply(ctx, objects)
 				return err
 			})
@@ -64,16 +65,23 @@ func (a addons) step() step.Step {
 	}
 }
 
-// each calls use for every add-on, in their order, while it succeeds.
-func (a addons) each(ctx context.Context, use func(manifests.Target, []*unstructured.Unstructured) error) error {
+// applied calls use for every add-on with the cluster that it belongs in.
+func (a addons) applied(ctx context.Context, use func(manifests.Target, []*unstructured.Unstructured) error) error {
 	api, err := a.connect()
 	if err != nil {
 		return err
 	}
+	return a.each(ctx, func(namespace string, objects []*unstructured.Unstructured) error {
+		return use(manifests.Target{Config: api, Namespace: namespace}, objects)
+	})
+}
+
+// each calls use for every add-on, in their order, while it succeeds.
+func (a addons) each(ctx context.Context, use func(namespace string, objects []*unstructured.Unstructured) error) error {
 	for _, one := range a.locked {
 		objects, err := a.objects(ctx, one)
 		if err == nil {
-			err = use(manifests.Target{Config: api, Namespace: one.Namespace}, objects)
+			err = use(one.Namespace, objects)
 		}
 		if err != nil {
 			return fmt.Errorf("add-on %s: %w", one.Name, err)
@@ -87,22 +95,17 @@ func (a addons) each(ctx context.Context, use func(manifests.Target, []*unstruct
 func (a addons) plan(ctx context.Context) ([]string, error) {
 	api, errAPI := a.connect()
 	var changes []string
-	for _, one := range a.locked {
-		objects, err := a.objects(ctx, one)
-		if err != nil {
-			return changes, fmt.Errorf("add-on %s: %w", one.Name, err)
-		}
+	err := a.each(ctx, func(namespace string, objects []*unstructured.Unstructured) (err error) {
 		pending := manifests.Titles(objects)
 		if errAPI == nil {
-			if pending, err = (manifests.Target{Config: api, Namespace: one.Namespace}).Pending(ctx, objects); err != nil {
-				return changes, fmt.Errorf("add-on %s: %w", one.Name, err)
-			}
+			pending, err = manifests.Target{Config: api, Namespace: namespace}.Pending(ctx, objects)
 		}
 		for _, title := range pending {
 			changes = append(changes, "apply "+title)
 		}
-	}
-	return changes, errAPI
+		return err
+	})
+	return changes, cmp.Or(err, errAPI)
 }
 
 // objects reads an add-on's manifest, which the lock vouches for.

@@ -25,7 +25,6 @@ type provenImage struct {
 // sums are of a world in which every reference is resolved.
 type sums struct {
 	References int   `json:"references"` // each image, package, file, chart and URL of manifests once
-	Resolved   int   `json:"resolved"`   // always all of them
 	Bytes      int64 `json:"bytes"`      // what they take, shared blobs once; a delta leaves out some
 }
 
@@ -41,7 +40,7 @@ func proofOf(l bundle.Lock) proof {
 			n++
 		}
 	}
-	p.ClosedWorld = sums{References: n, Resolved: n, Bytes: l.Bytes()}
+	p.ClosedWorld = sums{References: n, Bytes: l.Bytes()}
 	return p
 }
 
