@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -101,12 +101,12 @@ func TestRecordedHosts(t *testing.T) {
 			fails:  []string{"kernel-modules", "swap", "selinux", "ip-forward", "kernel-defaults"},
 		},
 		{
-			host:   "rocky9-h100",
+			host: "rocky9-h100",
 			change: func(w *Want) {
 				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
 				w.Driver = driver("driver 580.82.07 (open)", "", nil)
 			},
-			fails:  []string{"kernel-running", "mount-noexec"},
+			fails: []string{"kernel-running", "mount-noexec"},
 		},
 		{
 			host: "rocky9-busy-network",

@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
 )

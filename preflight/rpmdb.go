@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Package is an installed RPM.
@@ -49,6 +51,15 @@ func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), n
 // versioned takes apart "NAME OP VERSION". A name may have spaces itself, as
 // rich dependencies do.
 var versioned = regexp.MustCompile(`^(.+) (=|<|<=|>|>=) (\S+)$`)
+
+// UnmarshalYAML takes text alone: the decoder would skip UnmarshalText for a
+// list or a map.
+func (c *Capability) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: a capability is text, such as %q", node.Line, "libc.so.6()(64bit)")
+	}
+	return c.UnmarshalText([]byte(node.Value))
+}
 
 // UnmarshalText reads what MarshalText wrote.
 func (c *Capability) UnmarshalText(text []byte) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 )
 
 //go:embed survey.sh.tmpl

@@ -105,6 +105,9 @@ func parseEVR(s string) (EVR, error) {
 		v.Epoch, s = int(n), rest
 	}
 	v.Version, v.Release, _ = strings.Cut(s, "-")
+	if v.Version == "" {
+		return EVR{}, fmt.Errorf("read version %q: it has none", s)
+	}
 	return v, nil
 }
 
