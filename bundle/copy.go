@@ -33,7 +33,7 @@ func (b *Bundle) copy(ctx context.Context, to string, progress ui.Progress) erro
 	if err := b.admit(to); err != nil {
 		return err
 	}
-	c := &copier{from: b, to: to}
+	c := &copier{from: b, to: to, writer: newEarlyWriter(b.chunks.size, false)}
 	defer c.close()
 	if err := c.openParts(); err != nil {
 		return err
@@ -73,9 +73,10 @@ const copySuffix = ".tmp"
 
 // copier is one copy under way.
 type copier struct {
-	from  *Bundle
-	to    string
-	parts []copyPart
+	from   *Bundle
+	to     string
+	parts  []copyPart
+	writer *earlyWriter
 }
 
 type copyPart struct {
@@ -145,7 +146,7 @@ func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) erro
 	if err := c.from.chunks.load(k, buf); err != nil {
 		return err
 	}
-	return writeEarly(to.file, buf, from)
+	return c.writer.writeAt(to.file, buf, from)
 }
 
 // keepParts makes the parts durable and gives them their names.
@@ -206,6 +207,7 @@ func (c *copier) copyFile(name, want string) error {
 }
 
 func (c *copier) close() error {
+	c.writer.close()
 	var errs []error
 	for _, p := range c.parts {
 		errs = append(errs, p.file.Close())

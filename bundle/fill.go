@@ -60,13 +60,15 @@ func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progre
 	return nil
 }
 
-// fill writes tar's bytes first, then the files in the order of their
-// offsets, several at a time: on a file system without holes no write is far
-// beyond the end.
+// fill writes the files in the order of their offsets, several at a time; one
+// at a time on a file system without holes, so that each byte is written once.
 func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (err error) {
 	f.beginTasks(progress)
 	defer func() { f.endTasks(err) }()
 	group, groupCtx := errgroup.WithContext(ctx)
+	if f.target.inOrder {
+		workers = 1
+	}
 	group.SetLimit(workers)
 	for i := range f.layout.entries {
 		if groupCtx.Err() != nil {

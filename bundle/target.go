@@ -15,6 +15,10 @@ import (
 type target struct {
 	files    []*os.File
 	partSize int64
+	inOrder  bool // a write far beyond the end of a part writes all that lies before it
+	// early is for such sticks, which are slow, alone: the work for the disk takes
+	// from the processor what fetching needs, where the disk is fast.
+	early *earlyWriter
 }
 
 // openTarget opens or makes the parts, and reserves their space where the
@@ -31,8 +35,19 @@ func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
 		if err := reserve(f, p.Size); err != nil {
 			return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", p.Size, p.Name, err), t.close())
 		}
+		t.inOrder = t.inOrder || !hasHoles(f, p.Size)
+	}
+	if t.inOrder {
+		t.early = newEarlyWriter(partSize*int64(len(parts)), true)
 	}
 	return t, nil
+}
+
+// hasHoles reports whether the file system knows files with holes: FAT and exFAT
+// do not, and fill with zeros instead. It is asked to make one behind the part's
+// end, where nothing is.
+func hasHoles(f *os.File, size int64) bool {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, size, 4096) == nil
 }
 
 func reserve(f *os.File, size int64) error {
@@ -54,34 +69,11 @@ func reserve(f *os.File, size int64) error {
 
 // writeAt writes at an offset of the stream; p must not cross parts.
 func (t *target) writeAt(p []byte, off int64) error {
-	return writeEarly(t.files[off/t.partSize], p, off%t.partSize)
-}
-
-const (
-	// writeSize is how much is written at a time, bytes. The kernel takes memory
-	// in pieces as large as what is written; for more than 8 pages it first
-	// moves other memory about, which costs more than the copying.
-	writeSize = 32 << 10
-	// early is how much of a file goes to the disk at a time, bytes.
-	early = 8 << 20
-)
-
-// writeEarly writes, and whenever a stretch of early bytes is complete it
-// tells the kernel to begin putting that on the disk. Otherwise the disk stands
-// idle while gigabytes gather in the page cache, and fsync waits for all of them.
-func writeEarly(f *os.File, p []byte, off int64) error {
-	for len(p) > 0 {
-		n, err := f.WriteAt(p[:min(int64(len(p)), writeSize-off%writeSize)], off)
-		if err != nil {
-			return err
-		}
-		p, off = p[n:], off+int64(n)
-		if off%early == 0 {
-			// A hint: errors of the disk come with fsync.
-			_ = unix.SyncFileRange(int(f.Fd()), off-early, early, unix.SYNC_FILE_RANGE_WRITE)
-		}
+	f, within := t.files[off/t.partSize], off%t.partSize
+	if t.early != nil {
+		return t.early.writeAt(f, p, within)
 	}
-	return nil
+	return writeAt(f, p, within)
 }
 
 // ReadAt is io.ReaderAt over the stream.
@@ -103,9 +95,15 @@ func (t *target) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// sync makes the parts durable and forgets what the page cache holds of them,
-// so that reading them again asks the disk.
+// sync makes the parts durable, which nobody writes to any more, and forgets what
+// the page cache holds of them, so that reading them again asks the disk.
 func (t *target) sync() error {
+	if t.early != nil {
+		t.early.close()
+		if err := t.early.failure(); err != nil {
+			return err
+		}
+	}
 	var group errgroup.Group
 	for _, f := range t.files {
 		group.Go(func() error {
@@ -119,6 +117,9 @@ func (t *target) sync() error {
 }
 
 func (t *target) close() error {
+	if t.early != nil {
+		t.early.close()
+	}
 	var errs []error
 	for _, f := range t.files {
 		errs = append(errs, f.Close())
