@@ -35,32 +35,40 @@ type bench struct {
 
 // Run measures everything and writes the figures to w.
 func Run(ctx context.Context, program string, w, log io.Writer) error {
+	return prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
+		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // those of Kubernetes are in every bundle
+			return err
+		}
+		if err := b.fill(ctx, w); err != nil {
+			return err
+		}
+		return b.pullable(ctx, w)
+	})
+}
+
+// prepared has images added to the lab's internet before it opens, and takes
+// away afterwards what was made.
+func prepared(ctx context.Context, program string, log io.Writer, add func(context.Context, string, io.Writer) ([]string, error), run func(*bench, []string) error) error {
+	cache, err := scenario.Prepare(ctx, log)
+	if err != nil {
+		return err
+	}
+	images, err := add(ctx, cache, log)
+	if err != nil {
+		return err
+	}
 	e, err := scenario.Prepared(ctx, "bench", program, log)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(e.Work)
 	defer e.Upstream.Close()
-	b := &bench{Env: e, env: []string{"XDG_CONFIG_HOME=" + filepath.Join(e.Work, "config")}}
-	if err := b.prepare(ctx, log); err != nil {
-		return err
-	}
-	for _, f := range []func(context.Context, io.Writer) error{b.fill, b.pullable} {
-		if err := f(ctx, w); err != nil {
-			return err
-		}
-	}
-	return nil
+	return run(&bench{Env: e, env: []string{"XDG_CONFIG_HOME=" + filepath.Join(e.Work, "config")}}, images)
 }
 
-// prepare makes the 2.8 GB of images and a configuration that lists them.
-func (b *bench) prepare(ctx context.Context, log io.Writer) error {
-	all, err := upstream.BenchImages(ctx, b.Cache, log)
-	if err != nil {
-		return err
-	}
-	gpu := all[len(all)-4:] // those of Kubernetes are in every bundle
-	if b.config, err = b.Config("bench.yaml", "    - quay.io/lab/tools:1.0\n", "    - quay.io/lab/tools:1.0\n    - "+strings.Join(gpu, "\n    - ")+"\n"); err != nil {
+// prepare makes a configuration that lists the images.
+func (b *bench) prepare(ctx context.Context, images []string) (err error) {
+	if b.config, err = b.Config("bench.yaml", "    - quay.io/lab/tools:1.0\n", "    - quay.io/lab/tools:1.0\n    - "+strings.Join(images, "\n    - ")+"\n"); err != nil {
 		return err
 	}
 	if b.images, err = b.planned(ctx); err != nil {

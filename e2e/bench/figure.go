@@ -25,6 +25,12 @@ func (f figure) print(w io.Writer) {
 	fmt.Fprintf(w, "bench %s %.2f %s %s %.2f <=%.2f %s\n", f.name, f.value, f.unit, f.reference, f.ratio, f.atMost, verdict)
 }
 
+// resident is a run's most memory, against the limit for any bundle.
+func resident(name string, m measured) figure {
+	const limit = 150e6
+	return figure{name, float64(m.peak) / 1e6, "MB", "limit=150MB", float64(m.peak) / limit, 1.0}
+}
+
 // seconds is a figure of time against another time of the same run.
 func seconds(name string, took time.Duration, reference string, other time.Duration, atMost float64) figure {
 	return figure{name, took.Seconds(), "s", fmt.Sprintf("%s=%.2fs", reference, other.Seconds()), took.Seconds() / other.Seconds(), atMost}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/e2e/scenario"
 )
 
 // fill compares the filling alone with `crane pull --format=oci` of the same
@@ -35,14 +37,14 @@ func (b *bench) fill(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	size, theirSize := treeSize(ours, "bundle.tar.*"), treeSize(theirs, "*")
+	size, theirSize := scenario.TreeSize(ours, "bundle.tar.*"), scenario.TreeSize(theirs, "*")
 	if err := os.RemoveAll(theirs); err != nil {
 		return err
 	}
 	slices.Sort(filling[1:])
 	perGB("fill-"+gigabytes(size), filling[1:][runs/2], size, "crane-pull-oci", m[1].took, theirSize, 1.0).print(w)
 	perGB("bundle-"+gigabytes(size), m[0].took, size, "crane-sync-sha256sum", m[2].took, theirSize, 1.0).print(w)
-	figure{"bundle-peak-rss", float64(m[0].peak) / 1e6, "MB", "limit=150MB", float64(m[0].peak) / 150e6, 1.0}.print(w)
+	resident("bundle-peak-rss", m[0]).print(w)
 	return nil
 }
 
@@ -62,22 +64,6 @@ func (b *bench) craneArgs(dir string) []string {
 		args = append(args, mirror+"/"+i)
 	}
 	return append(args, dir)
-}
-
-// treeSize adds up the files below dir whose names match pattern, in bytes.
-func treeSize(dir, pattern string) int64 {
-	var total int64
-	_ = filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		if matches, err := filepath.Match(pattern, info.Name()); err != nil || !matches {
-			return err
-		}
-		total += info.Size()
-		return nil
-	})
-	return total
 }
 
 func gigabytes(n int64) string { return fmt.Sprintf("%.1fGB", float64(n)/1e9) }

@@ -19,21 +19,54 @@ func (e *Emulated) AttachStick(ctx context.Context, dir string) error {
 	if err := makeFAT(ctx, dir, e.path(stickFile)); err != nil {
 		return fmt.Errorf("attach stick %s: %w", dir, err)
 	}
-	if err := e.plugStick(ctx); err != nil {
+	if err := e.plugStick(ctx, true); err != nil {
 		return fmt.Errorf("attach stick %s to %s: %w", dir, e.name, err)
 	}
-	const mount = `udevadm wait --timeout=60 "$1" && mkdir -p "$2" && mount -t vfat -o ro,nosuid,nodev "$1" "$2"`
-	return e.Exec(ctx, Cmd{Args: []string{"sh", "-c", mount, "sh", "/dev/disk/by-id/usb-QEMU_QEMU_HARDDISK_" + stickDevice + "-0:0", StickPath}})
+	return nil
 }
 
-func (e *Emulated) plugStick(ctx context.Context) error {
+// AttachEmptyStick implements Machine.
+func (e *Emulated) AttachEmptyStick(ctx context.Context, filesystem string, size int64) error {
+	image := e.path(stickFile)
+	format := map[string][]string{
+		"vfat":  {"mkfs.vfat", "-F", "32", "-n", "STICK", image},
+		"exfat": {"mkfs.exfat", "-L", "STICK", image},
+	}[filesystem]
+	if err := newImage(ctx, image, size, format...); err != nil {
+		return fmt.Errorf("attach an empty stick (%s): %w", filesystem, err)
+	}
+	return e.ReplugStick(ctx)
+}
+
+// ReplugStick implements Machine.
+func (e *Emulated) ReplugStick(ctx context.Context) error {
+	if err := e.plugStick(ctx, false); err != nil {
+		return fmt.Errorf("attach a stick to %s: %w", e.name, err)
+	}
+	return nil
+}
+
+// plugStick plugs the stick in and mounts it, by whatever file system it has.
+func (e *Emulated) plugStick(ctx context.Context, readOnly bool) error {
+	if err := e.insertStick(ctx, readOnly); err != nil {
+		return err
+	}
+	mode := "rw"
+	if readOnly {
+		mode = "ro"
+	}
+	const mount = `udevadm wait --timeout=60 "$1" && mkdir -p "$2" && mount -o "$3",nosuid,nodev "$1" "$2"`
+	return e.Exec(ctx, Cmd{Args: []string{"sh", "-c", mount, "sh", "/dev/disk/by-id/usb-QEMU_QEMU_HARDDISK_" + stickDevice + "-0:0", StickPath, mode}})
+}
+
+func (e *Emulated) insertStick(ctx context.Context, readOnly bool) error {
 	m, err := openMonitor(ctx, e.path(monitorFile))
 	if err != nil {
 		return err
 	}
 	defer m.conn.Close()
 	if err := m.do("blockdev-add", map[string]any{
-		"node-name": stickDevice, "driver": "raw", "read-only": true,
+		"node-name": stickDevice, "driver": "raw", "read-only": readOnly,
 		"file": map[string]any{"driver": "file", "filename": e.path(stickFile)},
 	}); err != nil {
 		return err
@@ -49,10 +82,7 @@ func (e *Emulated) PullStick(ctx context.Context) error {
 	if err := e.unplugStick(ctx); err != nil {
 		return fmt.Errorf("pull the stick of %s: %w", e.name, err)
 	}
-	if err := e.Exec(ctx, Cmd{Args: []string{"umount", "--lazy", StickPath}}); err != nil {
-		return err
-	}
-	return remove(e.path(stickFile))
+	return e.Exec(ctx, Cmd{Args: []string{"umount", "--lazy", StickPath}})
 }
 
 func (e *Emulated) unplugStick(ctx context.Context) error {
@@ -81,6 +111,15 @@ func makeFAT(ctx context.Context, dir, image string) error {
 	if err != nil {
 		return err
 	}
+	if err := newImage(ctx, image, size, "mkfs.vfat", "-F", "32", "-n", "STICK", image); err != nil || len(entries) == 0 {
+		return err
+	}
+	_, err = outer(ctx, "", append(append([]string{"mcopy", "-s", "-m", "-Q", "-i", image}, entries...), "::")...)
+	return err
+}
+
+// newImage makes a disk of size bytes, full of holes, and formats it.
+func newImage(ctx context.Context, image string, size int64, format ...string) error {
 	f, err := os.Create(image)
 	if err != nil {
 		return err
@@ -88,10 +127,7 @@ func makeFAT(ctx context.Context, dir, image string) error {
 	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
 		return err
 	}
-	if _, err := outer(ctx, "", "mkfs.vfat", "-F", "32", "-n", "STICK", image); err != nil || len(entries) == 0 {
-		return err
-	}
-	_, err = outer(ctx, "", append(append([]string{"mcopy", "-s", "-m", "-Q", "-i", image}, entries...), "::")...)
+	_, err = outer(ctx, "", format...)
 	return err
 }
 

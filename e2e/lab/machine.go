@@ -29,6 +29,14 @@ type Machine interface {
 	// after PullStick, Kill or Close.
 	AttachStick(ctx context.Context, dir string) error
 
+	// AttachEmptyStick plugs in a new stick of size bytes and mounts it at
+	// StickPath to be written to. The file system is vfat, which is FAT32 then, or
+	// exfat. Only a machine with a kernel of its own can do that.
+	AttachEmptyStick(ctx context.Context, filesystem string, size int64) error
+
+	// ReplugStick plugs in again, as it is, the empty stick that was pulled.
+	ReplugStick(ctx context.Context) error
+
 	// PullStick takes the stick away without asking who is reading from it.
 	PullStick(ctx context.Context) error
 

@@ -46,6 +46,16 @@ func onThreadOfItsOwn(work func() error) error {
 	return <-done
 }
 
+// Listen is a listener inside the lab's namespace, at the router's address: a
+// server of the outer machine that serves there can be reached by the lab's.
+func (n Network) Listen(ctx context.Context) (l net.Listener, err error) {
+	err = inNamespace(n.Path(), unix.CLONE_NEWNET, func() (err error) {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(router.String(), "0"))
+		return err
+	})
+	return l, err
+}
+
 // dial connects from inside the lab's namespace. addr is an address with a
 // port: a name would be asked for on another thread, outside. A peer that
 // loses its power is noticed within half a minute.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,15 @@ func (c *Container) AttachStick(ctx context.Context, dir string) error {
 	}
 	return nil
 }
+
+// AttachEmptyStick implements Machine: the outer machine's kernel may know
+// neither of the file systems.
+func (c *Container) AttachEmptyStick(context.Context, string, int64) error {
+	return errors.ErrUnsupported
+}
+
+// ReplugStick implements Machine.
+func (c *Container) ReplugStick(context.Context) error { return errors.ErrUnsupported }
 
 // PullStick implements Machine. Programs that have files of the stick open
 // can read on: only an emulated machine can show an I/O error.

@@ -51,7 +51,7 @@ func (e *Env) missingImage(ctx context.Context) error {
 func (e *Env) onServer(ctx context.Context) error {
 	return e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
-		if err := e.survey(ctx, l); err != nil {
+		if err := e.survey(ctx, l.Machines...); err != nil {
 			return err
 		}
 		if err := e.damagedBundles(ctx); err != nil {

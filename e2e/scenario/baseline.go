@@ -19,7 +19,7 @@ func baseline(ctx context.Context, e *Env) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var begun picture
 		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"the program, from the stick", func() (err error) {
 				if err := e.begin(ctx, first, stick); err != nil {

@@ -20,7 +20,7 @@ func crash(ctx context.Context, e *Env) error {
 		c := &crashed{Env: e, first: l.Machines[0], worker: l.Machines[1], stick: filepath.Join(e.Work, "stick")}
 		c.install = "airgap install " + labSkips + " " + lab.StickPath + "/bank"
 		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, c.stick) }},
 			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, c.first, c.stick), e.begin(ctx, c.worker, c.stick)) }},
 			{"a dry run on a bare host", func() error { return e.dryRunBare(ctx, c.first) }},

@@ -20,7 +20,7 @@ func ctrlC(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"in the checks", func() error { return e.interruptEarly(ctx, first, install) }},

@@ -103,7 +103,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 				return err
 			}
 			fmt.Fprintf(d.w, "\033[36mnode1, node2 #\033[0m airgap survey --file /run/media/stick/facts/$(hostname).facts.yaml\n")
-			return d.survey(ctx, l)
+			return d.survey(ctx, l.Machines...)
 		}},
 		{"2. On the connected host: one command fills the stick", "Images, RPMs with everything that these servers lack, the runtime: decided, fetched, read back, signed.", func() error {
 			return d.bundle(ctx)

@@ -52,7 +52,7 @@ func ha(ctx context.Context, e *Env) error {
 		defer stop() // it ends with this process at the latest
 		var began time.Time
 		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
 			{"one command, five servers", func() error { began = time.Now(); return e.installAll(ctx, first, stick) }},

@@ -18,19 +18,31 @@ import (
 // everything twice changes nothing.
 func journey(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
+	named, err := e.withAddons()
+	if err != nil {
+		return err
+	}
+	key, err := e.siteKey(ctx)
+	if err != nil {
+		return err
+	}
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
 			{"there is no way out", func() error { return e.noRoute(ctx, first) }},
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
-			{"bundle, read by others", func() error { return e.readBundle(ctx, stick) }},
+			{"plan", func() error { return e.closedWorld(ctx, named) }},
+			{"bundle", func() error { return e.signedBundle(ctx, stick, key, named) }},
+			{"bundle, read by others", func() error { return e.readBundle(ctx, stick, key) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"another key is required", func() error { return e.heldToAnother(ctx, first) }},
 			{"preflight", func() error { return e.preflight(ctx, first) }},
-			{"install, twice", func() error { return e.install(ctx, first) }},
+			{"install, twice", func() error { return e.install(ctx, first, "--require-key", key.fingerprint) }},
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
+			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
+			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first) }},
 			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
@@ -39,11 +51,11 @@ func journey(ctx context.Context, e *Env) error {
 }
 
 // survey carries the program in and the facts of every server out.
-func (e *Env) survey(ctx context.Context, l *lab.Lab) error {
+func (e *Env) survey(ctx context.Context, machines ...lab.Machine) error {
 	if err := os.MkdirAll(e.facts(), 0o755); err != nil {
 		return err
 	}
-	for _, m := range l.Machines {
+	for _, m := range machines {
 		program, err := os.Open(e.Program)
 		if err != nil {
 			return err
@@ -74,7 +86,20 @@ func (e *Env) makeBundle(ctx context.Context, stick string, edits ...string) err
 	if err != nil {
 		return err
 	}
-	args := []string{"bundle", "-f", config, "--facts", e.facts(), "-o", stick}
+	return e.bundleTwice(ctx, "-f", config, "-o", stick)
+}
+
+// signedBundle is makeBundle with the site's key.
+func (e *Env) signedBundle(ctx context.Context, stick string, key siteKey, edits []string) error {
+	config, err := e.Config("airgap.yaml", edits...)
+	if err != nil {
+		return err
+	}
+	return e.bundleTwice(ctx, "-f", config, "-o", stick, "--sign-key", key.file)
+}
+
+func (e *Env) bundleTwice(ctx context.Context, flags ...string) error {
+	args := append([]string{"bundle", "--facts", e.facts()}, flags...)
 	if err := e.do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
 		return err
 	}
@@ -82,9 +107,9 @@ func (e *Env) makeBundle(ctx context.Context, stick string, edits ...string) err
 }
 
 // readBundle reads it with the program and with other people's tools.
-func (e *Env) readBundle(ctx context.Context, stick string) error {
+func (e *Env) readBundle(ctx context.Context, stick string, key siteKey) error {
 	dir := filepath.Join(stick, "bank")
-	if err := e.do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list"); err != nil {
+	if err := e.do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list", "--require-key", key.fingerprint); err != nil {
 		return err
 	}
 	return e.foreignTools(ctx, dir)
@@ -183,9 +208,9 @@ func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 	return done, json.Unmarshal([]byte(r.Stdout), &done)
 }
 
-func (e *Env) install(ctx context.Context, m lab.Machine) error {
+func (e *Env) install(ctx context.Context, m lab.Machine, flags ...string) error {
 	dir := lab.StickPath + "/bank"
-	done, err := e.airgapOn(ctx, m, "", "install", labSkips, dir)
+	done, err := e.airgapOn(ctx, m, "", append([]string{"install", labSkips, dir}, flags...)...)
 	if err != nil {
 		return err
 	}

@@ -203,6 +203,7 @@ func (g *guard) judgeSaid(s *secrets.Search, v *verdict) {
 func (g *guard) judgeOutside(s *secrets.Search, v *verdict) (files, size int64, err error) {
 	rules := []secrets.Rule{
 		{Path: "/config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's"},
+		{Path: "/site.key", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "a site's own, for --sign-key"},
 		{Path: "/docker/config.json", Kinds: []secrets.Kind{secrets.Password}, Mode: 0o600, Why: "where people have theirs"},
 	}
 	j := &judging{verdict: v, server: "connected host", rules: rules}

@@ -21,7 +21,7 @@ func ownKernel(ctx context.Context, e *Env) error {
 				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "modprobe br_netfilter && lsmod | grep -q br_netfilter && rmmod br_netfilter")
 			}},
 			{"there is no way out", func() error { return e.noRoute(ctx, m) }},
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.plainBundle(ctx, stick) }},
 			{"the program, from a FAT32 stick", func() error { return e.begin(ctx, m, stick) }},
 			{"preflight", func() error { return e.preflight(ctx, m) }},
@@ -47,24 +47,12 @@ func (e *Env) plainBundle(ctx context.Context, stick string) error {
 // pulledStick pulls the stick while install copies from it: the error names
 // the part that cannot be read.
 func (e *Env) pulledStick(ctx context.Context, m lab.Machine) error {
-	type outcome struct {
-		Result
-		error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/bank")
-		ended <- outcome{r, err}
-	}()
-	const copied = `until [ "$(du -sm /var/lib/airgap/store | cut -f1)" -ge 40 ]; do sleep 0.2; done`
-	if err := errors.Join(e.script(ctx, m, "timeout 300 sh -c '"+copied+"'"), m.PullStick(ctx)); err != nil {
+	const copied = `timeout 300 sh -c 'until [ "$(du -sm /var/lib/airgap/store | cut -f1)" -ge 40 ]; do sleep 0.2; done'`
+	r, err := e.pulledWhile(ctx, m, copied, "airgap", "install", labSkips, lab.StickPath+"/bank")
+	if err != nil {
 		return err
 	}
-	end := <-ended
-	if end.error != nil {
-		return end.error
-	}
-	return end.want("install from a stick that is pulled", 1, lastPart, "input/output error", "same command again")
+	return r.want("install from a stick that is pulled", 1, lastPart, "input/output error", "same command again")
 }
 
 // installPlain plugs the stick in again and installs.

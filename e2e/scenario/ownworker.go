@@ -26,7 +26,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 		}
 		return e.inOrder([]part{
 			{"swap and NetworkManager", func() error { return errors.Join(e.swapOn(ctx, worker), e.networkManagerOn(ctx, worker)) }},
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error {
 				return e.makeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
 			}},

@@ -19,7 +19,7 @@ func reset(ctx context.Context, e *Env) error {
 		var bare, begun, bareWorker picture
 		return e.inOrder([]part{
 			{"other people's things", func() error { return errors.Join(e.furnish(ctx, first), e.furnish(ctx, worker)) }},
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
 			{"pictures before", func() (err error) {

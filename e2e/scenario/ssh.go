@@ -21,7 +21,7 @@ func throughSSH(ctx context.Context, e *Env) error {
 		others := l.Machines[1:]
 		return e.inOrder([]part{
 			{"accounts", func() error { return e.accounts(ctx, l) }},
-			{"survey", func() error { return e.survey(ctx, l) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, sshNodes()...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"nobody at a terminal", func() error { return e.strangers(ctx, first) }},

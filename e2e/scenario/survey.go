@@ -32,27 +32,37 @@ func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
 	if r.Stderr != "" {
 		return fmt.Errorf("the survey's script says on %s: %s", m.Name(), r.Stderr)
 	}
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write([]byte(r.Stdout)); err != nil {
+	packed, err := packedSurvey(m, []byte(r.Stdout))
+	if err != nil {
 		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	if most := 300 << 10; packed.Len() > most {
-		return fmt.Errorf("the survey of %s has %d bytes packed, more than %d", m.Name(), packed.Len(), most)
 	}
 	survey := filepath.Join(e.facts(), m.Name()+".survey.gz")
-	if err := os.WriteFile(survey, packed.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(survey, packed, 0o644); err != nil {
 		return err
 	}
 	program := filepath.Join(e.facts(), m.Name()+".facts.yaml")
 	if err := e.sameFacts(ctx, program, survey); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "the script tells of %s what the program does, in %d KiB\n", m.Name(), packed.Len()>>10)
+	fmt.Fprintf(e.Log, "the script tells of %s what the program does, in %d KB packed\n", m.Name(), len(packed)/1000)
 	return os.Remove(program)
+}
+
+// maxSurvey is what the survey of a server of 600 packages may have, packed, in
+// bytes: it can leave a bank on paper if it must.
+const maxSurvey = 300_000
+
+func packedSurvey(m lab.Machine, text []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write(text)
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	if packed.Len() > maxSurvey {
+		return nil, fmt.Errorf("the survey of %s has %d bytes packed, more than %d", m.Name(), packed.Len(), maxSurvey)
+	}
+	return packed.Bytes(), nil
 }
 
 // unsteady changes from one moment to the next.

@@ -71,6 +71,21 @@ func stamps(files []archive.File) ([]string, error) {
 	return stamps, nil
 }
 
+// LargeImage adds an image of 30 GB, zeros that take no space in the cache, for
+// measurements of what grows with a bundle, and returns its name.
+func LargeImage(ctx context.Context, cache string, progress io.Writer) (string, error) {
+	b, unlock, err := open(ctx, cache, progress)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	large := oci.Image{Ref: "nvcr.io/lab/large:1.0", Single: true}
+	for seed := range byte(28) {
+		large.Layers = append(large.Layers, oci.Layer{Holes: 1 << 30, Seed: seed})
+	}
+	return large.Ref, b.putImages(ctx, b.cache.largeImages(), []oci.Image{large})
+}
+
 // BenchImages adds the images that measurements use and returns the names of
 // the twelve: eight of a Kubernetes cluster and four like those of a GPU stack,
 // which share layers of 500 MB that no compression makes smaller; 2.8 GB in all

@@ -114,35 +114,31 @@ func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, 
 			offered = append(offered, s)
 		}
 	}
-	if err := frozenServer(ctx, dir, installed, key); err != nil {
+	return errors.Join(
+		frozenServer(ctx, dir, installed, key),
+		b.publish(ctx, frozenRepo, frozenKey, rpms.Repository{Place: byFirstLetter, Packages: offered, Key: key}))
+}
+
+// frozenServer writes what is installed, sorted by whether a package has files,
+// and the vendor's public key.
+func frozenServer(ctx context.Context, dir string, installed []rpms.Writable, key *rpms.Key) error {
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	r := rpms.Repository{Dir: filepath.Join(b.cache.files(), frozenRepo), Place: byFirstLetter, Packages: offered, Key: key}
-	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
-		return err
-	}
-	if err := r.Build(ctx); err != nil {
+	err := rpms.WriteAll(ctx, installed, key, func(p rpms.Writable) string {
+		if len(p.(rpms.Stub).Files) > 0 {
+			return filepath.Join(dir, "real")
+		}
+		return filepath.Join(dir, "installed")
+	})
+	if err != nil {
 		return err
 	}
 	public, err := key.Public()
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(b.cache.files(), frozenKey), public, 0o644),
-		os.WriteFile(filepath.Join(dir, "RPM-GPG-KEY"), public, 0o644))
-}
-
-func frozenServer(ctx context.Context, dir string, installed []rpms.Writable, key *rpms.Key) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	return rpms.WriteAll(ctx, installed, key, func(p rpms.Writable) string {
-		if len(p.(rpms.Stub).Files) > 0 {
-			return filepath.Join(dir, "real")
-		}
-		return filepath.Join(dir, "installed")
-	})
+	return os.WriteFile(filepath.Join(dir, "RPM-GPG-KEY"), public, 0o644)
 }
 
 // stubOf is a package as the metadata has it. A package that will be installed

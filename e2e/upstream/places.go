@@ -29,6 +29,7 @@ func (p places) programs(name string) string { return p.path("bin", name) }
 func (p places) files() string               { return p.path("site", "files") }
 func (p places) images() string              { return p.path("site", "images") }
 func (p places) benchImages() string         { return p.path("site", "bench-images") }
+func (p places) largeImages() string         { return p.path("site", "large-images") }
 func (p places) keys() string                { return p.path("keys") }
 
 // BaseRPM is the package that stands for a minimal installation: it provides

@@ -55,20 +55,25 @@ func (b *builder) repository(ctx context.Context, path, keyPath, owner string, p
 		if err != nil {
 			return err
 		}
-		r := rpms.Repository{Dir: filepath.Join(b.cache.files(), path), Place: place, Packages: writable(packages), Key: key}
-		if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
-			return err
-		}
-		if err := r.Build(ctx); err != nil {
-			return err
-		}
-		public, err := key.Public()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(b.cache.files(), keyPath), public, 0o644)
+		return b.publish(ctx, path, keyPath, rpms.Repository{Place: place, Packages: writable(packages), Key: key})
 	})
 	return err
+}
+
+// publish builds a repository at its place, with its public key at another.
+func (b *builder) publish(ctx context.Context, path, keyPath string, r rpms.Repository) error {
+	r.Dir = filepath.Join(b.cache.files(), path)
+	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
+		return err
+	}
+	if err := r.Build(ctx); err != nil {
+		return err
+	}
+	public, err := r.Key.Public()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.cache.files(), keyPath), public, 0o644)
 }
 
 func byFirstLetter(p rpms.Writable) string { return "Packages/" + p.FileName()[:1] }

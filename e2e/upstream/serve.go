@@ -24,7 +24,8 @@ type Fault = web.Fault
 //	URL/v2/HOST/REPO/...  images
 //
 // An addr with port 0 takes a free one. The certificate is good for 127.0.0.1,
-// ::1, localhost, and 10.0.2.2, which is this machine to an emulated one.
+// ::1, localhost, and 10.88.0.1, the router of the lab's network, where a
+// scenario may let the internet in.
 func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 	p := places(cache)
 	if err := os.MkdirAll(p.keys(), 0o700); err != nil {
@@ -35,7 +36,7 @@ func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 		return nil, err
 	}
 	config, err := authority.Config([]string{"localhost"}, []net.IP{
-		net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 0, 2, 2),
+		net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 88, 0, 1),
 	})
 	if err != nil {
 		return nil, err
@@ -58,5 +59,5 @@ func ServePlain(ctx context.Context, cache, addr string) (*Server, error) {
 }
 
 func (p places) site(config *tls.Config) web.Site {
-	return web.Site{Files: p.files(), Layouts: []string{p.images(), p.benchImages()}, TLS: config}
+	return web.Site{Files: p.files(), Layouts: []string{p.images(), p.benchImages(), p.largeImages()}, TLS: config}
 }

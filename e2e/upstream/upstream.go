@@ -37,6 +37,9 @@ func Build(ctx context.Context, cache string, progress io.Writer) error {
 	if err := b.releases(); err != nil {
 		return err
 	}
+	if err := b.charts(); err != nil {
+		return err
+	}
 	if err := b.repositories(ctx); err != nil {
 		return err
 	}

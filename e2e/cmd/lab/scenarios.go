@@ -77,12 +77,19 @@ func demoCommand() *cobra.Command {
 }
 
 func benchCommand() *cobra.Command {
-	return &cobra.Command{
+	var large bool
+	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure against limits and other tools, one line a figure",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.Run(cmd.Context(), program, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			run := bench.Run
+			if large {
+				run = bench.Large
+			}
+			return run(cmd.Context(), program, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().BoolVar(&large, "large", false, "measure a bundle of 30 GB instead, which wants that much disk")
+	return cmd
 }

@@ -27,12 +27,13 @@ type stored struct {
 	path         string
 	digest, diff v1.Hash
 	size         int64
+	mediaType    types.MediaType
 }
 
 func (s stored) Digest() (v1.Hash, error)             { return s.digest, nil }
 func (s stored) DiffID() (v1.Hash, error)             { return s.diff, nil }
 func (s stored) Size() (int64, error)                 { return s.size, nil }
-func (s stored) MediaType() (types.MediaType, error)  { return types.OCILayer, nil }
+func (s stored) MediaType() (types.MediaType, error)  { return s.mediaType, nil }
 func (s stored) Compressed() (io.ReadCloser, error)   { return os.Open(s.path) }
 func (s stored) Uncompressed() (io.ReadCloser, error) { return s.unzip() }
 
@@ -52,8 +53,11 @@ func (s stored) unzip() (io.ReadCloser, error) {
 	}{zip, f}, nil
 }
 
-// store writes the compressed layer among the layout's blobs.
+// store writes the layer among the layout's blobs.
 func (l Layer) store(dst layout.Path) (v1.Layer, error) {
+	if l.Holes > 0 {
+		return l.storeHoles(dst)
+	}
 	blobs := filepath.Join(string(dst), "blobs", "sha256")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func (l Layer) store(dst layout.Path) (v1.Layer, error) {
 	if err := l.write(io.MultiWriter(tmp, compressed)); err != nil {
 		return nil, err
 	}
-	s := stored{digest: hashOf(compressed)}
+	s := stored{digest: hashOf(compressed), mediaType: types.OCILayer}
 	s.path = filepath.Join(blobs, s.digest.Hex)
 	if s.size, err = tmp.Seek(0, io.SeekCurrent); err != nil {
 		return nil, err

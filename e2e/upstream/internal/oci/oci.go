@@ -31,10 +31,12 @@ type Image struct {
 }
 
 // Layer is a set of files, or (for measurements) Noise bytes that no
-// compression makes smaller, the same for the same Seed.
+// compression makes smaller, the same for the same Seed, or Holes bytes of
+// zeros that are not compressed and take no space in the layout.
 type Layer struct {
 	Files []archive.File
 	Noise int64
+	Holes int64 `json:",omitempty"`
 	Seed  byte
 }
 

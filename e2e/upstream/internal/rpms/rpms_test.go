@@ -30,10 +30,11 @@ func key(t *testing.T) *Key {
 	return k
 }
 
-// runRPM runs the real program with a database of its own.
+// runRPM runs the real program with a database of its own. With
+// AIRGAP_REQUIRE_TOOLS=1 it has to be there.
 func runRPM(t *testing.T, db string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("rpm"); err != nil {
+	if _, err := exec.LookPath("rpm"); err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") != "1" {
 		t.Skip("rpm is not installed")
 	}
 	out, err := exec.Command("rpm", append([]string{"--dbpath", db}, args...)...).CombinedOutput()

@@ -25,6 +25,7 @@ import (
 type Server struct {
 	URL    string // https://ADDRESS, or http:
 	faults *faults
+	tls    *tls.Config // nil: plain HTTP
 	http   *http.Server
 	done   chan error
 }
@@ -50,17 +51,14 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + listener.Addr().String(), faults: &faults{}, done: make(chan error, 1)}
+	s := &Server{URL: "http://" + listener.Addr().String(), faults: &faults{}, tls: site.TLS, done: make(chan error, 1)}
 	if site.TLS != nil {
 		s.URL = "https://" + listener.Addr().String()
-		// Over TLS a client may ask for HTTP/2, which only slows big transfers
-		// over loopback down: it is not offered.
-		listener = tls.NewListener(listener, site.TLS)
 	}
 	s.http = &http.Server{Handler: handler(files, images, s.faults), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { s.http.Close() })
 	go func() {
-		err := s.http.Serve(listener)
+		err := s.http.Serve(s.secured(listener))
 		stop()
 		files.Close()
 		if errors.Is(err, http.ErrServerClosed) {
@@ -69,6 +67,20 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 		s.done <- err
 	}()
 	return s, nil
+}
+
+// Also serves on another listener too, with TLS as on the first one.
+func (s *Server) Also(l net.Listener) {
+	go func() { _ = s.http.Serve(s.secured(l)) }() // ends when the server does
+}
+
+// secured adds TLS. A client may ask for HTTP/2 then, which only slows big
+// transfers over loopback down: it is not offered.
+func (s *Server) secured(l net.Listener) net.Listener {
+	if s.tls == nil {
+		return l
+	}
+	return tls.NewListener(l, s.tls)
 }
 
 // Wait returns when the server has ended: nil when it was told to.

@@ -1,0 +1,62 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// withAddons writes manifests beside airgap.yaml and edits it: images are no
+// longer listed but named by a chart with values and by manifests, of which some
+// are installed and some carried only.
+func (e *Env) withAddons() ([]string, error) {
+	const board = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: board}
+data: {today: soup}
+`
+	err := errors.Join(
+		os.WriteFile(filepath.Join(e.Work, "board.yaml"), []byte(board), 0o644),
+		os.WriteFile(filepath.Join(e.Work, "workload.yaml"), []byte(workloadYAML), 0o644))
+	return []string{
+		"images:\n  list:\n    - docker.io/library/hello:1.0\n    - quay.io/lab/tools:1.0\n", `images:
+  manifests: [workload.yaml]
+addons:
+  - name: shop
+    chart: {repository: "https://charts.example/stable", name: shop, version: 1.0.0}
+    values: {image: "docker.io/library/hello:1.0", replicas: 2}
+  - name: board
+    namespace: shop
+    manifests: [board.yaml]
+`}, err
+}
+
+// closedWorld wants the plan to say who needs the images that nobody listed.
+func (e *Env) closedWorld(ctx context.Context, edits []string) error {
+	config, err := e.Config("airgap.yaml", edits...)
+	if err != nil {
+		return err
+	}
+	return e.do(ctx, 0, []string{
+		"closed world: ", "all resolved", "chart    shop 1.0.0",
+		"for add-on shop: Deployment shop/shop, init container wait",
+		"for add-on shop: Deployment shop/shop, container shop",
+		"for workload.yaml: ",
+	}, "bundle", "-f", config, "--facts", e.facts(), "--plan")
+}
+
+// addonsRun wants what the chart and the manifests say in the cluster, at work.
+func (e *Env) addonsRun(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m,
+		kubectl+"-n shop rollout status deployment/shop --timeout=120s",
+		kubectl+"-n shop get shop/shop -o jsonpath={.spec.open} | grep -qx true",
+		kubectl+"-n shop get configmap/board -o jsonpath={.data.today} | grep -qx soup",
+	); err != nil {
+		return fmt.Errorf("the add-ons: %w", err)
+	}
+	return nil
+}

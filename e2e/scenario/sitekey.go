@@ -1,0 +1,55 @@
+package scenario
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// A siteKey is that of a bank which signs its bundles itself. openssl made it,
+// and says what its fingerprint is made of.
+type siteKey struct{ file, fingerprint string }
+
+func (e *Env) siteKey(ctx context.Context) (k siteKey, err error) {
+	k.file = filepath.Join(e.Work, "site.key")
+	const generate = `umask 077; openssl ecparam -name prime256v1 -genkey -noout -out "$0" && openssl pkey -in "$0" -pubout -outform DER`
+	der, err := exec.CommandContext(ctx, "sh", "-c", generate, k.file).Output()
+	if err != nil {
+		return k, fmt.Errorf("make the site's key: %w", err)
+	}
+	k.fingerprint = fmt.Sprintf("SHA256:%x", sha256.Sum256(der))
+	private, err := os.ReadFile(k.file)
+	return k, errors.Join(err, e.book.FromFile("connected host:"+k.file, private))
+}
+
+// heldToAnother wants the bundle refused by who was told of another key, and
+// nothing changed.
+func (e *Env) heldToAnother(ctx context.Context, m lab.Machine) error {
+	const another = "SHA256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, "--require-key", another, lab.StickPath+"/bank")
+	if err != nil {
+		return err
+	}
+	if err := r.want("install of a bundle that another key must have signed", 1, "signed with", another); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/airgap/required-keys")
+}
+
+// heldToIt wants the servers to remember the key, the worker too, which had it
+// from its line; and the registry serves by it, which does not run as root.
+func (e *Env) heldToIt(ctx context.Context, k siteKey, machines ...lab.Machine) error {
+	var errs []error
+	for _, m := range machines {
+		errs = append(errs, e.script(ctx, m, "grep -qx "+k.fingerprint+" /etc/airgap/required-keys"))
+	}
+	return errors.Join(append(errs, e.script(ctx, machines[0],
+		"systemctl restart airgap-registry",
+		`for i in $(seq 30); do airgap registry status && exit; sleep 1; done; exit 1`))...)
+}
