@@ -3,8 +3,11 @@ package upstream
 import (
 	"context"
 	"crypto/tls"
+	"io"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 
 	"airgap.dev/airgap/e2e/upstream/internal/web"
 )
@@ -46,6 +49,26 @@ func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 		return nil, err
 	}
 	return &Server{Server: server, CA: CA(cache)}, nil
+}
+
+// Warm reads all that is served, for measurements: whoever comes first would
+// otherwise wait for the disk, and those after them not.
+func Warm(cache string) error {
+	return filepath.WalkDir(places(cache).path("site"), func(path string, d fs.DirEntry, err error) error {
+		if path == places(cache).largeImages() {
+			return filepath.SkipDir
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(io.Discard, f)
+		return err
+	})
 }
 
 // ServePlain is Serve without TLS, for measurements: encryption would cost more
