@@ -1,0 +1,64 @@
+package bundle_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// TestProxy: images and files come through the site's proxy, which alone knows
+// where the upstream's name leads, and through nothing else.
+func TestProxy(t *testing.T) {
+	images := bundletest.StandardImages(t)[:1]
+	u := newUpstream(t, images...)
+	var tunnels atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect || r.Host != "example.com:443" {
+			http.Error(w, r.Method+" "+r.Host+" is not allowed", http.StatusForbidden)
+			return
+		}
+		tunnels.Add(1)
+		to, err := net.Dial("tcp", u.Listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		from, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n")
+		go func() { _, _ = io.Copy(to, buffered); to.Close() }()
+		_, _ = io.Copy(from, to)
+		from.Close()
+	}))
+	t.Cleanup(proxy.Close)
+	t.Setenv("HTTPS_PROXY", "http://192.0.2.1:9") // airgap.yaml's comes first
+	s := bundle.Sources{CA: u.ca, Proxy: proxy.URL, Rewrite: []bundle.Rewrite{{From: "*", To: "example.com:443"}}}
+	c, err := bundle.NewClient(s)
+	must(t, err)
+	c.Hasten()
+	p, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard())
+	must(t, err)
+	_, err = bundle.Write(background, p, filepath.Join(t.TempDir(), "stick"), options(t), ui.Discard())
+	must(t, err)
+	if tunnels.Load() == 0 {
+		t.Error("nobody asked the proxy")
+	}
+	s.Proxy = "http://" + u.Listener.Addr().String() // no proxy
+	c, err = bundle.NewClient(s)
+	must(t, err)
+	c.Hasten()
+	if _, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard()); err == nil {
+		t.Error("went on without the proxy")
+	}
+}
