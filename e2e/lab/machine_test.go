@@ -27,6 +27,7 @@ func TestMachines(t *testing.T) {
 			{"much output", testMuchOutput},
 			{"cancel", testCancelReachesTheCommand},
 			{"stick", testStick},
+			{"empty stick", testEmptyStick},
 			{"power cut", testPowerCut},
 		} {
 			t.Run(string(kinds[i])+"/"+tc.name, func(t *testing.T) { tc.run(t, m) })
@@ -215,6 +216,37 @@ func testLogs(t *testing.T, l *Lab) {
 			if _, err := os.Stat(filepath.Join(dir, m.Name(), file)); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// testEmptyStick: what is written to a stick and flushed is there after it was
+// pulled. A container cannot have one.
+func testEmptyStick(t *testing.T, m Machine) {
+	ctx := t.Context()
+	for _, filesystem := range []string{"vfat", "exfat"} {
+		err := m.AttachEmptyStick(ctx, filesystem, 64<<20)
+		if _, container := m.(*Container); container && errors.Is(err, errors.ErrUnsupported) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Output(ctx, m, "findmnt", "-no", "FSTYPE", StickPath); err != nil || got != filesystem {
+			t.Errorf("it is %q, %v; want %s", got, err, filesystem)
+		}
+		const write = `echo kept >"$0"/file && sync "$0"/file`
+		if _, err := Output(ctx, m, "sh", "-c", write, StickPath); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(m.PullStick(ctx), m.ReplugStick(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Output(ctx, m, "cat", StickPath+"/file"); err != nil || got != "kept" {
+			t.Errorf("after pulling the %s stick: %q, %v", filesystem, got, err)
+		}
+		if err := m.PullStick(ctx); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
