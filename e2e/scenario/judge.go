@@ -90,7 +90,7 @@ func (g *guard) judgeServer(ctx context.Context, m lab.Machine, s *secrets.Searc
 	if err != nil {
 		return 0, 0, err
 	}
-	j := &judging{verdict: v, server: m.Name(), groups: groups, rules: secrets.Rules()}
+	j := &judging{verdict: v, server: m.Name(), groups: groups, rules: append(secrets.Rules(), g.rules...)}
 	if c, is := m.(container); is {
 		files, size, err = j.fromOutside(c, s)
 	} else {

@@ -59,8 +59,9 @@ type Env struct {
 
 	run string // name of the lab
 
-	book     *secrets.Book // what must be nowhere but where it belongs
-	said     []reply       // of commands
+	book     *secrets.Book  // what must be nowhere but where it belongs
+	rules    []secrets.Rule // where this scenario's servers have some, beside the usual places
+	said     []reply        // of commands
 	saidLock sync.Mutex
 }
 

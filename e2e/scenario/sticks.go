@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
 )
 
 // sticks has a connected host, whose kernel knows their file systems, write a
@@ -35,6 +36,9 @@ func (e *Env) connectHost(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	e.Upstream.Also(internet)
+	e.rules = append(e.rules, secrets.Rule{
+		Path: "/root/.config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's: it is the connected host",
+	})
 	const ca = "/root/ca.pem"
 	config, err := e.Config("airgap.yaml", e.Upstream.CA, ca, strings.TrimPrefix(e.Upstream.URL, "https://"), internet.Addr().String())
 	if err != nil {
