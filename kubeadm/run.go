@@ -57,10 +57,15 @@ func (m Machine) begin(ctx context.Context, c command) error {
 
 // noting is a shell that runs a command and, when that comes back fine, writes
 // the state, also if airgap was killed meanwhile: then nothing need be taken back.
+// kubeadm's files are made durable first: after a power cut, a node that is said to
+// be one must not have a kubelet without a configuration.
 func (m Machine) noting(s state) []string {
-	const script = `draft=$0 state=$1 as=$2; shift 2; "$@" && echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
+	const script = `draft=$0 state=$1 as=$2 etc=$3 lib=$4; shift 4
+"$@" || exit
+for dir in "$etc/kubernetes" "$lib/kubelet" "$lib/etcd"; do [ ! -e "$dir" ] || sync -f "$dir" || exit; done
+echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
 	file := m.path(stateFile)
-	return []string{"sh", "-c", script, host.Draft(file), file, string(s)}
+	return []string{"sh", "-c", script, host.Draft(file), file, string(s), m.path("/etc"), m.path("/var/lib")}
 }
 
 // kubeadm runs one command of kubeadm; everything it writes goes to a log.

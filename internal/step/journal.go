@@ -66,6 +66,15 @@ func (j *Journal) append(e Entry) error {
 	return f.Sync()
 }
 
+// conclude notes that a step ended or was undone, when what it did is durable: what
+// the journal says is so after a power cut, too.
+func (j *Journal) conclude(e Entry) error {
+	if err := host.Sync(); err != nil {
+		return err
+	}
+	return j.append(e)
+}
+
 // open are the steps that the journal has begun, or failed, and not ended.
 func (j *Journal) open() (map[string]bool, error) {
 	entries, err := j.Entries()

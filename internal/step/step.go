@@ -70,13 +70,13 @@ func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event
 		began := time.Now()
 		outcome, err := one(ctx, journal, s, begun[s.Name])
 		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
-		switch outcome {
-		case Changed:
-			result.Changed++
-		case Unchanged:
-			result.Unchanged++
-		default:
+		if err != nil {
 			return result, fmt.Errorf("step %s: %w", s.Name, err)
+		}
+		if outcome == Changed {
+			result.Changed++
+		} else {
+			result.Unchanged++
 		}
 	}
 	return result, nil
@@ -93,7 +93,7 @@ func one(ctx context.Context, journal *Journal, s Step, begun bool) (Outcome, er
 		return Failed, fmt.Errorf("check: %w", err)
 	}
 	if done && begun {
-		return Unchanged, journal.append(Entry{Step: s.Name, Event: Ended})
+		return Unchanged, journal.conclude(Entry{Step: s.Name, Event: Ended})
 	}
 	if done {
 		return Unchanged, nil
@@ -104,7 +104,7 @@ func one(ctx context.Context, journal *Journal, s Step, begun bool) (Outcome, er
 	if err := runAndCheck(ctx, s); err != nil {
 		return Failed, cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
 	}
-	return Changed, journal.append(Entry{Step: s.Name, Event: Ended})
+	return Changed, journal.conclude(Entry{Step: s.Name, Event: Ended})
 }
 
 func runAndCheck(ctx context.Context, s Step) error {

@@ -62,5 +62,5 @@ func undo(ctx context.Context, journal *Journal, s Step) error {
 			return cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
 		}
 	}
-	return journal.append(Entry{Step: s.Name, Event: Undone})
+	return journal.conclude(Entry{Step: s.Name, Event: Undone})
 }
