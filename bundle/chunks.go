@@ -14,6 +14,7 @@ import (
 // chunks reads the tar stream out of its parts and checks each chunk against
 // its signed hash the first time it is touched.
 type chunks struct {
+	bundle   string // its name, for errors
 	parts    []openPart
 	size     int64           // of the whole stream
 	files    []Entry         // to say what a damaged chunk belongs to
@@ -34,10 +35,11 @@ func (p *openPart) chunk(from int64) []byte {
 	return p.Chunks[i*sha256.Size : (i+1)*sha256.Size]
 }
 
-func newChunks(parts []openPart, files []Entry) *chunks {
+func newChunks(bundle string, parts []openPart, files []Entry) *chunks {
 	last := parts[len(parts)-1]
 	size := last.start + last.Size
 	return &chunks{
+		bundle:   bundle,
 		parts:    parts,
 		size:     size,
 		files:    files,
@@ -123,7 +125,7 @@ func (c *chunks) readError(part *openPart, k int64, err error) error {
 
 func (c *chunks) damage(part *openPart, k int64, cause string) error {
 	off := k * ChunkSize
-	e := &DamageError{Part: part.Name, Chunk: int((off - part.start) / ChunkSize), Cause: cause}
+	e := &DamageError{Bundle: c.bundle, Part: part.Name, Chunk: int((off - part.start) / ChunkSize), Cause: cause}
 	i := sort.Search(len(c.files), func(i int) bool { return c.files[i].Offset+c.files[i].Size > off })
 	if i < len(c.files) && c.files[i].Offset < off+ChunkSize {
 		e.Path = c.files[i].Path

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -21,20 +22,21 @@ import (
 // each chunk is read once from here, verified, and written. What is there
 // already and verifies is kept, so an interrupted copy goes on, and a copy
 // that went bad is repaired. bundle.json and the signature come last: half a
-// copy is no bundle. Damaged chunks are left out and reported together.
-func (b *Bundle) Copy(ctx context.Context, to string, progress ui.Progress) error {
-	if err := b.copy(ctx, to, progress); err != nil {
-		return fmt.Errorf("copy bundle %s to %s: %w", b.dir, to, err)
+// copy is no bundle. Damaged chunks are left out and reported together. written
+// are the bytes of parts that were not there yet, or were wrong.
+func (b *Bundle) Copy(ctx context.Context, to string, progress ui.Progress) (written int64, err error) {
+	c := &copier{from: b, to: to, writer: newEarlyWriter(b.chunks.size, false)}
+	if err := b.copy(ctx, c, progress); err != nil {
+		return c.written.Load(), fmt.Errorf("copy bundle %s to %s: %w", b.dir, to, err)
 	}
-	return nil
+	return c.written.Load(), nil
 }
 
-func (b *Bundle) copy(ctx context.Context, to string, progress ui.Progress) error {
-	if err := b.admit(to); err != nil {
+func (b *Bundle) copy(ctx context.Context, c *copier, progress ui.Progress) error {
+	defer c.close()
+	if err := b.admit(c.to); err != nil {
 		return err
 	}
-	c := &copier{from: b, to: to, writer: newEarlyWriter(b.chunks.size, false)}
-	defer c.close()
 	if err := c.openParts(); err != nil {
 		return err
 	}
@@ -77,6 +79,8 @@ type copier struct {
 	to     string
 	parts  []copyPart
 	writer *earlyWriter
+
+	written atomic.Int64
 }
 
 type copyPart struct {
@@ -146,6 +150,7 @@ func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) erro
 	if err := c.from.chunks.load(k, buf); err != nil {
 		return err
 	}
+	c.written.Add(int64(len(buf)))
 	return c.writer.writeAt(to.file, buf, from)
 }
 

@@ -17,9 +17,13 @@ import (
 func TestCopyIsTheSameBundle(t *testing.T) {
 	f := bundletest.New(t)
 	to := filepath.Join(t.TempDir(), "store", "test")
-	must(t, f.Open(t).Copy(background, to, ui.Discard()))
+	written, err := f.Open(t).Copy(background, to, ui.Discard())
+	must(t, err)
 	if fmt.Sprint(hashAll(t, to)) != fmt.Sprint(hashAll(t, f.Dir)) {
 		t.Error("the copy differs")
+	}
+	if size := f.Open(t).Index().Summary().Size; written > size || written < size-1<<20 {
+		t.Errorf("%d bytes written of a bundle of %d", written, size)
 	}
 	b, err := bundle.Open(to, &f.Key.PublicKey)
 	must(t, err)
@@ -41,9 +45,23 @@ func TestCopyGoesOnAndRepairs(t *testing.T) {
 	if _, err := bundle.Open(to, &f.Key.PublicKey); !errors.Is(err, bundle.ErrNoBundle) {
 		t.Errorf("half a copy opens: %v", err)
 	}
-	must(t, f.Open(t).Copy(background, to, ui.Discard()))
+	_, err := f.Open(t).Copy(background, to, ui.Discard())
+	must(t, err)
 	if fmt.Sprint(hashAll(t, to)) != fmt.Sprint(hashAll(t, f.Dir)) {
 		t.Error("the copy differs")
+	}
+	if again, err := f.Open(t).Copy(background, to, ui.Discard()); err != nil || again != 0 {
+		t.Errorf("again: %d bytes written, %v", again, err)
+	}
+	part, err := os.OpenFile(filepath.Join(to, "bundle.tar.000"), os.O_RDWR, 0)
+	must(t, err)
+	_, err = part.WriteAt([]byte("x"), 1000)
+	must(t, errors.Join(err, part.Close()))
+	if repaired, err := f.Open(t).Copy(background, to, ui.Discard()); err != nil || repaired != min(bundle.ChunkSize, f.Open(t).Index().Parts[0].Size) {
+		t.Errorf("repaired %d bytes, %v", repaired, err)
+	}
+	if fmt.Sprint(hashAll(t, to)) != fmt.Sprint(hashAll(t, f.Dir)) {
+		t.Error("the repaired copy differs")
 	}
 }
 
@@ -51,13 +69,13 @@ func TestCopyRefuses(t *testing.T) {
 	f := bundletest.New(t)
 	to := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(to, bundle.IndexName), []byte("{}"), 0o644))
-	if err := f.Open(t).Copy(background, to, ui.Discard()); err == nil || !strings.Contains(err.Error(), "another bundle is there") {
+	if _, err := f.Open(t).Copy(background, to, ui.Discard()); err == nil || !strings.Contains(err.Error(), "another bundle is there") {
 		t.Errorf("got %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(background)
 	cancel()
-	if err := f.Open(t).Copy(ctx, t.TempDir(), ui.Discard()); !errors.Is(err, context.Canceled) {
+	if _, err := f.Open(t).Copy(ctx, t.TempDir(), ui.Discard()); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -69,7 +87,8 @@ func TestDamageIsListed(t *testing.T) {
 	b := f.Open(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, "INSTALL.txt"), []byte("curl | sh"), 0o644))
 	to := t.TempDir()
-	for what, err := range map[string]error{"verify": b.Verify(background, ui.Discard()), "copy": b.Copy(background, to, ui.Discard())} {
+	_, copying := b.Copy(background, to, ui.Discard())
+	for what, err := range map[string]error{"verify": b.Verify(background, ui.Discard()), "copy": copying} {
 		if !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "files/hello.txt") || !strings.Contains(err.Error(), "bundle.tar.003, chunk 0") {
 			t.Errorf("%s: %v", what, err)
 		}

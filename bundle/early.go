@@ -27,8 +27,8 @@ func writeAt(f *os.File, p []byte, off int64) error {
 const (
 	// early is how much of a file goes to the disk at a time, bytes.
 	early = 8 << 20
-	// lastingAfter stretches of early bytes a file is made durable, where it is
-	// at all before the end.
+	// lastingAfter stretches of early bytes a file is made durable, and when
+	// another one is begun, where it is at all before the end.
 	lastingAfter = 8
 )
 
@@ -91,14 +91,19 @@ func (w *earlyWriter) writeAt(f *os.File, p []byte, off int64) error {
 
 func (w *earlyWriter) tell() {
 	defer close(w.stopped)
+	var before *os.File
 	for told := 1; ; told++ {
 		select {
 		case s := <-w.stretches:
 			// A hint: errors of the disk come with fsync.
 			_ = unix.SyncFileRange(int(s.file.Fd()), s.off, early, unix.SYNC_FILE_RANGE_WRITE)
+			if w.lasting && before != nil && before != s.file {
+				w.fail(before.Sync()) // its last bytes need not make a whole stretch
+			}
 			if w.lasting && told%lastingAfter == 0 {
 				w.fail(s.file.Sync())
 			}
+			before = s.file
 		case <-w.stop:
 			return
 		}

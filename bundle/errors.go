@@ -16,10 +16,11 @@ var (
 
 // DamageError says which bytes of a bundle are not what was signed.
 type DamageError struct {
-	Part  string // file name of the part
-	Chunk int    // number within the part, from 0; -1 for the part as a whole
-	Path  string // the first file of the bundle that it touches; may be empty
-	Cause string
+	Bundle string // its name; may be empty
+	Part   string // file name of the part
+	Chunk  int    // number within the part, from 0; -1 for the part as a whole
+	Path   string // the first file of the bundle that it touches; may be empty
+	Cause  string
 }
 
 func (e *DamageError) Error() string {

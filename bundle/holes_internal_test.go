@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,8 @@ import (
 // seen in scenario sticks.
 func TestHoles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
-	if err := os.WriteFile(path, make([]byte, 10_000), 0o644); err != nil {
+	content := bytes.Repeat([]byte("x"), 10_000)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -18,10 +20,8 @@ func TestHoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if !hasHoles(f, 10_000) {
-		t.Skip("this file system has no holes")
-	}
-	if info, err := f.Stat(); err != nil || info.Size() != 10_000 {
-		t.Errorf("the part has %d bytes now, %v", info.Size(), err)
+	holes := hasHoles(f, 10_000)
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("the part has %d bytes now and others than before (holes: %t), %v", len(now), holes, err)
 	}
 }

@@ -57,6 +57,9 @@ func OpenFS(source fs.FS, dir string, trusted ...*ecdsa.PublicKey) (*Bundle, err
 	return b, nil
 }
 
+// Dir is what Open was given.
+func (b *Bundle) Dir() string { return b.dir }
+
 func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error) {
 	if err := findBundle(source); err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{dir: dir, source: source, sums: sums, index: index, chunks: newChunks(parts, index.Files)}
+	b := &Bundle{dir: dir, source: source, sums: sums, index: index, chunks: newChunks(index.Name, parts, index.Files)}
 	b.files = newFiles(index.Files, b.chunks)
 	return b, nil
 }

@@ -27,8 +27,6 @@ func (s *Span) has(branch int) bool {
 // String is "570 and later", "580 and earlier".
 func (s *Span) String() string {
 	switch {
-	case s.From == 0 && s.To == 0:
-		return "any"
 	case s.To == 0:
 		return fmt.Sprintf("%d and later", s.From)
 	case s.From == 0:

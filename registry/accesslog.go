@@ -14,20 +14,27 @@ const (
 	bodyTimeout  = 30 * time.Second
 )
 
-// accessLog writes one line a request. It also aborts answers that ended
+// accessLog writes one line a request, and counts it. It also aborts answers that ended
 // before the length they announced, so that no client can take half a file for
 // a whole one.
-func accessLog(next http.Handler, log *slog.Logger) http.Handler {
+func accessLog(next http.Handler, log *slog.Logger, m *metrics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		a := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
 		if r.ContentLength != 0 {
 			_ = a.control.SetReadDeadline(began.Add(bodyTimeout)) // not every ResponseWriter of a test can
 		}
+		m.underWay.Inc()
+		defer m.underWay.Dec()
 		next.ServeHTTP(a, r)
 		truncated := r.Method == http.MethodGet && a.truncated()
-		log.Info("request", "method", r.Method, "url", r.URL.RequestURI(), "status", a.status, "bytes", a.bytes,
+		level := slog.LevelInfo
+		if r.URL.Path == pushedPath && a.status == http.StatusNotModified {
+			level = slog.LevelDebug // every other registry asks every few seconds
+		}
+		log.Log(r.Context(), level, "request", "method", r.Method, "url", r.URL.RequestURI(), "status", a.status, "bytes", a.bytes,
 			"milliseconds", time.Since(began).Milliseconds(), "client", r.RemoteAddr, "agent", r.UserAgent(), "aborted", truncated)
+		m.count(r, a, time.Since(began))
 		if truncated {
 			panic(http.ErrAbortHandler)
 		}

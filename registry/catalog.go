@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
@@ -27,14 +26,6 @@ type repository struct {
 	tags      map[string]digest.Digest
 	manifests map[digest.Digest]bool
 	layers    map[digest.Digest]bool // layers and configurations
-}
-
-// blob says where the bytes lie.
-type blob struct {
-	fsys  fs.FS
-	path  string
-	size  int64
-	added time.Time
 }
 
 // newCatalog reads the locks of the bundles, newest first, whose files lie in
@@ -119,10 +110,20 @@ func (c *catalog) addLink(r *repository, b bundle.Blob) error {
 }
 
 // layer finds a blob that may be read through the repository called name.
-func (c *catalog) layer(name string, d digest.Digest) (blob, bool) {
+func (c *catalog) layer(name string, d digest.Digest) (opener, bool) {
 	r, ok := c.repositories[name]
 	if !ok || !r.layers[d] {
-		return blob{}, false
+		return nil, false
 	}
-	return c.blobs[d], true
+	return c.blobs[d].open, true
+}
+
+// tag is what a bundle has under this tag of the repository called name.
+func (c *catalog) tag(name, tag string) (digest.Digest, bool) {
+	r, ok := c.repositories[name]
+	if !ok {
+		return "", false
+	}
+	d, ok := r.tags[tag]
+	return d, ok
 }

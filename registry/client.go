@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // Client asks one registry. It trusts one authority and uses no proxy.
@@ -20,6 +18,9 @@ type Client struct {
 	base string
 	http *http.Client
 }
+
+// Addr is the registry's HOST:PORT.
+func (c *Client) Addr() string { return strings.TrimPrefix(c.base, "https://") }
 
 // NewClient asks the registry at addr (HOST:PORT), whose authority is ca (PEM).
 func NewClient(addr string, ca []byte) (*Client, error) {
@@ -66,9 +67,8 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 // Has reports whether the registry holds the manifest or index digest
 // ("sha256:…") under the repository ("registry.k8s.io/pause").
 func (c *Client) Has(ctx context.Context, repository, digest string) (bool, error) {
-	accept := []types.MediaType{types.OCIImageIndex, types.OCIManifestSchema1, types.DockerManifestList, types.DockerManifestSchema2}
 	path := v2Path{RepositoryName("", repository), "manifests", digest}.String()
-	resp, err := c.do(ctx, http.MethodHead, path, join(accept))
+	resp, err := c.do(ctx, http.MethodHead, path, strings.Join(manifestTypes(), ", "))
 	if err != nil {
 		return false, err
 	}
@@ -95,12 +95,4 @@ func (c *Client) do(ctx context.Context, method, path, accept string) (*http.Res
 		return nil, fmt.Errorf("ask registry: %w", err)
 	}
 	return resp, nil
-}
-
-func join(accept []types.MediaType) string {
-	words := make([]string, len(accept))
-	for i, m := range accept {
-		words[i] = string(m)
-	}
-	return strings.Join(words, ", ")
 }

@@ -33,7 +33,8 @@ func storeOf(t *testing.T, fixtures ...*bundletest.Fixture) Store {
 	t.Helper()
 	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
 	for _, f := range fixtures {
-		must(t, s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey))
+		_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+		must(t, err)
 	}
 	return s
 }
@@ -93,7 +94,7 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
 	for what, s := range map[string]Store{"an empty store": storeOf(t), "another bundle": storeOf(t, other)} {
 		before, _ := os.ReadDir(s.Dir)
-		err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key, &other.Key.PublicKey)
+		_, err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key, &other.Key.PublicKey)
 		if !errors.Is(err, bundle.ErrBase) || !strings.Contains(err.Error(), "image registry.k8s.io/pause:3.10.2") {
 			t.Errorf("into %s: %v", what, err)
 		}
@@ -246,7 +247,8 @@ func TestCrashedImport(t *testing.T) {
 				if bundles := s.mustOpen(t, key); len(bundles) != 1 {
 					t.Fatalf("%d bundles", len(bundles))
 				}
-				must(t, s.Import(t.Context(), delta.Open(t), ui.Discard(), key))
+				_, err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key)
+				must(t, err)
 				if bundles := s.mustOpen(t, key); len(bundles) != 2 {
 					t.Fatalf("%d bundles after the copy went on", len(bundles))
 				}

@@ -3,9 +3,7 @@ package registry
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
@@ -100,17 +98,4 @@ func (n *node) open() (io.ReadSeekCloser, error) {
 		io.ReadSeeker
 		io.Closer
 	}{bytes.NewReader([]byte(n.link)), io.NopCloser(nil)}, nil
-}
-
-// open gives the blob's bytes, each chunk checked before the first of them.
-func (b blob) open() (io.ReadSeekCloser, error) {
-	f, err := b.fsys.Open(b.path)
-	if err != nil {
-		return nil, fmt.Errorf("open blob: %w", err)
-	}
-	seeker, ok := f.(io.ReadSeekCloser)
-	if !ok {
-		return nil, fmt.Errorf("open blob: %w", &fs.PathError{Op: "seek", Path: b.path, Err: fs.ErrInvalid})
-	}
-	return seeker, nil
 }

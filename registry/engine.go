@@ -14,21 +14,24 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// newEngine is the distribution registry over the tree. It opens no port and,
+// newEngine is the distribution registry over the storage. It opens no port and,
 // made this way, starts no telemetry: only the engine's own main does.
-func newEngine(ctx context.Context, t tree) http.Handler {
+func newEngine(ctx context.Context, s storage) http.Handler {
 	enterProcess()
-	return handlers.NewApp(ctx, &configuration.Configuration{
+	c := &configuration.Configuration{
 		Storage: configuration.Storage{
-			driverName: {treeParameter: t},
+			driverName: {storageParameter: s.StorageDriver},
 			"redirect": {"disable": true},
+			"delete":   {"enabled": s.writable},
 			"maintenance": {
-				"readonly":      map[any]any{"enabled": true},
-				"uploadpurging": map[any]any{"enabled": false},
+				"readonly":      map[any]any{"enabled": !s.writable},
+				"uploadpurging": map[any]any{"enabled": s.writable, "age": "48h", "interval": "24h", "dryrun": false},
 			},
 		},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
-	})
+	}
+	c.HTTP.RelativeURLs = true // what a client is told fits whatever name it used for this host
+	return handlers.NewApp(ctx, c)
 }
 
 // enterProcess does what the engine keeps once a process: its drivers are
@@ -42,15 +45,15 @@ var enterProcess = sync.OnceFunc(func() {
 	logrus.SetLevel(logrus.PanicLevel)
 })
 
-// treeParameter carries the tree through the engine's configuration.
-const treeParameter = "tree"
+// storageParameter carries the storage through the engine's configuration.
+const storageParameter = "storage"
 
 type driverFactory struct{}
 
 func (driverFactory) Create(_ context.Context, parameters map[string]any) (storagedriver.StorageDriver, error) {
-	t, ok := parameters[treeParameter].(tree)
+	s, ok := parameters[storageParameter].(storagedriver.StorageDriver)
 	if !ok {
-		return nil, errors.New("create storage driver: no tree among the parameters")
+		return nil, errors.New("create storage driver: none among the parameters")
 	}
-	return driver{t}, nil
+	return s, nil
 }

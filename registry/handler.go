@@ -1,11 +1,15 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -14,13 +18,22 @@ import (
 // Options say what a registry serves.
 type Options struct {
 	Bundles []*bundle.Bundle
-	Join    http.Handler // answers below /join/; nil when nobody may join here
-	Log     *slog.Logger // one line a request, and every read that failed
+	Pushed  string           // directory of what the site pushes; "" where nobody may push
+	Users   string           // htpasswd file (bcrypt) of those who may; without it nobody may
+	Peers   []*Client        // the other registries, whose pushes this one copies
+	Names   []string         // HOST:PORT that this registry is known by; what it is asked by needs not be among them
+	Expiry  func() time.Time // of the server's certificate, for its metric; nil for none
+	Every   time.Duration    // how often it asks them; 0 is 5 s
+	Join    http.Handler     // answers below /join/; nil when nobody may join here
+	Log     *slog.Logger     // one line a request, and every read that failed
 }
 
-// Health is what /healthz answers: the bundles that are being served.
+// Health is what /healthz answers.
 type Health struct {
-	Bundles []ServedBundle `json:"bundles"`
+	Bundles []ServedBundle `json:"bundles"`           // that are being served
+	Problem string         `json:"problem,omitempty"` // with the pushes
+	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
+	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
 }
 
 // ServedBundle tells one bundle from another one of the same name.
@@ -33,39 +46,99 @@ type ServedBundle struct {
 // besides are the files next to the parts that hosts without airgap fetch.
 func besides() []string { return []string{"airgap.rpm", "RPM-GPG-KEY-airgap"} }
 
+// Handler is a registry.
+type Handler struct {
+	http.Handler
+
+	problem  string // why nobody may push; "" when that is as it was wanted
+	files    fs.FS  // the bundles', read without a log
+	damage   *damageBook
+	metrics  *metrics
+	replicas []*replica
+}
+
 // NewHandler serves the bundles:
 //
 //	/v2/…                      images, also with ?ns=HOST as runtimes ask mirrors
+//	/token                     tokens for those who push
+//	/pushed                    what was pushed and deleted, for the other registries
 //	/rpm/OS/…                  repositories for dnf
 //	/files/…                   files by name
 //	/airgap.rpm, /RPM-GPG-KEY-airgap
 //	/bundles/NAME/FILE         a bundle's own files, for the store of another host;
 //	                           NAME may be its ID
 //	/healthz                   a Health in JSON
+//	/metrics                   for Prometheus
 //	/join/…                    o.Join
 //
 // The bundles are served as one view: where they disagree, the newest wins. The
 // error says which lock names what no bundle holds.
-func NewHandler(ctx context.Context, o Options) (http.Handler, error) {
+func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
-	bundles, files := view.Bundles(), readLog{view.FS(), o.Log}
+	h := &Handler{files: view.FS(), damage: new(damageBook), metrics: newMetrics()}
+	bundles, files := view.Bundles(), readLog{h.files, o.Log, h.damage}
 	c, err := newCatalog(bundles, files)
 	if err != nil {
 		return nil, err
 	}
+	s, p, err := openPushes(c, o)
+	if err != nil {
+		// The bundles are served all the same: pods wait for them.
+		o.Log.Error("nobody may push", "directory", o.Pushed, "error", err.Error())
+		h.problem = "nobody may push: " + err.Error()
+		o.Pushed = ""
+		if s, p, err = openPushes(c, o); err != nil {
+			return nil, err
+		}
+	}
+	own := slices.Clone(o.Names)
+	for _, peer := range o.Peers {
+		own = append(own, peer.Addr())
+	}
+	all, err := newImages(ctx, c, s, p, own)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", images{catalog: c, engine: newEngine(ctx, newTree(c))})
+	mux.Handle("/v2/", all)
+	if s.writable {
+		mux.Handle(tokenPath, p.users)
+		mux.Handle(pushedPath, p.ledger)
+		for _, peer := range o.Peers {
+			h.replicas = append(h.replicas, newReplica(peer, p.ledger, all.referrers.namespace, cmp.Or(o.Every, followEvery), o.Log))
+		}
+	}
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
-	mux.HandleFunc("/bundles/{name}/{file}", whole(bundles))
-	mux.Handle("/healthz", health(bundles))
+	mux.HandleFunc("/bundles/{name}/{file}", wholeBundles(bundles))
+	mux.HandleFunc("/healthz", h.health(bundles))
+	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range besides() {
 		mux.Handle("/"+name, beside(bundles, name))
 	}
 	if o.Join != nil {
 		mux.Handle("/join/", o.Join)
 	}
-	return accessLog(readOnly(mux), o.Log), nil
+	h.Handler = accessLog(readOnly(mux), o.Log, h.metrics)
+	return h, nil
+}
+
+func openPushes(c *catalog, o Options) (storage, *pushes, error) {
+	s, err := newStorage(c, o.Pushed)
+	if err != nil {
+		return s, nil, err
+	}
+	p, err := newPushes(c, s, o.Users, o.Log)
+	return s, p, err
+}
+
+// Follow copies what is pushed to the peers, until ctx ends.
+func (h *Handler) Follow(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, r := range h.replicas {
+		all.Go(func() { r.follow(ctx) })
+	}
+	all.Wait()
 }
 
 func beside(bundles []*bundle.Bundle, name string) http.Handler {
@@ -77,31 +150,41 @@ func beside(bundles []*bundle.Bundle, name string) http.Handler {
 	})
 }
 
-func health(bundles []*bundle.Bundle) http.Handler {
-	h := Health{Bundles: []ServedBundle{}}
+func (h *Handler) health(bundles []*bundle.Bundle) http.HandlerFunc {
+	served := []ServedBundle{}
 	for _, b := range bundles {
-		h.Bundles = append(h.Bundles, servedBundle(b))
+		served = append(served, servedBundle(b))
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags()}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(h) // a client that left is no error of ours
-	})
+		_ = json.NewEncoder(w).Encode(answer) // a client that left is no error of ours
+	}
+}
+
+func (h *Handler) lags() []Lag {
+	var all []Lag
+	for _, r := range h.replicas {
+		all = append(all, r.Lag())
+	}
+	return all
 }
 
 func servedBundle(b *bundle.Bundle) ServedBundle {
 	return ServedBundle{Name: b.Index().Name, Created: b.Index().Created, ID: b.ID()}
 }
 
-// readOnly refuses every method that would change something, except where the
-// join handler decides for itself.
+// readOnly refuses every method that would change something, except where a
+// handler decides for itself.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.URL.Path, "/join/") {
+		decides := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
+		if reads(r) || slices.ContainsFunc([]string{"/v2/", tokenPath, "/join/"}, decides) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry serves bundles and takes no push")
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "bundles are read only")
 	})
 }
 

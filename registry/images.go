@@ -1,48 +1,92 @@
 package registry
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
 )
 
-// images answers the registry protocol. The engine does the names and the
-// manifests; blobs are served from the parts without its buffers, which hold
-// 4 MiB for each blob that is being read.
+// images answers the registry protocol. The engine does the names, the manifests
+// and the uploads; blobs are served without its buffers, which hold 4 MiB for each
+// blob that is being read, and it knows nothing of referrers.
 type images struct {
-	catalog *catalog
-	engine  http.Handler
+	catalog   *catalog
+	engine    http.Handler
+	referrers *referrers
+	pushes    *pushes
+	own       []string // HOST:PORT under which clients know this cluster's registries
 }
 
+func newImages(ctx context.Context, c *catalog, s storage, p *pushes, own []string) (images, error) {
+	n, err := s.namespace(ctx)
+	return images{catalog: c, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, own: own}, err
+}
+
+// ServeHTTP maps the name that the client asks for to ours, and finds who
+// answers.
 func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := parseV2Path(r.URL.Path)
 	if !ok {
-		i.engine.ServeHTTP(w, r)
+		if _, ok := i.pushes.admits(w, r, path); ok {
+			i.engine.ServeHTTP(w, r)
+		}
 		return
 	}
-	path.name = RepositoryName(r.URL.Query().Get("ns"), path.name)
-	if path.kind == "blobs" {
-		d := digest.Digest(path.reference)
-		if b, found := i.catalog.layer(path.name, d); found {
-			b.serve(w, r, d)
-			return
-		}
+	path.name = RepositoryName(i.upstream(r), path.name)
+	if _, err := reference.WithName(path.name); err != nil {
+		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
+		return
 	}
-	i.engine.ServeHTTP(w, withPath(r, path.String()))
+	r = withPath(r, path)
+	user, ok := i.pushes.admits(w, r, path)
+	switch {
+	case !ok:
+	case path.kind == "referrers":
+		i.referrers.serve(w, r, path)
+	case path.kind == "blobs" && reads(r):
+		i.serveBlob(w, r, path)
+	case path.kind == "manifests" && reads(r):
+		i.engine.ServeHTTP(w, withAccept(r))
+	case reads(r):
+		i.engine.ServeHTTP(w, r)
+	default:
+		i.pushes.serve(w, r, path, user, i.engine)
+	}
 }
 
-func withPath(r *http.Request, path string) *http.Request {
-	moved := r.WithContext(r.Context())
-	moved.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
-	return moved
+// upstream is the host in an image's name, which runtimes tell their mirrors. Where
+// it is one of this cluster's registries, the rest of the name is all there is.
+func (i images) upstream(r *http.Request) string {
+	host := r.URL.Query().Get("ns")
+	if host == r.Host || slices.Contains(i.own, host) {
+		return ""
+	}
+	return host
 }
 
-// serve answers ranges and conditions as any file server does. A chunk that is
-// not what was signed ends the answer early, and with it the connection.
-func (b blob) serve(w http.ResponseWriter, r *http.Request, d digest.Digest) {
-	content, err := b.open()
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// serveBlob answers ranges and conditions as any file server does. Bytes that are
+// not what their digest says end the answer early, and with it the connection.
+func (i images) serveBlob(w http.ResponseWriter, r *http.Request, path v2Path) {
+	d := digest.Digest(path.reference)
+	open, found := i.catalog.layer(path.name, d)
+	if !found {
+		open, found = i.pushes.layer(r.Context(), path.name, d)
+	}
+	if !found {
+		i.engine.ServeHTTP(w, r) // it says what is wrong
+		return
+	}
+	content, err := open()
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
 		return
@@ -55,4 +99,36 @@ func (b blob) serve(w http.ResponseWriter, r *http.Request, d digest.Digest) {
 	header.Set("ETag", `"`+d.String()+`"`)
 	header.Set("Cache-Control", "max-age=31536000, immutable")
 	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+// withPath is the request for a path of ours. Where a blob is to be mounted from
+// another repository, that one's name is mapped as well.
+func withPath(r *http.Request, path v2Path) *http.Request {
+	moved := r.WithContext(r.Context())
+	query := r.URL.Query()
+	if from := query.Get("from"); from != "" {
+		query.Set("from", RepositoryName("", from))
+	}
+	moved.URL = &url.URL{Path: path.String(), RawQuery: query.Encode()}
+	return moved
+}
+
+// manifestTypes are the kinds of manifests there are.
+func manifestTypes() []string {
+	return []string{
+		string(types.OCIImageIndex), string(types.OCIManifestSchema1), string(types.DockerManifestList), string(types.DockerManifestSchema2),
+	}
+}
+
+// withAccept lets a client that takes anything, as curl does, have what is there:
+// the engine answers 404 to those who do not name OCI's types, and gives one
+// platform's manifest where it was asked for Docker's list.
+func withAccept(r *http.Request) *http.Request {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if accept != "" && !strings.Contains(accept, "*/*") {
+		return r
+	}
+	open := r.Clone(r.Context())
+	open.Header["Accept"] = slices.Clone(manifestTypes())
+	return open
 }

@@ -41,6 +41,13 @@ func (p *keyPair) load() error {
 	return nil
 }
 
+// ends is when the certificate that is being served does.
+func (p *keyPair) ends() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.loaded.Leaf.NotAfter
+}
+
 // forHandshake is tls.Config.GetCertificate. While the files do not fit
 // together, as between two writes, the last pair that did goes on.
 func (p *keyPair) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -67,7 +67,8 @@ func parseImageName(name string) (repository, tag string, err error) {
 type v2Path struct{ name, kind, reference string }
 
 // parseV2Path reports false for paths without a repository, as /v2/ itself.
-// The last separator counts: a repository may be called "x/blobs/y".
+// The last separator counts: a repository may be called "x/blobs/y". Uploads are
+// of the kind "blobs/uploads".
 func parseV2Path(path string) (v2Path, bool) {
 	path, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
@@ -75,12 +76,18 @@ func parseV2Path(path string) (v2Path, bool) {
 	}
 	rest, reference := cutLast(path)
 	name, kind := cutLast(rest)
+	if kind == "uploads" {
+		name, kind = strings.TrimSuffix(name, "/blobs"), uploads
+	}
 	switch kind {
-	case "manifests", "blobs", "tags", "referrers":
+	case "manifests", "blobs", "tags", "referrers", uploads:
 		return v2Path{name, kind, reference}, name != ""
 	}
 	return v2Path{}, false
 }
+
+// uploads is the kind of the path of an upload.
+const uploads = "blobs/uploads"
 
 func (p v2Path) String() string { return "/v2/" + p.name + "/" + p.kind + "/" + p.reference }
 

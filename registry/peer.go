@@ -9,15 +9,14 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
 )
 
-// whole serves the files of bundles as they lie on the disk. Nothing is
+// wholeBundles serves the files of bundles as they lie on the disk. Nothing is
 // verified here: whoever copies a bundle does that.
-func whole(bundles []*bundle.Bundle) http.HandlerFunc {
+func wholeBundles(bundles []*bundle.Bundle) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, b := range bundles {
 			names, called := b.Names(), r.PathValue("name")
@@ -41,7 +40,7 @@ func (c *Client) Files(ctx context.Context, bundle string) fs.FS {
 // leaves something to, for this host's store to be filled from.
 func (c *Client) View(ctx context.Context, name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	open := func(name, key string) (*bundle.Bundle, error) {
-		return bundle.OpenFS(c.Files(ctx, key), name+" at "+strings.TrimPrefix(c.base, "https://"), trusted...)
+		return bundle.OpenFS(c.Files(ctx, key), name+" at "+c.Addr(), trusted...)
 	}
 	top, err := open(name, name)
 	if err != nil {

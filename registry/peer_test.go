@@ -34,7 +34,8 @@ func TestAPeerFillsTheStore(t *testing.T) {
 	if held, err := s.Holds(b, &f.Key.PublicKey); err != nil || held {
 		t.Errorf("before the copy: %v, %v", held, err)
 	}
-	must(t, s.Import(t.Context(), b, ui.Discard()))
+	_, err = s.Import(t.Context(), b, ui.Discard())
+	must(t, err)
 	if held, err := s.Holds(b, &f.Key.PublicKey); err != nil || !held {
 		t.Errorf("after the copy: %v, %v", held, err)
 	}
@@ -56,7 +57,7 @@ func TestAPeersDamageIsRefused(t *testing.T) {
 	_, err = part.WriteAt([]byte("x"), 1000)
 	must(t, errors.Join(err, part.Close()))
 	s := Store{Dir: t.TempDir()}
-	if err := s.Import(t.Context(), b, ui.Discard()); !errors.Is(err, bundle.ErrDamaged) {
+	if _, err := s.Import(t.Context(), b, ui.Discard()); !errors.Is(err, bundle.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(s.Dir); len(left) > 0 {

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"airgap.dev/airgap/internal/host"
@@ -73,7 +71,7 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 	if err := host.WriteFile(p.KeyFile(), pair.key, 0o640); err != nil {
 		return err
 	}
-	if err := p.handToGroup(); err != nil {
+	if err := handToGroup(p.KeyFile(), p.Group); err != nil {
 		return err
 	}
 	return host.WriteFile(p.CertificateFile(), append(pair.certificate, encodeCertificate(ca)...), 0o644)
@@ -121,21 +119,6 @@ func (p PKI) Remove() error {
 	}
 	_ = os.Remove(p.Dir) // someone else's files may be in it
 	return nil
-}
-
-func (p PKI) handToGroup() error {
-	if p.Group == "" {
-		return nil
-	}
-	g, err := user.LookupGroup(p.Group)
-	if err != nil {
-		return fmt.Errorf("give %s to its group: %w", p.KeyFile(), err)
-	}
-	id, err := strconv.Atoi(g.Gid)
-	if err != nil {
-		return fmt.Errorf("give %s to its group: %w", p.KeyFile(), err)
-	}
-	return os.Chown(p.KeyFile(), -1, id)
 }
 
 // keyReadable is an error when the key lets others read it.

@@ -27,6 +27,10 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 		if err != nil {
 			return nil, err
 		}
+		if s.InPlace {
+			changes = append(changes, fmt.Sprintf("serve bundle %s from where it lies: link %s to it", b.Index().Name, dir))
+			continue
+		}
 		changes = append(changes, fmt.Sprintf("copy bundle %s to %s (%s)", b.Index().Name, dir, ui.Size(b.Index().Summary().Size)))
 	}
 	return changes, nil

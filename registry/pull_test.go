@@ -100,6 +100,19 @@ func TestNamespaceOfMirrors(t *testing.T) {
 	}
 }
 
+// An image may be named after any registry of the cluster, which may be away.
+func TestNamespaceOfOurOwn(t *testing.T) {
+	away := prepare(t)
+	must(t, away.listener.Close())
+	r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Peers: []*Client{away.peer(t)}, Names: []string{"node1:5000"}})
+	for ns, want := range map[string]int{r.addr: 200, away.addr: 200, "node1:5000": 200, "node2:5000": 404} {
+		resp, body, err := r.get(t, http.MethodGet, "/v2/registry.k8s.io/pause/manifests/3.10.2?ns="+ns)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%s: %s, %v, want %d: %s", ns, resp.Status, err, want, body)
+		}
+	}
+}
+
 func TestUnknownAndPush(t *testing.T) {
 	r := start(t, bundletest.New(t).Open(t))
 	none := strings.Repeat("0", 64)

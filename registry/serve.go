@@ -3,11 +3,13 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -31,10 +33,6 @@ type ServeOptions struct {
 // Serve serves until ctx ends, then lets running answers finish for 20 s. It
 // returns nil after such a stop.
 func Serve(ctx context.Context, o ServeOptions) error {
-	handler, err := NewHandler(ctx, o.Options)
-	if err != nil {
-		return fmt.Errorf("serve registry: %w", err)
-	}
 	pair, err := loadKeyPair(o.Certificate, o.Key, o.Log)
 	if err != nil {
 		return err
@@ -45,7 +43,34 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return fmt.Errorf("serve registry: %w", err)
 		}
 	}
+	o.Expiry = pair.ends
+	o.Names = append(o.Names, namesOf(pair.loaded.Leaf, listener.Addr())...)
+	handler, err := NewHandler(ctx, o.Options)
+	if err != nil {
+		return errors.Join(fmt.Errorf("serve registry: %w", err), listener.Close())
+	}
+	following, stop := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	others.Go(func() { handler.Follow(following) })
+	defer others.Wait()
+	defer stop()
 	return serve(ctx, newServer(handler, pair, o.Log), listener)
+}
+
+// namesOf are those of the certificate, each with the port.
+func namesOf(leaf *x509.Certificate, at net.Addr) []string {
+	_, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range leaf.DNSNames {
+		names = append(names, net.JoinHostPort(name, port))
+	}
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, net.JoinHostPort(ip.String(), port))
+	}
+	return names
 }
 
 // newServer speaks HTTP/1.1 only: there an answer that was cut short shows up
@@ -57,11 +82,26 @@ func newServer(handler http.Handler, pair *keyPair, log *slog.Logger) *http.Serv
 	return &http.Server{
 		Handler:           handler,
 		Protocols:         protocols,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.forHandshake},
+		TLSConfig:         serverTLS(pair),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// serverTLS takes what NIST SP 800-52r2 approves: TLS 1.2 and 1.3, AES-GCM, the NIST
+// curves. Of TLS 1.3's suites Go chooses by itself, AES first; a client that
+// prefers ChaCha20 gets that.
+func serverTLS(pair *keyPair) *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: pair.forHandshake,
+		CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		},
+		CurvePreferences: []tls.CurveID{tls.CurveP256, tls.CurveP384, tls.CurveP521},
 	}
 }
 

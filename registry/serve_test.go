@@ -3,10 +3,13 @@ package registry
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,29 +35,57 @@ func start(t testing.TB, bundles ...*bundle.Bundle) *running {
 
 func startWith(t testing.TB, o Options) *running {
 	t.Helper()
-	r := &running{pki: PKI{Dir: t.TempDir()}, log: new(lockedBuffer)}
+	return prepare(t).start(t, o)
+}
+
+// prepared is a registry whose address is known before it serves.
+type prepared struct {
+	running
+
+	listener net.Listener
+}
+
+func prepare(t testing.TB) *prepared {
+	t.Helper()
+	r := &prepared{running: running{pki: PKI{Dir: t.TempDir()}, log: new(lockedBuffer)}}
 	must(t, r.pki.Ensure(nil, time.Now()))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var err error
+	r.listener, err = net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	r.addr = listener.Addr().String()
-	o.Log = slog.New(slog.NewJSONHandler(r.log, nil))
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() {
-		stopped <- Serve(ctx, ServeOptions{Options: o, Listener: listener, Certificate: r.pki.CertificateFile(), Key: r.pki.KeyFile()})
-	}()
+	r.addr = r.listener.Addr().String()
 	ca, err := os.ReadFile(r.pki.CAFile())
 	must(t, err)
 	r.client, err = HTTPClient(ca)
 	must(t, err)
+	return r
+}
+
+// peer is how another registry asks this one.
+func (r *running) peer(t testing.TB) *Client {
+	t.Helper()
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	c, err := NewClient(r.addr, ca)
+	must(t, err)
+	return c
+}
+
+func (p *prepared) start(t testing.TB, o Options) *running {
+	t.Helper()
+	o.Log = slog.New(slog.NewJSONHandler(p.log, nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- Serve(ctx, ServeOptions{Options: o, Listener: p.listener, Certificate: p.pki.CertificateFile(), Key: p.pki.KeyFile()})
+	}()
 	t.Cleanup(func() {
-		r.client.CloseIdleConnections()
+		p.client.CloseIdleConnections()
 		cancel()
 		if err := <-stopped; err != nil {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	return r
+	return &p.running
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -81,5 +112,40 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	r := start(t)
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	for name, c := range map[string]struct {
+		client *tls.Config
+		fails  bool
+	}{
+		"a client of today": {client: &tls.Config{}},
+		"TLS 1.2":           {client: &tls.Config{MaxVersion: tls.VersionTLS12}},
+		"TLS 1.1":           {client: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, fails: true},
+		"ChaCha20 only": {client: &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+		}}, fails: true},
+		"CBC only":    {client: &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}, fails: true},
+		"X25519 only": {client: &tls.Config{CurvePreferences: []tls.CurveID{tls.X25519}}, fails: true},
+		"P-384 only":  {client: &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}}},
+	} {
+		c.client.RootCAs = roots
+		conn, err := tls.Dial("tcp", r.addr, c.client)
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v, want an error: %t", name, err, c.fails)
+		}
+		if err != nil {
+			continue
+		}
+		if suite := tls.CipherSuiteName(conn.ConnectionState().CipherSuite); !strings.Contains(suite, "AES") || !strings.Contains(suite, "GCM") {
+			t.Errorf("%s: %s", name, suite)
+		}
+		must(t, conn.Close())
 	}
 }

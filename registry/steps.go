@@ -3,9 +3,12 @@ package registry
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -33,7 +36,7 @@ func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.
 				return err
 			}
 			for _, b := range left {
-				if err := s.Import(ctx, b, progress, trusted...); err != nil {
+				if _, err := s.Import(ctx, b, progress, trusted...); err != nil {
 					return err
 				}
 			}
@@ -119,8 +122,11 @@ func MirrorStep(m Mirror) step.Step {
 type Service struct {
 	Host        host.Host
 	OptionsFile string // /etc/sysconfig/airgap-registry
+	UsersFile   string // Users', which goes with the service
+	Pushed      string // directory of the pushes, which goes with the service when it is empty
 	Port        int
-	Addr        string // where it is asked for its health: one of the certificate's names, and the port
+	Peers       []string // ADDRESS:PORT of the other registries, whose pushes it copies
+	Addr        string   // where it is asked for its health: one of the certificate's names, and the port
 	CAFile      string
 	Bundles     []*bundle.Bundle // that it has to serve afterwards; others may be served too
 	Wait        time.Duration    // how long it may take to answer; 0 is 30 s
@@ -139,7 +145,13 @@ func ServiceStep(s Service) step.Step {
 	}
 }
 
-func (s Service) options() []byte { return fmt.Appendf(nil, "OPTIONS=\"--port %d\"\n", s.Port) }
+func (s Service) options() []byte {
+	words := []string{"--port", strconv.Itoa(s.Port)}
+	for _, p := range s.Peers {
+		words = append(words, "--peer", p)
+	}
+	return fmt.Appendf(nil, "OPTIONS=%q\n", strings.Join(words, " "))
+}
 
 func (s Service) done(ctx context.Context) (bool, error) {
 	if same, err := host.Holds(s.OptionsFile, s.options(), 0o644); err != nil || !same {
@@ -168,9 +180,10 @@ func (s Service) stop(ctx context.Context) error {
 	if _, err := s.systemctl(ctx, "disable", "--now", UnitName); err != nil {
 		return err
 	}
-	if err := host.Remove(s.OptionsFile); err != nil {
+	if err := errors.Join(host.Remove(s.OptionsFile), host.Remove(s.UsersFile)); err != nil {
 		return fmt.Errorf("remove registry options: %w", err)
 	}
+	_ = os.Remove(s.Pushed) // what is in it is data
 	return nil
 }
 

@@ -145,7 +145,8 @@ func TestStore(t *testing.T) {
 		t.Errorf("store that is not there: %v, %v", names, err)
 	}
 	stick := f.Open(t)
-	must(t, s.Import(context.Background(), stick, ui.Discard()))
+	_, err := s.Import(context.Background(), stick, ui.Discard())
+	must(t, err)
 	if held, err := s.Holds(stick, &f.Key.PublicKey); err != nil || !held {
 		t.Errorf("after Import: %v, %v", held, err)
 	}

@@ -20,33 +20,46 @@ import (
 
 // Store is the directory whose bundles a registry host serves, one directory
 // each: /var/lib/airgap/store/NAME.
-type Store struct{ Dir string }
+type Store struct {
+	Dir string
+	// InPlace has Import serve bundles from where they lie instead of copying them.
+	InPlace bool
+}
 
 // Import copies the bundle into the store while verifying it. It may be called
 // again after it was interrupted, and goes on where it stopped. A delta whose
 // base is not in the store is refused with a *bundle.BaseError before anything
 // is written.
-func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress, trusted ...*ecdsa.PublicKey) error {
+//
+// What is in the store already is read and verified, and repaired where it went
+// bad; written are the bytes for which that was so, or which were new.
+func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress, trusted ...*ecdsa.PublicKey) (written int64, err error) {
+	if s.InPlace {
+		return 0, s.link(stick, trusted)
+	}
 	rest, err := s.rest(stick, trusted)
 	if err != nil {
-		return fmt.Errorf("import bundle: %w", err)
+		return 0, fmt.Errorf("import bundle: %w", err)
 	}
 	closeAll(rest)
-	dir, err := s.place(stick)
+	dir, replace, err := s.destination(stick)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return fmt.Errorf("import bundle: %w", err)
+		return 0, fmt.Errorf("import bundle: %w", err)
 	}
-	err = stick.Copy(ctx, dir, progress)
+	written, err = stick.Copy(ctx, dir, progress)
 	if errors.Is(err, bundle.ErrDamaged) {
 		err = errors.Join(err, removeUnfinished(dir))
 	}
-	if err != nil {
-		return fmt.Errorf("import bundle: %w", err)
+	if err == nil {
+		err = replace()
 	}
-	return nil
+	if err != nil {
+		return written, fmt.Errorf("import bundle: %w", err)
+	}
+	return written, nil
 }
 
 // removeUnfinished takes away the begun copy of a stick that turned out to be
@@ -105,6 +118,9 @@ func (s Store) List() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // being removed
+		}
 		if _, err := os.Stat(filepath.Join(s.Dir, e.Name(), bundle.IndexName)); err == nil {
 			names = append(names, e.Name())
 		}
@@ -121,7 +137,7 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 		return nil, err
 	}
 	var opened []*bundle.Bundle
-	var problems []error
+	problems := s.away()
 	for _, name := range names {
 		b, err := bundle.Open(filepath.Join(s.Dir, name), trusted...)
 		if err != nil {

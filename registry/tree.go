@@ -26,24 +26,42 @@ func newTree(c *catalog) tree {
 	t := tree{"/": {children: map[string]bool{}}}
 	t.directory(engineRoot + "/repositories")
 	for d, b := range c.blobs {
-		t.add(path.Join(engineRoot, "blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data"), &node{blob: &b})
+		t.add(dataPath(d), &node{blob: &b})
 	}
 	for name, r := range c.repositories {
-		t.addRepository(path.Join(engineRoot, "repositories", name), r)
+		t.addRepository(repositoryPath(name), r)
 	}
 	return t
+}
+
+// The engine's layout: a repository's links, and the blobs they lead to.
+
+func dataPath(d digest.Digest) string {
+	return path.Join(engineRoot, "blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data")
+}
+
+func repositoryPath(name string) string { return path.Join(engineRoot, "repositories", name) }
+
+func tagPath(tag string) string { return "/_manifests/tags/" + tag + "/current/link" }
+
+func revisionPath(d digest.Digest) string { return linkPath("/_manifests/revisions", d) }
+
+func layerPath(d digest.Digest) string { return linkPath("/_layers", d) }
+
+func linkPath(under string, d digest.Digest) string {
+	return path.Join(under, d.Algorithm().String(), d.Encoded(), "link")
 }
 
 func (t tree) addRepository(root string, r *repository) {
 	t.directory(root + "/_manifests/tags") // also without a tag, so that listing gives none instead of "unknown"
 	for tag, d := range r.tags {
-		t.add(path.Join(root, "_manifests/tags", tag, "current/link"), &node{link: d})
+		t.add(root+tagPath(tag), &node{link: d})
 	}
 	for d := range r.manifests {
-		t.add(path.Join(root, "_manifests/revisions", d.Algorithm().String(), d.Encoded(), "link"), &node{link: d})
+		t.add(root+revisionPath(d), &node{link: d})
 	}
 	for d := range r.layers {
-		t.add(path.Join(root, "_layers", d.Algorithm().String(), d.Encoded(), "link"), &node{link: d})
+		t.add(root+layerPath(d), &node{link: d})
 	}
 }
 

@@ -27,6 +27,7 @@ type engine struct {
 	options Options
 	rules   []rule
 	images  *imageBook
+	probes  []*probed
 	dirty   *dirty
 	board   *board
 	view    view // of the newest session whose informers had synced
@@ -36,7 +37,10 @@ type engine struct {
 func newEngine(o Options) *engine {
 	e := &engine{options: o, dirty: newDirty(), board: newBoard()}
 	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
-	e.rules = rules(o, e.images)
+	for _, p := range o.Probes {
+		e.probes = append(e.probes, newProbed(p))
+	}
+	e.rules = rules(o, e.images, e.probes)
 	e.board.add(apiServer, "The API server answers")
 	for _, r := range e.rules {
 		e.board.add(r.id, r.title)
@@ -55,6 +59,9 @@ func (e *engine) run(ctx context.Context) bool {
 	defer background.Wait()
 	defer stop()
 	background.Go(func() { e.images.run(ctx) })
+	for _, p := range e.probes {
+		background.Go(func() { p.run(ctx, func() { e.dirty.mark(p.ID) }) })
+	}
 	for ctx.Err() == nil {
 		lost := e.session(ctx)
 		if lost == nil {

@@ -34,7 +34,7 @@ type Finding struct {
 
 // rules are all rules, in the order in which they are reported: what others
 // depend on comes first.
-func rules(o Options, images *imageBook) []rule {
+func rules(o Options, images *imageBook, probes []*probed) []rule {
 	all := []rule{
 		nodesReady(o.Nodes),
 		controlPlane(),
@@ -43,6 +43,9 @@ func rules(o Options, images *imageBook) []rule {
 	}
 	if o.ImageExists != nil {
 		all = append(all, runningImages(images.look))
+	}
+	for _, p := range probes {
+		all = append(all, p.rule())
 	}
 	return all
 }

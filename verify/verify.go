@@ -36,6 +36,7 @@ type Options struct {
 	Workloads []string
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
+	Probes      []Probe       // rules of the caller's
 	Timeout     time.Duration // for the whole verification: 5 minutes
 	Soak        time.Duration // everything must hold that long: 5 seconds
 	Progress    ui.Progress   // nil for none

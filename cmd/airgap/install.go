@@ -24,6 +24,7 @@ type installOptions struct {
 	node       string
 	dryRun     bool
 	noSSH      bool
+	inPlace    bool
 }
 
 func (a *app) install() *cobra.Command {
@@ -62,6 +63,7 @@ would run on the other servers. Exit code 3 when a check fails.`,
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change, and on which host")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&o.inPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+storeDir+": DIR has to stay there, for pods and for servers that join")
 	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
 	return cmd
 }
@@ -89,7 +91,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err != nil {
 		return err
 	}
-	s.required = t.required
+	s.required, s.store.InPlace = t.required, o.inPlace
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
@@ -118,7 +120,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 }
 
 func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey) error {
-	stored, err := registry.Store{Dir: storeDir}.Holds(v.Top(), trusted...)
+	stored, err := s.stored(v, trusted)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, v *bu
 
 // gate runs the checks and lets nothing happen unless all of them pass.
 func (a *app) gate(ctx context.Context, s *site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet, p ui.Progress) error {
-	stored, err := registry.Store{Dir: storeDir}.Holds(v.Top(), trusted...)
+	stored, err := s.stored(v, trusted)
 	if err != nil {
 		return err
 	}
@@ -142,6 +144,12 @@ func (a *app) gate(ctx context.Context, s *site, skip []string, v *bundle.View, 
 		return a.gateAll(ctx, f, own, p)
 	}
 	return a.pass(ctx, s, skip, stored, s.dryRunFrom(v), p)
+}
+
+// stored reports whether the store needs no room for the bundle any more.
+func (s *site) stored(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
+	held, err := s.store.Holds(v.Top(), trusted...)
+	return held || s.store.InPlace, err
 }
 
 // installSteps is the whole installation of the first host, in order.
@@ -168,10 +176,10 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
 	return []step.Step{
-		registry.StoreStep(registry.Store{Dir: storeDir}, v, trusted, p),
+		registry.StoreStep(s.store, v, trusted, p),
 		registry.CertificatesStep(pki, []string{s.node.Name, s.node.Address}),
 		registry.ServiceStep(registry.Service{
-			Host: host.Local{}, OptionsFile: registryOpts, Port: s.config.Registry.Port,
+			Host: host.Local{}, OptionsFile: registryOpts, Port: s.config.Registry.Port, Peers: s.registries()[1:],
 			Addr: s.registryAddr(), CAFile: pki.CAFile(), Bundles: v.Bundles(),
 		}),
 	}

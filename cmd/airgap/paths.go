@@ -5,6 +5,7 @@ package main
 const (
 	stateDir    = "/var/lib/airgap"
 	storeDir    = stateDir + "/store"         // bundles, served in place
+	pushedDir   = stateDir + "/pushed"        // what the site itself pushes
 	joinDir     = stateDir + "/join"          // what joining hosts may read
 	journalFile = stateDir + "/journal.jsonl" // what ran, for people and for reset
 	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
@@ -27,5 +28,6 @@ const (
 
 	certsDir     = "/etc/containerd/certs.d"
 	registryOpts = "/etc/sysconfig/airgap-registry"
-	serviceGroup = "airgap" // of the registry's user, made by airgap.rpm
+	usersFile    = "/etc/airgap/registry.htpasswd" // who may push
+	serviceGroup = "airgap"                        // of the registry's user, made by airgap.rpm
 )

@@ -38,10 +38,11 @@ func stuck() {
 }
 
 // start runs a program of TestMain in the terminal, which is its controlling
-// one: keys become signals.
+// one: keys become signals. Started by nohup, as services are that run tests, it
+// would inherit that SIGHUP is ignored, and go on.
 func (y *terminal) start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command("env", append([]string{"--default-signal=HUP", name}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = y.File, y.File, y.File
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

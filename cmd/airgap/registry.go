@@ -24,7 +24,7 @@ when it is first read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport())
+	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport(), a.registryPrune(), a.registryPasswd())
 	return gives(cmd, asText)
 }
 
@@ -42,7 +42,8 @@ func (f *storeFlags) add(cmd *cobra.Command) {
 func (a *app) registryServe() *cobra.Command {
 	var f storeFlags
 	var port int
-	var pki, join string
+	var pki, join, pushed, users string
+	var others []string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over TLS; what " + registry.UnitName + " runs",
@@ -53,9 +54,21 @@ func (a *app) registryServe() *cobra.Command {
 				return err
 			}
 			certs := registry.PKI{Dir: pki}
+			for _, addr := range others {
+				if err := checkAddress("airgap registry serve: --peer", addr); err != nil {
+					return err
+				}
+			}
+			peers, err := registriesAt(others, certs.CAFile())
+			if err != nil {
+				return err
+			}
 			return registry.Serve(cmd.Context(), registry.ServeOptions{
 				Options: registry.Options{
 					Bundles: bundles,
+					Pushed:  pushed,
+					Users:   users,
+					Peers:   peers,
 					Join:    http.StripPrefix("/join/", http.FileServer(http.Dir(join))),
 					Log:     log,
 				},
@@ -68,6 +81,9 @@ func (a *app) registryServe() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().IntVar(&port, "port", registry.DefaultPort, "TCP port")
 	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of registry.crt and registry.key")
+	cmd.Flags().StringVar(&pushed, "pushed", pushedDir, "directory of what is pushed; empty: nobody may push")
+	cmd.Flags().StringVar(&users, "users", usersFile, "htpasswd file of those who may push")
+	cmd.Flags().StringArrayVar(&others, "peer", nil, "ADDRESS:PORT of another registry of this cluster, whose pushes are copied; may be given more than once")
 	cmd.Flags().StringVar(&join, "join", joinDir, "directory that joining hosts may read")
 	return gives(cmd, asText)
 }
@@ -165,45 +181,4 @@ func writeBundles(w io.Writer, list []storedBundle) error {
 		}
 	}
 	return nil
-}
-
-// imported is the result of an import.
-type imported struct {
-	Name    string `json:"name"`
-	Changed bool   `json:"changed"` // false: it was there already
-}
-
-func (a *app) registryImport() *cobra.Command {
-	var f storeFlags
-	cmd := &cobra.Command{
-		Use:   "import DIR",
-		Short: "Copy a bundle into this host's store, verifying while copying",
-		Long:  "Copies a bundle into this host's store, verifying while copying. Interrupted, it goes on\nwhere it stopped. A delta is refused while something that it leaves out is not there.\nThe registry serves it after `systemctl restart " + registry.UnitName + "`.",
-		Args:  oneArg("the bundle's directory"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b, t, err := openBundle(args[0], f.keys)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			store := registry.Store{Dir: f.store}
-			if holds, err := store.Holds(b, t.keys...); err != nil {
-				return err
-			} else if holds {
-				return a.print(imported{Name: b.Index().Name}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "%s is in the store already; nothing changed\n", b.Index().Name)
-					return err
-				})
-			}
-			if err := store.Import(cmd.Context(), b, a.newProgress(), t.keys...); err != nil {
-				return err
-			}
-			return a.print(imported{b.Index().Name, true}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s is in the store\n", b.Index().Name)
-				return err
-			})
-		},
-	}
-	f.add(cmd)
-	return cmd
 }

@@ -44,7 +44,7 @@ airgap itself goes with rpm -e airgap.`,
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().BoolVar(&o.wipe, "wipe-data", false, "delete bundles, etcd's data, images and logs too")
+	cmd.Flags().BoolVar(&o.wipe, "wipe-data", false, "delete bundles, pushed images, etcd's data, images and logs too")
 	return cmd
 }
 
@@ -195,7 +195,7 @@ func dataHere(standing bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{storeDir, logDir} {
+	for _, dir := range []string{storeDir, pushedDir, logDir} {
 		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 			data = append(data, dir)
 		}
@@ -212,7 +212,7 @@ func wipeData(ctx context.Context) error {
 	for _, e := range logs {
 		err = errors.Join(err, os.RemoveAll(logDir+"/"+e.Name()))
 	}
-	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir))
+	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir), os.RemoveAll(pushedDir))
 }
 
 // forget removes what airgap keeps in mind of the host whose file system begins

@@ -30,6 +30,7 @@ type site struct {
 	// one of them, by --require-key. None: the usual ones count.
 	required []string
 	peer     preflight.Peer // the host that this one joins; none on the first
+	store    registry.Store // this host's
 	toStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 }
 
@@ -49,7 +50,7 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &site{index: index, config: c, node: node, machine: machine, facts: facts}, nil
+	return &site{index: index, config: c, node: node, machine: machine, facts: facts, store: registry.Store{Dir: storeDir}}, nil
 }
 
 // storedSite is the site of the newest bundle in this host's store.

@@ -22,20 +22,22 @@ import (
 
 // status is what this host has of airgap.
 type status struct {
-	Cluster     string         `json:"cluster,omitempty"` // its name
-	Kubernetes  string         `json:"kubernetes,omitempty"`
-	Node        string         `json:"node,omitempty"` // this host's
-	Address     string         `json:"address,omitempty"`
-	Roles       []config.Role  `json:"roles"`
-	Bundle      *storedBundle  `json:"bundle,omitempty"`      // that this host was installed from
-	From        string         `json:"from,omitempty"`        // where it lies: the store; the index that came with join
-	Store       []storedBundle `json:"bundles"`               // every bundle of this host's store
-	Registry    string         `json:"registry"`              // "answers at ADDRESS:PORT", "silent: …", "none", "unknown: …"
-	Busy        bool           `json:"busy"`                  // a command is changing this host right now
-	Interrupted string         `json:"interrupted,omitempty"` // the step in which the last run died
-	Steps       []stepStatus   `json:"steps"`
-	Drifted     []string       `json:"drifted"` // names of steps that ran to their end and do not hold any more
-	Problems    []string       `json:"problems"`
+	Cluster     string            `json:"cluster,omitempty"` // its name
+	Kubernetes  string            `json:"kubernetes,omitempty"`
+	Node        string            `json:"node,omitempty"` // this host's
+	Address     string            `json:"address,omitempty"`
+	Roles       []config.Role     `json:"roles"`
+	Bundle      *storedBundle     `json:"bundle,omitempty"`      // that this host was installed from
+	From        string            `json:"from,omitempty"`        // where it lies: the store; the index that came with join
+	Store       []storedBundle    `json:"bundles"`               // every bundle of this host's store
+	Registry    string            `json:"registry"`              // "answers at ADDRESS:PORT", "silent: …", "none", "unknown: …"
+	Lags        []registry.Lag    `json:"lags,omitempty"`        // how far the registry is behind the others
+	Damage      []registry.Damage `json:"damage,omitempty"`      // of bundles, as far as the registry has read them
+	Busy        bool              `json:"busy"`                  // a command is changing this host right now
+	Interrupted string            `json:"interrupted,omitempty"` // the step in which the last run died
+	Steps       []stepStatus      `json:"steps"`
+	Drifted     []string          `json:"drifted"` // names of steps that ran to their end and do not hold any more
+	Problems    []string          `json:"problems"`
 
 	command string // that installed this host, or began to
 }
@@ -89,7 +91,12 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 	var now []step.Forecast
 	if k.site != nil {
 		st.describe(k)
-		st.Registry = k.site.registryState(ctx)
+		var health registry.Health
+		st.Registry, health = k.site.askRegistry(ctx)
+		st.Lags, st.Damage = health.Lags, health.Damage
+		if health.Problem != "" {
+			st.Problems = append(st.Problems, health.Problem)
+		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.judge(entries, now)
@@ -196,15 +203,18 @@ func (s *site) recall(index *bundle.Index, keys []*ecdsa.PublicKey) (*hub, error
 	return &hub{addr: s.registryOf(s.config.Master()), ca: ca, index: index, trusted: keys}, host.IgnoreMissing(err)
 }
 
-func (s *site) registryState(ctx context.Context) string {
+// askRegistry tells whether this host's registry answers, and what it says.
+func (s *site) askRegistry(ctx context.Context) (string, registry.Health) {
+	var none registry.Health
 	client, err := s.registryClient()
 	if err != nil {
-		return "unknown: " + err.Error()
+		return "unknown: " + err.Error(), none
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := client.Health(ctx); err != nil {
-		return "silent: " + err.Error()
+	health, err := client.Health(ctx)
+	if err != nil {
+		return "silent: " + err.Error(), none
 	}
-	return "answers at " + s.registryAddr()
+	return "answers at " + s.registryAddr(), health
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
 )
 
 // write puts the status on one screen.
@@ -23,6 +25,14 @@ func (st *status) write(w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(w, "registry  %s\n", st.Registry)
+	for _, l := range st.Lags {
+		if text := behind(l); text != "" {
+			fmt.Fprintf(w, "          %s\n", text)
+		}
+	}
+	for _, d := range st.Damage {
+		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
+	}
 	st.writeSteps(w)
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))
@@ -100,4 +110,19 @@ func list[T ~string](words []T) string {
 		texts[i] = string(w)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// behind is "" for a registry that has all that the other one has.
+func behind(l registry.Lag) string {
+	switch {
+	case l.Behind > 0:
+		text := fmt.Sprintf("%s behind %s since %s", plural(l.Behind, "change"), l.Peer, l.Since.Format(time.DateTime))
+		if l.Error != "" {
+			text += ": " + l.Error
+		}
+		return text
+	case l.Error != "":
+		return fmt.Sprintf("cannot follow %s: %s", l.Peer, l.Error)
+	}
+	return ""
 }

@@ -22,7 +22,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
 		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
-		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts})),
+		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts, UsersFile: usersFile, Pushed: pushedDir})),
 		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),

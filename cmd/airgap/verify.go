@@ -18,6 +18,7 @@ import (
 
 type verifyOptions struct {
 	kubeconfig, registry, ca string
+	registries               []string // of all control-plane hosts, which have the same; none: registry alone
 	keys                     []string
 	timeout, soak            time.Duration
 	joinedOnly               bool // nodes of airgap.yaml may still be missing
@@ -99,6 +100,9 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 		}
 	}
 	o.registry = s.registryAddr()
+	if !o.joinedOnly {
+		o.registries = s.registries()
+	}
 	if o.ca == "" {
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
@@ -106,6 +110,9 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 }
 
 func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progress) (verify.Report, error) {
+	if len(o.registries) == 0 {
+		o.registries = []string{o.registry}
+	}
 	images, err := registryAt(o.registry, o.ca)
 	if err != nil {
 		return verify.Report{}, err
@@ -114,9 +121,31 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	if err != nil {
 		return verify.Report{}, err
 	}
+	probes, err := registryProbes(o.registries, o.ca)
+	if err != nil {
+		return verify.Report{}, err
+	}
 	return verify.Run(ctx, verify.Options{
-		Client: client, Nodes: nodes, ImageExists: images.Has, Timeout: o.timeout, Soak: o.soak, Progress: p,
+		Client: client, Nodes: nodes, ImageExists: images.Has, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
 	})
+}
+
+// registryProbes ask the registries how they are and whether they have the same.
+func registryProbes(addresses []string, caFile string) ([]verify.Probe, error) {
+	all, err := registriesAt(addresses, caFile)
+	if err != nil {
+		return nil, err
+	}
+	return []verify.Probe{{
+		ID: "registries", Title: "Every registry is whole and has what was pushed",
+		Ask: func(ctx context.Context) []verify.Finding {
+			var findings []verify.Finding
+			for _, d := range registry.Compare(ctx, all) {
+				findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
+			}
+			return findings
+		},
+	}}, nil
 }
 
 // clusterClient speaks protobuf: the cluster may be large.
@@ -144,6 +173,19 @@ func (a *app) showVerdict(r verify.Report) error {
 // registryClient asks the cluster's registry as any host would.
 func (s *site) registryClient() (*registry.Client, error) {
 	return registryAt(s.registryAddr(), registry.PKI{Dir: pkiDir}.CAFile())
+}
+
+// registriesAt are registries that one authority vouches for.
+func registriesAt(addresses []string, caFile string) ([]*registry.Client, error) {
+	var all []*registry.Client
+	for _, addr := range addresses {
+		c, err := registryAt(addr, caFile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
 
 func registryAt(addr, caFile string) (*registry.Client, error) {

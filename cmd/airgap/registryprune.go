@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+type pruneOptions struct {
+	storeFlags
+
+	pushed, kubeconfig       string
+	dryRun, dropTags, noPods bool
+}
+
+// pruned is what became of one bundle.
+type pruned struct {
+	Name    string          `json:"name"`
+	Created string          `json:"created"`
+	Bytes   int64           `json:"bytes"`
+	Removed bool            `json:"removed"` // with --dry-run: it would be
+	Needs   []registry.Need `json:"needs,omitempty"`
+}
+
+func (a *app) registryPrune() *cobra.Command {
+	var o pruneOptions
+	cmd := &cobra.Command{
+		Use:   "prune [NAME...]",
+		Short: "Remove bundles from this host's store that nothing needs any more",
+		Long: `Removes the bundles called NAME from this host's store, or all that nothing needs. A
+bundle stays, and what needs it is said, as long as
+
+  tags            a name of an image would lose its content
+  pushed images   an image that was pushed rests on its layers
+  pods            a running pod's image is in no other bundle
+  deltas          a later bundle leaves out what this one has
+  cluster         it is the newest, which has the cluster's configuration
+
+With --drop-tags names of images may go with the bundles that are named. The pods are
+asked for with the cluster's kubeconfig; where there is a cluster that does not answer,
+nothing is removed, but with --no-pods. A delta that is being made somewhere against a
+receipt of this host will miss what is removed.
+
+The registry is restarted when something was removed.`,
+		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-2026-01 --drop-tags",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.dropTags && len(args) == 0 {
+				return usage("airgap registry prune: --drop-tags wants the names of the bundles")
+			}
+			return a.runPrune(cmd.Context(), o, args)
+		},
+	}
+	o.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.pushed, "pushed", pushedDir, "directory of what was pushed")
+	f.StringVar(&o.kubeconfig, "kubeconfig", kubeadm.AdminConf, "kubeconfig of the cluster that pulls from here")
+	f.BoolVar(&o.noPods, "no-pods", false, "do not ask which pods run")
+	f.BoolVar(&o.dropTags, "drop-tags", false, "let the names of images go that only the named bundles have")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	return cmd
+}
+
+func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) error {
+	t, err := trustedKeys(o.keys, storedBundles(o.store)...)
+	if err != nil {
+		return err
+	}
+	store := registry.Store{Dir: o.store}
+	bundles, err := store.Open(t.keys...)
+	defer bundle.NewView(bundles...).Close()
+	if err != nil {
+		return hint(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return b.Index().Name == name }) {
+			return fmt.Errorf("no bundle %s in %s", name, o.store)
+		}
+	}
+	var use registry.Use
+	if use.Pushed, err = registry.PushedBlobs(ctx, o.pushed, bundles); err != nil {
+		return err
+	}
+	if !o.noPods && exists(o.kubeconfig) {
+		if use.Running, err = runningDigests(ctx, o.kubeconfig); err != nil {
+			return hint(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
+		}
+	}
+	list, err := prune(store, bundles, use, o, names)
+	if err == nil && !o.dryRun {
+		err = a.serveAgain(ctx, o.store, list)
+	}
+	return errors.Join(a.print(list, func(w io.Writer) error { return writePruned(w, list, o.dryRun) }), err, stayed(list, names))
+}
+
+// prune removes one bundle after the other, the oldest first: each time what the
+// others need is asked anew.
+func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, o pruneOptions, names []string) ([]pruned, error) {
+	bundles = bundlesOf([]*bundle.View{bundle.NewView(bundles...)})
+	list := []pruned{}
+	if !o.dryRun {
+		if err := store.Sweep(); err != nil {
+			return list, err
+		}
+	}
+	for i := 0; i < len(bundles); {
+		b := bundles[i]
+		described := describe(b.Index())
+		p := pruned{Name: described.Name, Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
+		if i == len(bundles)-1 {
+			p.Needs = append(p.Needs, registry.Need{By: "cluster", What: []string{"its configuration is in the newest bundle"}})
+		}
+		named := slices.Contains(names, p.Name)
+		standing := slices.DeleteFunc(slices.Clone(p.Needs), func(n registry.Need) bool { return n.By == "tags" && o.dropTags && named })
+		p.Removed = len(standing) == 0 && (named || len(names) == 0)
+		if !p.Removed {
+			list = append(list, p)
+			i++
+			continue
+		}
+		if !o.dryRun {
+			if err := store.Remove(b); err != nil {
+				return list, err
+			}
+		}
+		list = append(list, p)
+		bundles = slices.Delete(bundles, i, i+1)
+	}
+	return list, nil
+}
+
+// runningDigests are the images of every pod, by the digests that the runtimes tell.
+func runningDigests(ctx context.Context, kubeconfig string) (map[string][]digest.Digest, error) {
+	client, err := clusterClient(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the cluster which pods run: %w", err)
+	}
+	running := map[string][]digest.Digest{}
+	for _, p := range pods.Items {
+		for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses) {
+			if d, ok := imageDigest(s); ok {
+				name := p.Namespace + "/" + p.Name
+				running[name] = append(running[name], d)
+			}
+		}
+	}
+	return running, nil
+}
+
+func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
+	_, text, ok := strings.Cut(s.ImageID, "@")
+	d, err := digest.Parse(text)
+	return d, ok && err == nil
+}
+
+// serveAgain has the registry open the store anew.
+func (a *app) serveAgain(ctx context.Context, store string, list []pruned) error {
+	if store != storeDir || !slices.ContainsFunc(list, func(p pruned) bool { return p.Removed }) {
+		return nil
+	}
+	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})
+	return err
+}
+
+// stayed is an error where somebody named a bundle that had to stay.
+func stayed(list []pruned, names []string) error {
+	for _, p := range list {
+		if !p.Removed && slices.Contains(names, p.Name) {
+			return fmt.Errorf("bundle %s is still needed", p.Name)
+		}
+	}
+	return nil
+}
+
+func writePruned(w io.Writer, list []pruned, dryRun bool) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no bundle in the store")
+		return err
+	}
+	for _, p := range list {
+		verdict := "stays"
+		switch {
+		case p.Removed && dryRun:
+			verdict = "would be removed"
+		case p.Removed:
+			verdict = "removed"
+		}
+		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %s\n", p.Name, p.Created, ui.Size(p.Bytes), verdict); err != nil {
+			return err
+		}
+		for _, n := range p.Needs {
+			fmt.Fprintf(w, "    %-14s %s\n", n.By, someOf(n.What))
+		}
+	}
+	return nil
+}
+
+// someOf names a few.
+func someOf(what []string) string {
+	const few = 4
+	if len(what) <= few {
+		return strings.Join(what, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(what[:few], ", "), len(what)-few)
+}

@@ -1,0 +1,32 @@
+package registry
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// blob says where in the bundles the bytes lie.
+type blob struct {
+	fsys  fs.FS
+	path  string
+	size  int64
+	added time.Time
+}
+
+// opener opens a blob whose bytes are verified while they are read.
+type opener func() (io.ReadSeekCloser, error)
+
+// open verifies chunk by chunk.
+func (b blob) open() (io.ReadSeekCloser, error) {
+	f, err := b.fsys.Open(b.path)
+	if err != nil {
+		return nil, fmt.Errorf("open blob: %w", err)
+	}
+	seeker, ok := f.(io.ReadSeekCloser)
+	if !ok {
+		return nil, fmt.Errorf("open blob: %w", &fs.PathError{Op: "seek", Path: b.path, Err: fs.ErrInvalid})
+	}
+	return seeker, nil
+}

@@ -1,0 +1,92 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Difference is what one registry lacks that another one has.
+type Difference struct {
+	Object, Saw, Want, Fix string
+}
+
+// Compare asks the registries of a cluster how they are and what was pushed to
+// them. What is not on all of them is lost with the hosts that have it. A registry
+// that does not answer, or has damage, is a difference of its own.
+func Compare(ctx context.Context, registries []*Client) []Difference {
+	held := make([]Records, len(registries))
+	healths := make([]Health, len(registries))
+	silent := make([]error, len(registries))
+	var asked sync.WaitGroup
+	for i, r := range registries {
+		asked.Go(func() {
+			if healths[i], silent[i] = r.Health(ctx); silent[i] == nil {
+				held[i], _, silent[i] = r.Pushed(ctx, "")
+			}
+		})
+	}
+	asked.Wait()
+	var found []Difference
+	for i, h := range healths {
+		if h.Problem != "" {
+			found = append(found, Difference{
+				Object: "Registry " + registries[i].Addr(), Saw: h.Problem, Want: "it takes pushes",
+				Fix: "on that host: journalctl -u " + UnitName,
+			})
+		}
+		for _, d := range h.Damage {
+			found = append(found, Difference{
+				Object: "Registry " + registries[i].Addr(), Saw: d.String(), Want: "the bytes that were signed",
+				Fix: "on that host: airgap registry import DIR from the stick, or --from ADDRESS:PORT of another registry",
+			})
+		}
+	}
+	newest := Records{}
+	for i, records := range held {
+		if silent[i] != nil {
+			found = append(found, Difference{
+				Object: "Registry " + registries[i].Addr(), Saw: silent[i].Error(), Want: "it answers",
+				Fix: "on that host: systemctl status " + UnitName + "; journalctl -u " + UnitName,
+			})
+			continue
+		}
+		for at, record := range records.all() {
+			newest.set(at, record)
+		}
+	}
+	for at, record := range newest.all() {
+		if d, ok := unequal(registries, held, silent, at, record); ok {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, func(a, b Difference) int { return cmp.Compare(a.Object, b.Object) })
+	return found
+}
+
+// unequal reports which of the registries that answer do not have the record.
+func unequal(registries []*Client, held []Records, silent []error, at Reference, record Record) (Difference, bool) {
+	var have, lack []string
+	for i, r := range registries {
+		switch {
+		case silent[i] != nil:
+		case held[i][at.Repository][at.Reference].same(record):
+			have = append(have, r.Addr())
+		default:
+			lack = append(lack, r.Addr())
+		}
+	}
+	what := "has it"
+	if record.deleted() {
+		what = "deleted it"
+	}
+	return Difference{
+		Object: "Image " + at.String(),
+		Saw:    fmt.Sprintf("%s %s, not %s", strings.Join(have, ", "), what, strings.Join(lack, ", ")),
+		Want:   "the same on all registries",
+		Fix:    "airgap status on " + strings.Join(lack, ", ") + " says what keeps it",
+	}, len(lack) > 0
+}

@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+func TestCompare(t *testing.T) {
+	a, b, away := newSite(t), newSite(t), newSite(t)
+	a.follow(t) // nobody follows a: what is pushed there stays there alone
+	b.follow(t)
+	must(t, away.listener.Close())
+	both := []*Client{a.peer(t), b.peer(t)}
+	if found := Compare(t.Context(), both); len(found) != 0 {
+		t.Errorf("of two empty ones: %v", found)
+	}
+	must(t, remote.Write(a.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), a.login()...))
+	found := Compare(t.Context(), append(both, away.peer(t)))
+	tag, silent := errors.New("the tag is not named"), errors.New("the silent one is not named")
+	for _, d := range found {
+		if d.Object == "Image team/app:1" && d.Saw == a.addr+" has it, not "+b.addr {
+			tag = nil
+		}
+		if d.Object == "Registry "+away.addr && strings.Contains(d.Saw, "refused") {
+			silent = nil
+		}
+	}
+	if err := errors.Join(tag, silent); err != nil || len(found) != 3 {
+		t.Errorf("%v: %+v", err, found)
+	}
+	must(t, remote.Delete(a.ref(t, "team/app:1"), a.login()...))
+	for _, d := range Compare(t.Context(), both) {
+		if d.Object == "Image team/app:1" && !strings.Contains(d.Saw, "deleted it") {
+			t.Errorf("%+v", d)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package registry
+
+import (
+	"testing"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/distribution/distribution/v3/registry/storage/driver/testsuites"
+	"github.com/stretchr/testify/suite"
+)
+
+// engineSuite is what the engine asks of every driver.
+type engineSuite struct{ *testsuites.DriverSuite }
+
+func (s engineSuite) TestWriteReadLargeStreams() {
+	s.T().Skip("the same as TestWriteReadStreams, with 5 GiB")
+}
+
+func TestFilesAsDriver(t *testing.T) {
+	t.Parallel() // it sleeps for 15 s, to see a time change
+	dir := t.TempDir()
+	open := func() (storagedriver.StorageDriver, error) { return openFiles(dir) }
+	suite.Run(t, &engineSuite{&testsuites.DriverSuite{Constructor: open}})
+}

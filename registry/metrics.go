@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are this registry's own; the engine's, which no one asked for, are in
+// the library's global registry and stay there.
+type metrics struct {
+	all      *prometheus.Registry
+	requests *prometheus.CounterVec
+	sent     *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	underWay prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		all: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "airgap_registry_requests_total", Help: "Requests that were answered.",
+		}, []string{"kind", "method", "code"}),
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "airgap_registry_sent_bytes_total", Help: "Bytes of answers' bodies.",
+		}, []string{"kind"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "airgap_registry_request_duration_seconds", Help: "Time until a request was answered to its end.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
+		}, []string{"kind"}),
+		underWay: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "airgap_registry_requests_under_way", Help: "Requests that are being answered.",
+		}),
+	}
+	m.all.MustRegister(m.requests, m.sent, m.seconds, m.underWay, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) count(r *http.Request, a *answer, took time.Duration) {
+	kind := requestKind(r.URL.Path)
+	m.requests.WithLabelValues(kind, methodLabel(r.Method), strconv.Itoa(a.status)).Inc()
+	m.sent.WithLabelValues(kind).Add(float64(a.bytes))
+	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// requestKind is one of few words, whatever clients ask for.
+func requestKind(path string) string {
+	if v2, ok := parseV2Path(path); ok {
+		if v2.kind == uploads {
+			return "uploads"
+		}
+		return v2.kind
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch first {
+	case "v2", "rpm", "files", "bundles", "join", "pushed", "token", "healthz", "metrics":
+		return first
+	}
+	return "other"
+}
+
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
+		return method
+	}
+	return "other"
+}
+
+// handler gives the metrics, with what is asked for only when somebody looks.
+func (m *metrics) handler(h *Handler, certificate func() time.Time) http.Handler {
+	m.all.MustRegister(standing{h, certificate})
+	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{})
+}
+
+// standing is the registry's state at the moment.
+type standing struct {
+	*Handler
+
+	certificate func() time.Time
+}
+
+func damagedDesc() *prometheus.Desc {
+	return prometheus.NewDesc("airgap_registry_damaged_chunks", "Chunks of bundles that a client wanted and that are not what was signed.", nil, nil)
+}
+
+func behindDesc() *prometheus.Desc {
+	return prometheus.NewDesc("airgap_registry_behind", "Pushes and deletions of another registry that are not here yet.", []string{"peer"}, nil)
+}
+
+func askedDesc() *prometheus.Desc {
+	return prometheus.NewDesc("airgap_registry_peer_answered_timestamp_seconds", "When another registry answered last; 0 for never.", []string{"peer"}, nil)
+}
+
+func certificateDesc() *prometheus.Desc {
+	return prometheus.NewDesc("airgap_registry_certificate_expiry_timestamp_seconds", "When the server's certificate ends.", nil, nil)
+}
+
+// Describe sends what Collect may send.
+func (standing) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{damagedDesc(), behindDesc(), askedDesc(), certificateDesc()} {
+		to <- d
+	}
+}
+
+// Collect looks at the registry.
+func (s standing) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(damagedDesc(), float64(len(s.damage.standing(s.files))))
+	for _, l := range s.lags() {
+		gauge(behindDesc(), float64(l.Behind), l.Peer)
+		asked := 0.0
+		if !l.Asked.IsZero() {
+			asked = float64(l.Asked.Unix())
+		}
+		gauge(askedDesc(), asked, l.Peer)
+	}
+	if s.certificate != nil {
+		gauge(certificateDesc(), float64(s.certificate().Unix()))
+	}
+}

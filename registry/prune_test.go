@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+func needsText(needs []Need) string {
+	var words []string
+	for _, n := range needs {
+		words = append(words, fmt.Sprint(n.By, n.What))
+	}
+	return strings.Join(words, " ")
+}
+
+func TestNeeds(t *testing.T) {
+	image := func(name string) bundletest.Image {
+		held := bundletest.RandomImage(t, 10_000, 2, "amd64")
+		return bundletest.Image{Name: name, Held: held}
+	}
+	old, kept, moved := image("quay.io/org/old:1"), image("quay.io/org/kept:1"), image("quay.io/org/moved:1")
+	first := bundletest.NewWith(t, "first", old, kept, moved)
+	next := image("quay.io/org/moved:1")
+	second := bundletest.NewWith(t, "second", kept, next)
+	a, b := first.Open(t), second.Open(t)
+	b.Index().Created = a.Index().Created.Add(1)
+	both := []*bundle.Bundle{a, b}
+
+	needs := Needs(both, Use{})
+	if got := needsText(needs[0]); got != "tags[quay.io/org/old:1]" {
+		t.Errorf("first: %s", got)
+	}
+	if got := needsText(needs[1]); got != "tags[quay.io/org/moved:1]" {
+		t.Errorf("second: %s", got)
+	}
+	d, err := moved.Held.Digest()
+	must(t, err)
+	running := Use{Running: map[string][]digest.Digest{"default/a": {digest.Digest(d.String())}, "default/b": {digest.FromString("from elsewhere")}}}
+	if got := needsText(Needs(both, running)[0]); got != "tags[quay.io/org/old:1] pods[default/a]" {
+		t.Errorf("with a pod that runs what the tag was: %s", got)
+	}
+	third := bundletest.NewWith(t, "third", old, kept)
+	c := third.Open(t)
+	c.Index().Created = b.Index().Created.Add(1)
+	if got := Needs([]*bundle.Bundle{a, b, c}, Use{}); len(got[0]) != 0 {
+		t.Errorf("all that first has is elsewhere: %s", needsText(got[0]))
+	}
+}
+
+func TestDeltasNeedTheirBase(t *testing.T) {
+	f := bundletest.New(t)
+	delta := f.Delta(t, "delta", bundletest.StandardImages(t)[0])
+	base, d := f.Open(t), delta.Open(t)
+	needs := Needs([]*bundle.Bundle{base, d}, Use{})
+	if !slices.ContainsFunc(needs[0], func(n Need) bool { return n.By == "deltas" && slices.Equal(n.What, []string{"delta"}) }) {
+		t.Errorf("base: %s", needsText(needs[0]))
+	}
+	if slices.ContainsFunc(needs[1], func(n Need) bool { return n.By == "deltas" }) {
+		t.Errorf("delta: %s", needsText(needs[1]))
+	}
+}
+
+// What was pushed may rest on the layers of a bundle.
+func TestPushesNeedTheirLayers(t *testing.T) {
+	f := bundletest.New(t)
+	b := f.Open(t)
+	r, pushed := startSite(t, b)
+	must(t, remote.Write(r.ref(t, "team/base:1"), f.Images[0].Held, r.login()...))
+	must(t, remote.Write(r.ref(t, "team/own:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
+	blobs, err := PushedBlobs(t.Context(), pushed, []*bundle.Bundle{b})
+	must(t, err)
+	other := bundletest.NewWith(t, "other", f.Images...)
+	needs := Needs([]*bundle.Bundle{b}, Use{Pushed: blobs})
+	d := digestOf(t, f.Images[0].Held)
+	i := slices.IndexFunc(needs[0], func(n Need) bool { return n.By == "pushed images" })
+	if i < 0 || !slices.Equal(needs[0][i].What, []string{"team/base:1", "team/base@" + d}) {
+		t.Errorf("alone: %s", needsText(needs[0]))
+	}
+	if needs := Needs([]*bundle.Bundle{b, other.Open(t)}, Use{Pushed: blobs}); needsText(needs[0]) != "" {
+		t.Errorf("beside another one with the same: %s", needsText(needs[0]))
+	}
+	if none, err := PushedBlobs(t.Context(), filepath.Join(t.TempDir(), "none"), nil); err != nil || len(none) != 0 {
+		t.Errorf("without pushes: %v, %v", none, err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	f := bundletest.New(t)
+	s := Store{Dir: t.TempDir()}
+	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(s.Dir, removing+"old"), 0o755)) // of an interrupted one
+	must(t, os.WriteFile(filepath.Join(s.Dir, removing+"old", bundle.IndexName), []byte("{}"), 0o644))
+	if names, err := s.List(); err != nil || !slices.Equal(names, []string{"test"}) {
+		t.Errorf("store has %v, %v", names, err)
+	}
+	held, err := s.Open(&f.Key.PublicKey)
+	must(t, err)
+	must(t, s.Remove(held[0]))
+	must(t, held[0].Close())
+	must(t, s.Sweep())
+	if left, err := os.ReadDir(s.Dir); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,399 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"golang.org/x/crypto/bcrypt"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+const (
+	pusher   = "ci"
+	password = "s3cret:with colon"
+)
+
+// startSite is a registry of bundles that one user may push to.
+func startSite(t testing.TB, bundles ...*bundle.Bundle) (*running, string) {
+	t.Helper()
+	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
+	writeUser(t, users)
+	return startWith(t, Options{Bundles: bundles, Pushed: pushed, Users: users}), pushed
+}
+
+func writeUser(t testing.TB, file string) {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	must(t, err)
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "%s:%s\n", pusher, hash), 0o600))
+}
+
+func (r *running) ref(t testing.TB, ref string) name.Reference {
+	t.Helper()
+	parsed, err := name.ParseReference(r.addr + "/" + ref)
+	must(t, err)
+	return parsed
+}
+
+// login is how a client of go-containerregistry, as crane, has a user's password.
+func (r *running) login() []remote.Option {
+	return []remote.Option{
+		remote.WithTransport(r.client.Transport),
+		remote.WithAuth(&authn.Basic{Username: pusher, Password: password}),
+	}
+}
+
+func TestPushAndPull(t *testing.T) {
+	f := bundletest.New(t)
+	r, _ := startSite(t, f.Open(t))
+	for _, ref := range []string{"team/app:1", "app:1", "registry.bank.example/team/app:1", "docker.io/library/nginx:ours"} {
+		image := bundletest.RandomImage(t, 100_000, 3, "amd64")
+		must(t, remote.Write(r.ref(t, ref), image, r.login()...))
+		got, err := r.pull(t, ref)
+		if err != nil {
+			t.Errorf("%s: %v", ref, err)
+			continue
+		}
+		must(t, validate.Image(got))
+		if want, _ := image.Digest(); digestOf(t, got) != want.String() {
+			t.Errorf("%s is %s, want %s", ref, digestOf(t, got), want)
+		}
+	}
+}
+
+func digestOf(t testing.TB, image v1.Image) string {
+	t.Helper()
+	d, err := image.Digest()
+	must(t, err)
+	return d.String()
+}
+
+// The same pushes are there after a restart, and with other bundles.
+func TestPushesStay(t *testing.T) {
+	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
+	writeUser(t, users)
+	image := bundletest.RandomImage(t, 10_000, 2, "amd64")
+	t.Run("push", func(t *testing.T) {
+		r := startWith(t, Options{Pushed: pushed, Users: users})
+		must(t, remote.Write(r.ref(t, "team/app:1"), image, r.login()...))
+	})
+	t.Run("pull", func(t *testing.T) {
+		r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Pushed: pushed, Users: users})
+		got, err := r.pull(t, "team/app:1")
+		must(t, err)
+		must(t, validate.Image(got))
+	})
+}
+
+// A push may rest on a bundle's layers, without sending them or keeping them twice.
+func TestPushOnABundlesLayers(t *testing.T) {
+	f := bundletest.New(t)
+	r, pushed := startSite(t, f.Open(t))
+	held := f.Images[0].Held
+	must(t, remote.Write(r.ref(t, "team/base:1"), held, r.login()...))
+	got, err := r.pull(t, "team/base:1")
+	must(t, err)
+	must(t, validate.Image(got))
+	layers, err := held.Layers()
+	must(t, err)
+	for _, layer := range layers {
+		d, err := layer.Digest()
+		must(t, err)
+		if _, err := os.Stat(filepath.Join(pushed, engineRoot, "blobs/sha256", d.Hex[:2], d.Hex)); err == nil {
+			t.Errorf("layer %s was written again", d)
+		}
+	}
+}
+
+func TestWhoMayPush(t *testing.T) {
+	r, _ := startSite(t, bundletest.New(t).Open(t))
+	start := "/v2/team/app/blobs/uploads/"
+	basic := func(user, password string) string {
+		req, _ := http.NewRequest(http.MethodGet, "/", nil)
+		req.SetBasicAuth(user, password)
+		return req.Header.Get("Authorization")
+	}
+	token := r.token(t, basic(pusher, password))
+	for _, c := range []struct {
+		name, method, path, authorization string
+		want                              int
+	}{
+		{"ping without credentials", "GET", "/v2/", "", 401},
+		{"ping with everybody's token", "GET", "/v2/", "Bearer " + r.token(t, ""), 200},
+		{"ping as clients without a password do", "GET", "/v2/", basic("", ""), 200},
+		{"ping with a wrong password", "GET", "/v2/", basic(pusher, "wrong"), 401},
+		{"ping with a token", "GET", "/v2/", "Bearer " + token, 200},
+		{"ping with another token", "GET", "/v2/", "Bearer x", 401},
+		{"read without credentials", "GET", "/v2/registry.k8s.io/pause/manifests/3.10.2", "", 200},
+		{"read with an old token", "GET", "/v2/registry.k8s.io/pause/manifests/3.10.2", "Bearer old", 200},
+		{"push without credentials", "POST", start, "", 401},
+		{"push with everybody's token", "POST", start, "Bearer " + anonymous, 401},
+		{"push with no password", "POST", start, basic("", ""), 401},
+		{"push with a wrong password", "POST", start, basic(pusher, "wrong"), 401},
+		{"push as nobody known", "POST", start, basic("root", password), 401},
+		{"push with a broken header", "POST", start, "Basic !", 401},
+		{"push with the password", "POST", start, basic(pusher, password), 202},
+		{"push with a token", "POST", start, "bearer " + token, 202},
+		{"delete without credentials", "DELETE", "/v2/team/app/manifests/1", "", 401},
+		{"look at an upload without credentials", "GET", start + "x", "", 401},
+		{"a token for a wrong password", "GET", "/token", basic(pusher, "wrong"), 401},
+		{"a token by POST", "POST", "/token", basic(pusher, password), 405},
+	} {
+		header := []string{}
+		if c.authorization != "" {
+			header = []string{"Authorization", c.authorization}
+		}
+		resp, body, err := r.get(t, c.method, c.path, header...)
+		if err != nil || resp.StatusCode != c.want {
+			t.Errorf("%s: %s, %v, want %d: %s", c.name, resp.Status, err, c.want, body)
+		}
+		if asked := resp.Header.Get("WWW-Authenticate"); (c.want == 401) != (asked != "") {
+			t.Errorf("%s: WWW-Authenticate %q", c.name, asked)
+		}
+	}
+	resp, _, err := r.get(t, "POST", start)
+	must(t, err)
+	want := fmt.Sprintf(`Bearer realm="https://%s/token",service=%q,scope="repository:team/app:pull,push"`, r.addr, r.addr)
+	if got := resp.Header.Get("WWW-Authenticate"); got != want {
+		t.Errorf("challenge %s, want %s", got, want)
+	}
+	if strings.Contains(r.log.String(), password) || strings.Contains(r.log.String(), token) {
+		t.Error("the log has the password or a token")
+	}
+}
+
+func (r *running) token(t testing.TB, authorization string) string {
+	t.Helper()
+	var header []string
+	if authorization != "" {
+		header = []string{"Authorization", authorization}
+	}
+	resp, body, err := r.get(t, http.MethodGet, tokenPath, header...)
+	must(t, err)
+	var answer struct {
+		Token string
+		Again string `json:"access_token"`
+		Life  int    `json:"expires_in"`
+	}
+	must(t, json.Unmarshal(body, &answer))
+	if resp.StatusCode != 200 || answer.Token == "" || answer.Again != answer.Token || answer.Life < 60 {
+		t.Fatalf("%s: %s", resp.Status, body)
+	}
+	return answer.Token
+}
+
+// Users come and go without a restart.
+func TestUsersChange(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "htpasswd")
+	r := startWith(t, Options{Pushed: t.TempDir(), Users: users})
+	push := func() error {
+		return remote.Write(r.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...)
+	}
+	if err := push(); err == nil || !strings.Contains(err.Error(), "airgap registry passwd") {
+		t.Errorf("without a user: %v", err)
+	}
+	writeUser(t, users)
+	if err := push(); err != nil {
+		t.Error(err)
+	}
+	must(t, os.Remove(users))
+	if err := push(); err == nil {
+		t.Error("pushed without users")
+	}
+}
+
+// What a signed bundle says is not changed by a password.
+func TestBundlesAreNotPushedOver(t *testing.T) {
+	f := bundletest.New(t)
+	r, _ := startSite(t, f.Open(t))
+	ref := r.ref(t, "docker.io/library/nginx:1.27")
+	err := remote.Write(ref, bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...)
+	if err == nil || !strings.Contains(err.Error(), "came with a bundle") {
+		t.Errorf("pushed over: %v", err)
+	}
+	held, err := r.pull(t, "docker.io/library/nginx:1.27")
+	must(t, err)
+	if want := digestOf(t, f.Images[0].Held); digestOf(t, held) != want {
+		t.Errorf("the tag is %s, want %s", digestOf(t, held), want)
+	}
+	must(t, remote.Write(ref, f.Images[0].Held, r.login()...)) // the same may be pushed
+	for _, path := range []string{
+		"/v2/docker.io/library/nginx/manifests/1.27",
+		"/v2/docker.io/library/nginx/manifests/" + digestOf(t, held),
+	} {
+		resp, body, err := r.get(t, http.MethodDelete, path, "Authorization", "Bearer "+r.userToken(t))
+		if err != nil || resp.StatusCode != http.StatusMethodNotAllowed || !bytes.Contains(body, []byte("came with a bundle")) {
+			t.Errorf("delete %s: %s, %v: %s", path, resp.Status, err, body)
+		}
+	}
+	if _, err := r.pull(t, "docker.io/library/nginx:1.27"); err != nil {
+		t.Error(err)
+	}
+}
+
+func (r *running) userToken(t testing.TB) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, "/", nil)
+	must(t, err)
+	req.SetBasicAuth(pusher, password)
+	return r.token(t, req.Header.Get("Authorization"))
+}
+
+// A tag that was pushed before a bundle brought it is the bundle's from then on.
+func TestABundleWinsOverAnEarlierPush(t *testing.T) {
+	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
+	writeUser(t, users)
+	t.Run("push", func(t *testing.T) {
+		r := startWith(t, Options{Pushed: pushed, Users: users})
+		must(t, remote.Write(r.ref(t, "docker.io/library/nginx:1.27"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
+	})
+	t.Run("bundle", func(t *testing.T) {
+		f := bundletest.New(t)
+		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users})
+		got, err := r.pull(t, "docker.io/library/nginx:1.27")
+		must(t, err)
+		if want := digestOf(t, f.Images[0].Held); digestOf(t, got) != want {
+			t.Errorf("the tag is %s, want the bundle's %s", digestOf(t, got), want)
+		}
+	})
+}
+
+// A pushed layer whose bytes went bad on the disk is never given out whole.
+func TestDamagedPush(t *testing.T) {
+	r, pushed := startSite(t)
+	image := bundletest.RandomImage(t, 3<<20, 1, "amd64")
+	must(t, remote.Write(r.ref(t, "team/app:1"), image, r.login()...))
+	layer, data := firstLayer(t, image)
+	file := filepath.Join(pushed, engineRoot, "blobs/sha256", layer[7:9], layer[7:], "data")
+	content, err := os.ReadFile(file)
+	must(t, err)
+	content[len(content)/3] ^= 1
+	must(t, os.WriteFile(file, content, 0o600))
+	_, body, err := r.get(t, http.MethodGet, "/v2/team/app/blobs/"+layer)
+	if err == nil || len(body) >= len(data) {
+		t.Errorf("%d of %d bytes, %v", len(body), len(data), err)
+	}
+	if !strings.Contains(r.log.String(), "the bytes are not those of the digest") {
+		t.Errorf("log:\n%s", r.log)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "htpasswd")
+	writeUser(t, users)
+	c, err := newCatalog(nil, nil)
+	must(t, err)
+	s, err := newStorage(c, t.TempDir())
+	must(t, err)
+	p, err := newPushes(c, s, users, discard())
+	must(t, err)
+	p.free = func() (int64, error) { return reserve + 10, nil }
+	for size, want := range map[int64]int{10: 0, 11: http.StatusInsufficientStorage, -1: 0} {
+		req, err := http.NewRequest(http.MethodPatch, "/v2/team/app/blobs/uploads/x", nil)
+		must(t, err)
+		req.ContentLength = size
+		got := 0
+		if problem := p.conflict(req, v2Path{"team/app", uploads, "x"}); problem != nil {
+			got = problem.status
+		}
+		if got != want {
+			t.Errorf("%d bytes: %d, want %d", size, got, want)
+		}
+	}
+}
+
+// skopeo asks /v2/ first, logs in with a password, and reads without one.
+func TestSkopeoPushesAndPulls(t *testing.T) {
+	bundletest.Need(t, "skopeo")
+	f := bundletest.New(t)
+	r, _ := startSite(t, f.Open(t))
+	dir, certs := t.TempDir(), t.TempDir()
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(certs, "ca.crt"), ca, 0o600))
+	auth := filepath.Join(t.TempDir(), "auth.json")
+	must(t, os.WriteFile(auth, []byte("{}"), 0o600))
+	skopeo := func(stdin string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("skopeo", args...)
+		cmd.Env = append(os.Environ(), "REGISTRY_AUTH_FILE="+auth)
+		cmd.Stdin = strings.NewReader(stdin)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("skopeo %v: %v\n%s", args, err, out)
+		}
+	}
+	insecure := "--insecure-policy"
+	skopeo("", insecure, "copy", "--src-cert-dir", certs, "docker://"+r.addr+"/docker.io/library/nginx:1.27", "oci:"+dir+"/pulled:1")
+	skopeo(password, "login", "--cert-dir", certs, "--username", pusher, "--password-stdin", r.addr)
+	skopeo("", insecure, "copy", "--dest-cert-dir", certs, "oci:"+dir+"/pulled:1", "docker://"+r.addr+"/team/nginx:1")
+	skopeo("", insecure, "copy", "--src-cert-dir", certs, "docker://"+r.addr+"/team/nginx:1", "oci:"+dir+"/back:1")
+	skopeo("", "delete", "--cert-dir", certs, "docker://"+r.addr+"/team/nginx:1")
+	if _, err := r.pull(t, "team/nginx:1"); err == nil {
+		t.Error("the deleted tag is there")
+	}
+}
+
+// send is a request with a body by the user.
+func (r *running) send(t testing.TB, method, path string, body []byte, header ...string) (*http.Response, []byte) {
+	t.Helper()
+	if !strings.HasPrefix(path, "https://") {
+		path = r.url(path)
+	}
+	req, err := http.NewRequest(method, path, bytes.NewReader(body))
+	must(t, err)
+	req.SetBasicAuth(pusher, password)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := r.client.Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp, content
+}
+
+// Where pushes cannot be kept the bundles are served all the same, and it is said.
+func TestPushesThatCannotBeOpened(t *testing.T) {
+	f := bundletest.New(t)
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: filepath.Join(file, "pushed")})
+	if _, err := r.pull(t, "registry.k8s.io/pause:3.10.2"); err != nil {
+		t.Error(err)
+	}
+	found := Compare(t.Context(), []*Client{r.peer(t)})
+	if len(found) != 1 || !strings.Contains(found[0].Saw, "nobody may push: ") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Who pushed what is in the log.
+func TestPushesAreLogged(t *testing.T) {
+	r, _ := startSite(t)
+	must(t, remote.Write(r.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
+	must(t, remote.Delete(r.ref(t, "team/app:1"), r.login()...))
+	for _, want := range []string{
+		`"msg":"pushed","user":"ci","repository":"team/app","reference":"1"`,
+		`"msg":"deleted","user":"ci","repository":"team/app","reference":"1"`,
+	} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("no %s in\n%s", want, r.log)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// followEvery is how often a registry asks the others what was pushed to them.
+const followEvery = 5 * time.Second
+
+// Lag is how far this registry is behind another one.
+type Lag struct {
+	Peer   string    `json:"peer"`            // ADDRESS:PORT
+	Asked  time.Time `json:"asked,omitzero"`  // when it last answered
+	Behind int       `json:"behind"`          // pushes and deletions there that are not here yet
+	Since  time.Time `json:"since,omitzero"`  // the oldest of them
+	Error  string    `json:"error,omitempty"` // why
+}
+
+// replica copies what was pushed to another registry, and deletes what was
+// deleted there.
+type replica struct {
+	client    *Client
+	ledger    *ledger
+	namespace distribution.Namespace
+	every     time.Duration
+	log       *slog.Logger
+	known     string // ETag of the peer's records
+
+	mu  sync.Mutex
+	lag Lag
+}
+
+func newReplica(from *Client, l *ledger, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
+	return &replica{client: from, ledger: l, namespace: n, every: every, log: log, lag: Lag{Peer: from.Addr()}}
+}
+
+// follow asks until ctx ends.
+func (r *replica) follow(ctx context.Context) {
+	for {
+		err := r.catchUp(ctx)
+		r.note(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(r.every):
+		}
+	}
+}
+
+func (r *replica) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != r.lag.Error {
+		r.log.Warn("follow registry", "peer", r.client.Addr(), "error", text)
+	}
+	r.lag.Error = text
+}
+
+// Lag is as of the last time the peer was asked.
+func (r *replica) Lag() Lag {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lag
+}
+
+// catchUp does here what was done there. What fails is tried again the next
+// time; it does not keep the rest.
+func (r *replica) catchUp(ctx context.Context) error {
+	asked, cancel := context.WithTimeout(ctx, dialTimeout)
+	theirs, tag, err := r.client.Pushed(asked, r.known)
+	cancel()
+	if err != nil {
+		return err
+	}
+	left := r.ledger.lacks(theirs)
+	r.progress(left)
+	var problems []error
+	for _, manifestsFirst := range []bool{true, false} {
+		for at, record := range left.all() {
+			if at.isDigest() != manifestsFirst {
+				continue
+			}
+			if err := r.apply(ctx, at, record); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", at, err))
+				continue
+			}
+			problems = append(problems, r.ledger.merge(at, record))
+			r.progress(r.ledger.lacks(theirs))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		r.known = "" // to be asked for again
+		return err
+	}
+	r.known = tag
+	return nil
+}
+
+func (r *replica) progress(left Records) {
+	var since time.Time
+	for _, record := range left.all() {
+		if since.IsZero() || record.Time.Before(since) {
+			since = record.Time
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lag.Asked, r.lag.Behind, r.lag.Since = time.Now().UTC(), left.count(), since
+}
+
+func (r *replica) apply(ctx context.Context, at Reference, record Record) error {
+	to, err := openRepository(ctx, r.namespace, at.Repository)
+	if err != nil {
+		return err
+	}
+	c := copier{to, r.client}
+	switch {
+	case record.deleted() && at.isDigest():
+		err = c.manifests.Delete(ctx, digest.Digest(at.Reference))
+		if errors.Is(err, distribution.ErrBlobUnknown) {
+			return nil
+		}
+		return err
+	case record.deleted():
+		err = c.tags.Untag(ctx, at.Reference)
+		if missing(err) {
+			return nil
+		}
+		return err
+	}
+	if err := c.copyManifest(ctx, record.Digest); err != nil || at.isDigest() {
+		return err
+	}
+	return c.tags.Tag(ctx, at.Reference, v1.Descriptor{Digest: record.Digest})
+}
+
+// copier copies into one repository.
+type copier struct {
+	*openedRepository
+
+	from *Client
+}
+
+// copyManifest copies what the manifest refers to before it. The engine checks
+// every blob against its digest.
+func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
+	if there, err := c.manifests.Exists(ctx, d); err != nil || there {
+		return err
+	}
+	mediaType, content, err := c.from.manifest(ctx, c.name, d)
+	if err != nil {
+		return err
+	}
+	m, described, err := distribution.UnmarshalManifest(mediaType, content)
+	if err != nil {
+		return err
+	}
+	if described.Digest != d {
+		return fmt.Errorf("manifest %s came as %s", d, described.Digest)
+	}
+	for _, needed := range m.References() {
+		copyIt := c.copyBlob
+		if isManifest(needed) {
+			copyIt = c.copyManifest
+		}
+		if err := copyIt(ctx, needed.Digest); err != nil {
+			return err
+		}
+	}
+	_, err = c.manifests.Put(ctx, m)
+	return err
+}
+
+func (c copier) copyBlob(ctx context.Context, d digest.Digest) error {
+	if _, err := c.blobs.Stat(ctx, d); !errors.Is(err, distribution.ErrBlobUnknown) {
+		return err
+	}
+	content, err := c.from.blob(ctx, c.name, d)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	w, err := c.blobs.Create(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err = io.Copy(w, content); err == nil {
+		_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("copy blob %s: %w", d, err), w.Cancel(ctx))
+	}
+	return nil
+}
+
+// manifest asks for a manifest and its type; at most maxManifest bytes.
+func (c *Client) manifest(ctx context.Context, repository string, d digest.Digest) (string, []byte, error) {
+	path := v2Path{repository, "manifests", d.String()}.String()
+	resp, err := c.do(ctx, http.MethodGet, path, strings.Join(manifestTypes(), ", "))
+	if err != nil {
+		return "", nil, err
+	}
+	defer resp.Body.Close()
+	if err := answered(resp, http.StatusOK); err != nil {
+		return "", nil, fmt.Errorf("get manifest %s of %s: %w", d, repository, err)
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest))
+	return resp.Header.Get("Content-Type"), content, err
+}
+
+func (c *Client) blob(ctx context.Context, repository string, d digest.Digest) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, v2Path{repository, "blobs", d.String()}.String(), "")
+	if err != nil {
+		return nil, err
+	}
+	if err := answered(resp, http.StatusOK); err != nil {
+		return nil, errors.Join(fmt.Errorf("get blob %s of %s: %w", d, repository, err), resp.Body.Close())
+	}
+	return resp.Body, nil
+}

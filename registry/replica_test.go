@@ -1,0 +1,280 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/bundle/bundletest"
+)
+
+const often = 20 * time.Millisecond
+
+// site is one registry host: what it keeps, and where it is asked.
+type site struct {
+	*prepared
+
+	users, pushed string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{prepare(t), filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()}
+	writeUser(t, s.users)
+	return s
+}
+
+// follow serves, and copies from the others.
+func (s *site) follow(t *testing.T, others ...*site) {
+	t.Helper()
+	o := Options{Pushed: s.pushed, Users: s.users, Every: often}
+	for _, other := range others {
+		o.Peers = append(o.Peers, other.peer(t))
+	}
+	s.start(t, o)
+}
+
+// again is the same host after a restart.
+func (s *site) again(t *testing.T) *site {
+	t.Helper()
+	listener, err := net.Listen("tcp", s.addr)
+	must(t, err)
+	running := s.running
+	return &site{&prepared{running, listener}, s.users, s.pushed}
+}
+
+// within tries for a while.
+func within(t *testing.T, what string, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for err := f(); err != nil; err = f() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(often)
+	}
+}
+
+func (s *site) has(t *testing.T, ref, want string) error {
+	t.Helper()
+	image, err := s.pull(t, ref)
+	if err != nil {
+		return err
+	}
+	if d := digestOf(t, image); d != want {
+		return fmt.Errorf("%s is %s, want %s", ref, d, want)
+	}
+	return validate.Image(image)
+}
+
+func (s *site) lacks(t *testing.T, ref string) error {
+	t.Helper()
+	if _, err := s.pull(t, ref); err == nil || !strings.Contains(err.Error(), "MANIFEST_UNKNOWN") {
+		return fmt.Errorf("%s: %w", ref, err)
+	}
+	return nil
+}
+
+func TestPushesReachTheOthers(t *testing.T) {
+	a, b, c := newSite(t), newSite(t), newSite(t)
+	a.follow(t, b, c)
+	b.follow(t, a, c)
+	c.follow(t, a, b)
+	image := bundletest.RandomImage(t, 300_000, 3, "amd64")
+	index := bundletest.TwoPlatforms(t, image)
+	must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
+	must(t, remote.WriteIndex(b.ref(t, "team/index:1"), index, b.login()...))
+	for _, s := range []*site{a, b, c} {
+		within(t, "image", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
+		within(t, "image by digest", func() error { return s.has(t, "team/app@"+digestOf(t, image), digestOf(t, image)) })
+		within(t, "index", func() error {
+			got, err := remote.Index(s.ref(t, "team/index:1"), s.login()...)
+			if err != nil {
+				return err
+			}
+			return validate.Index(got)
+		})
+	}
+	next := bundletest.RandomImage(t, 1000, 1, "amd64")
+	must(t, remote.Write(c.ref(t, "team/app:1"), next, c.login()...))
+	for _, s := range []*site{a, b, c} {
+		within(t, "the tag that moved", func() error { return s.has(t, "team/app:1", digestOf(t, next)) })
+	}
+	must(t, remote.Delete(b.ref(t, "team/app:1"), b.login()...))
+	must(t, remote.Delete(b.ref(t, "team/app@"+digestOf(t, image)), b.login()...))
+	for _, s := range []*site{a, b, c} {
+		within(t, "the deleted tag", func() error { return s.lacks(t, "team/app:1") })
+		within(t, "the deleted manifest", func() error { return s.lacks(t, "team/app@"+digestOf(t, image)) })
+		must(t, s.has(t, "team/app@"+digestOf(t, next), digestOf(t, next)))
+	}
+	must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
+	for _, s := range []*site{a, b, c} {
+		within(t, "pushed again", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
+	}
+}
+
+// A host that was away catches up, and says how far it is behind.
+func TestAwayAndBack(t *testing.T) {
+	a, b := newSite(t), newSite(t)
+	image := bundletest.RandomImage(t, 10_000, 2, "amd64")
+	lagOf := func(s *site, of *site) Lag {
+		t.Helper()
+		health, err := s.peer(t).Health(context.Background())
+		must(t, err)
+		for _, l := range health.Lags {
+			if l.Peer == of.addr {
+				return l
+			}
+		}
+		t.Fatalf("no lag behind %s: %+v", of.addr, health)
+		return Lag{}
+	}
+	t.Run("one alone", func(t *testing.T) {
+		a.follow(t, b)
+		must(t, b.listener.Close())
+		must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
+		within(t, "the error", func() error {
+			if l := lagOf(a, b); l.Error == "" || !l.Asked.IsZero() {
+				return fmt.Errorf("%+v", l)
+			}
+			return nil
+		})
+	})
+	t.Run("both", func(t *testing.T) {
+		a, b := a.again(t), b.again(t)
+		a.follow(t, b)
+		b.follow(t, a)
+		within(t, "caught up", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+		within(t, "no lag", func() error {
+			if l := lagOf(b, a); l.Behind != 0 || l.Error != "" || l.Asked.IsZero() {
+				return fmt.Errorf("%+v", l)
+			}
+			return nil
+		})
+	})
+	t.Run("what is damaged at its origin", func(t *testing.T) {
+		a, b := a.again(t), b.again(t)
+		other := bundletest.RandomImage(t, 1<<20, 1, "amd64")
+		layer, _ := firstLayer(t, other)
+		a.follow(t)
+		must(t, remote.Write(a.ref(t, "team/other:1"), other, a.login()...))
+		file := filepath.Join(a.pushed, engineRoot, "blobs/sha256", layer[7:9], layer[7:], "data")
+		content, err := os.ReadFile(file)
+		must(t, err)
+		content[0] ^= 1
+		must(t, os.WriteFile(file, content, 0o600))
+		b.follow(t, a)
+		within(t, "behind by a manifest and its tag", func() error {
+			if l := lagOf(b, a); l.Behind != 2 || l.Since.IsZero() || !strings.Contains(l.Error, layer) {
+				return fmt.Errorf("%+v", l)
+			}
+			return nil
+		})
+	})
+}
+
+// Whatever a crash or a disk took, a restart finds the truth in the engine's files,
+// and the other host gives back what is gone.
+func TestLedgerAfterACrash(t *testing.T) {
+	a, b := newSite(t), newSite(t)
+	image := bundletest.RandomImage(t, 10_000, 2, "amd64")
+	t.Run("push", func(t *testing.T) {
+		a.follow(t)
+		must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
+	})
+	must(t, os.Remove(filepath.Join(a.pushed, ledgerName)))
+	t.Run("the ledger is gone", func(t *testing.T) {
+		a := a.again(t)
+		a.follow(t)
+		b.follow(t, a)
+		within(t, "copied", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+	})
+	must(t, os.RemoveAll(filepath.Join(a.pushed, "docker")))
+	t.Run("the files are gone", func(t *testing.T) {
+		a, b := a.again(t), b.again(t)
+		b.follow(t)
+		a.follow(t, b)
+		within(t, "given back", func() error { return a.has(t, "team/app:1", digestOf(t, image)) })
+	})
+	must(t, os.WriteFile(filepath.Join(a.pushed, ledgerName), []byte("{"), 0o600))
+	link := filepath.Join(b.pushed, engineRoot, "repositories/team/app", tagPath("1"))
+	must(t, os.WriteFile(link, nil, 0o600))
+	t.Run("the ledger and a link are damaged", func(t *testing.T) {
+		a, b := a.again(t), b.again(t)
+		a.follow(t)
+		must(t, a.has(t, "team/app:1", digestOf(t, image)))
+		b.follow(t, a)
+		within(t, "given back", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+	})
+}
+
+// Records that are heard of in any order, and more than once, make the same.
+func TestRecordsConverge(t *testing.T) {
+	type heard struct {
+		at     Reference
+		record Record
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var all []heard
+		for range 30 {
+			h := heard{at: Reference{fmt.Sprint("repo", r.IntN(2)), fmt.Sprint("tag", r.IntN(2))}}
+			h.record.Time = time.Unix(int64(r.IntN(5)), 0)
+			if r.IntN(3) > 0 {
+				h.record.Digest = digest.FromString(fmt.Sprint(r.IntN(4)))
+			}
+			all = append(all, h)
+		}
+		var want Records
+		for range 5 {
+			got := Records{}
+			for _, i := range append(r.Perm(len(all)), r.Perm(len(all))...) {
+				got.set(all[i].at, all[i].record)
+			}
+			if want == nil {
+				want = got
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%v, want %v", got, want)
+			}
+			if left := want.missing(got); left.count() != 0 {
+				t.Errorf("missing %v", left)
+			}
+		}
+	}
+}
+
+func TestPushedIsAskedForOnce(t *testing.T) {
+	a := newSite(t)
+	a.follow(t)
+	if none, _, err := a.peer(t).Pushed(t.Context(), ""); err != nil || none.count() != 0 {
+		t.Errorf("before a push: %v, %v", none, err)
+	}
+	if files, err := os.ReadDir(a.pushed); err != nil || len(files) != 0 {
+		t.Errorf("nothing was pushed, and there are %v, %v", files, err)
+	}
+	must(t, remote.Write(a.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), a.login()...))
+	records, tag, err := a.peer(t).Pushed(t.Context(), "")
+	if err != nil || records.count() != 2 {
+		t.Fatalf("%v, %v", records, err)
+	}
+	if again, same, err := a.peer(t).Pushed(t.Context(), tag); err != nil || again != nil || same != tag {
+		t.Errorf("%v, %s, %v", again, same, err)
+	}
+	resp, body, err := a.get(t, http.MethodPost, "/pushed")
+	if err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("%s, %v: %s", resp.Status, err, body)
+	}
+}

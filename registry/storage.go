@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/distribution/distribution/v3"
+	enginestorage "github.com/distribution/distribution/v3/registry/storage"
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+)
+
+// storage is what the engine keeps its files in.
+type storage struct {
+	storagedriver.StorageDriver
+
+	writable bool
+	pushed   string // directory of the pushes
+}
+
+// newStorage is the bundles' catalog alone, or with the pushes in the directory
+// pushed, whose layout is that of any distribution registry.
+func newStorage(c *catalog, pushed string) (storage, error) {
+	held := driver{newTree(c)}
+	if pushed == "" {
+		return storage{StorageDriver: held}, nil
+	}
+	f, err := openFiles(pushed)
+	return storage{StorageDriver: layered{f, held}, writable: true, pushed: pushed}, err
+}
+
+// file is where the pushes have what the engine calls path.
+func (s storage) file(path string) string { return filepath.Join(s.pushed, filepath.FromSlash(path)) }
+
+// namespace is the storage as the engine's own handlers see it.
+func (s storage) namespace(ctx context.Context) (distribution.Namespace, error) {
+	n, err := enginestorage.NewRegistry(ctx, s.StorageDriver, enginestorage.EnableDelete)
+	if err != nil {
+		return nil, fmt.Errorf("open storage of the registry: %w", err)
+	}
+	return n, nil
+}

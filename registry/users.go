@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Users is the htpasswd file of those who may push: a line each, "NAME:HASH" with
+// bcrypt hashes. The registry sees a change at once.
+type Users struct {
+	File  string // /etc/airgap/registry.htpasswd
+	Group string // group that may read it; "" leaves it to root
+}
+
+// hashCost makes comparing one password take a good part of a second.
+const hashCost = 12
+
+// Set adds the user, or changes the user's password, which has at most 72 bytes.
+func (u Users) Set(name, password string) error {
+	bad := func(r rune) bool { return r == ':' || r == '#' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if name == "" || strings.ContainsFunc(name, bad) {
+		return fmt.Errorf("user %q: a name has no colon, space or #", name)
+	}
+	if password == "" {
+		return errors.New("the password is empty")
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), hashCost)
+	if err != nil {
+		return err // which does not name the password
+	}
+	lines, err := u.without(name)
+	if err != nil {
+		return err
+	}
+	return u.write(append(lines, name+":"+string(hash)))
+}
+
+// Remove takes the user out, and the file with the last one. It reports false
+// where there was none of that name.
+func (u Users) Remove(name string) (bool, error) {
+	lines, err := u.without(name)
+	if err != nil {
+		return false, err
+	}
+	names, err := u.Names()
+	if err != nil || !slices.Contains(names, name) {
+		return false, err
+	}
+	if len(lines) == 0 {
+		return true, host.Remove(u.File)
+	}
+	return true, u.write(lines)
+}
+
+// Names lists the users in the order of the file; none where there is no file.
+func (u Users) Names() ([]string, error) {
+	lines, err := u.lines()
+	var names []string
+	for _, line := range lines {
+		if name, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, "#") {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func (u Users) lines() ([]string, error) {
+	content, err := os.ReadFile(u.File)
+	if host.IgnoreMissing(err) != nil {
+		return nil, fmt.Errorf("read users of the registry: %w", err)
+	}
+	return slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" }), nil
+}
+
+func (u Users) without(name string) ([]string, error) {
+	lines, err := u.lines()
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, name+":") }), err
+}
+
+func (u Users) write(lines []string) error {
+	if err := host.WriteFile(u.File, []byte(strings.Join(lines, "\n")+"\n"), 0o640); err != nil {
+		return err
+	}
+	return handToGroup(u.File, u.Group)
+}
+
+// handToGroup lets the group read the file.
+func handToGroup(file, group string) error {
+	if group == "" {
+		return nil
+	}
+	g, err := user.LookupGroup(group)
+	if err != nil {
+		return fmt.Errorf("give %s to its group: %w", file, err)
+	}
+	id, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return fmt.Errorf("give %s to its group: %w", file, err)
+	}
+	return os.Chown(file, -1, id)
+}

@@ -1,0 +1,54 @@
+package verify
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Probe asks what no watch of the API server tells.
+type Probe struct {
+	ID    string // as a rule's
+	Title string
+	// Ask is called again and again; no findings: it holds. It ends with ctx.
+	Ask func(ctx context.Context) []Finding
+}
+
+const (
+	askEvery = 2 * time.Second
+	askLimit = 10 * time.Second
+)
+
+// probed is a probe with its last answer, so that its rule need not wait.
+type probed struct {
+	Probe
+
+	mu       sync.Mutex
+	findings []Finding
+}
+
+func newProbed(p Probe) *probed {
+	return &probed{Probe: p, findings: []Finding{{Object: "Probe", Saw: "no answer yet", Want: "an answer"}}}
+}
+
+func (p *probed) rule() rule {
+	return rule{id: p.ID, title: p.Title, judge: func(view) []Finding {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.findings
+	}}
+}
+
+// run asks until ctx ends.
+func (p *probed) run(ctx context.Context, answered func()) {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, askLimit)
+		findings := p.Ask(limited)
+		cancel()
+		p.mu.Lock()
+		p.findings = findings
+		p.mu.Unlock()
+		answered()
+		sleep(ctx, askEvery)
+	}
+}
