@@ -42,7 +42,13 @@ func Run(ctx context.Context, program string, w, log io.Writer) error {
 		if err := b.fill(ctx, w); err != nil {
 			return err
 		}
-		return b.pullable(ctx, w)
+		if err := b.pullable(ctx, w); err != nil {
+			return err
+		}
+		if err := b.verification(ctx, w); err != nil {
+			return err
+		}
+		return b.pulling(ctx, w)
 	})
 }
 

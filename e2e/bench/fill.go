@@ -24,7 +24,7 @@ import (
 func (b *bench) fill(ctx context.Context, w io.Writer) error {
 	var filling []time.Duration
 	ours, theirs := filepath.Join(b.Work, "ours"), filepath.Join(b.Work, "theirs")
-	m, err := rounds(runs, func() (measured, error) {
+	m, err := rounds(func() (measured, error) {
 		if err := errors.Join(os.RemoveAll(ours), upstream.Warm(b.Cache)); err != nil {
 			return measured{}, err
 		}

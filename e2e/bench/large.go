@@ -46,6 +46,11 @@ func (b *bench) large(ctx context.Context, w io.Writer) error {
 	}
 	size := fmt.Sprintf("bundle-%.0fGB-", float64(before-after)/1e9)
 	resident(size+"peak-rss", m).print(w)
+	took, err := b.servedIn(ctx, out)
+	if err != nil {
+		return err
+	}
+	seconds(size+"pullable-in-place", took, "limit", time.Second, 1.0).print(w)
 	figure{size + "peak-disk", float64(taken) / 1e9, "GB", fmt.Sprintf("bundle=%.2fGB", float64(before-after)/1e9), float64(taken) / float64(before-after), 1.01}.print(w)
 	return nil
 }

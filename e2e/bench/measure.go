@@ -46,11 +46,11 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	return m, nil
 }
 
-// rounds runs all in turn n times, after one round that is not counted, and
-// returns the median of each: what drifts on the machine hits all.
-func rounds(n int, all ...func() (measured, error)) ([]measured, error) {
+// rounds runs all in turn as often as runs says, after one round that is not
+// counted, and returns the median of each: what drifts on the machine hits all.
+func rounds(all ...func() (measured, error)) ([]measured, error) {
 	counted := make([][]measured, len(all))
-	for round := range n + 1 {
+	for round := range runs + 1 {
 		for i, run := range all {
 			m, err := run()
 			if err != nil {
@@ -68,10 +68,10 @@ func rounds(n int, all ...func() (measured, error)) ([]measured, error) {
 	return medians, nil
 }
 
-func median(runs []measured) measured {
-	slices.SortFunc(runs, func(a, b measured) int { return int(a.took - b.took) })
-	m := runs[len(runs)/2]
-	for _, r := range runs {
+func median(counted []measured) measured {
+	slices.SortFunc(counted, func(a, b measured) int { return int(a.took - b.took) })
+	m := counted[len(counted)/2]
+	for _, r := range counted {
 		m.peak = max(m.peak, r.peak)
 	}
 	return m

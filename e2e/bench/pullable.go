@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -31,7 +30,7 @@ func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 	seconds("pullable-in-place", took, "limit", time.Second, 1.0).print(w)
 	seconds("pullable-in-place-vs-zarf", took, "zarf-mirror-resources", zarfPullable, 1.0).print(w)
 	store, copied := filepath.Join(b.Work, "store"), filepath.Join(b.Work, "copy")
-	m, err := rounds(runs, func() (measured, error) {
+	m, err := rounds(func() (measured, error) {
 		if err := os.RemoveAll(store); err != nil {
 			return measured{}, err
 		}
@@ -52,11 +51,6 @@ func (b *bench) pullable(ctx context.Context, w io.Writer) error {
 // servedIn starts the registry over the stick itself and waits until every
 // image of the bundle can be pulled.
 func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, error) {
-	addr, err := freePort()
-	if err != nil {
-		return 0, err
-	}
-	_, port, _ := net.SplitHostPort(addr)
 	pki := filepath.Join(b.Work, "pki")
 	transport, err := selfSigned(ctx, pki)
 	if err != nil {
@@ -64,26 +58,19 @@ func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", stick, "--pki", pki, "--port", port)
-	cmd.Env = append(os.Environ(), b.env...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
+	s, err := b.serve(ctx, transport, stick, pki)
+	if err != nil {
 		return 0, err
 	}
-	err = b.everyImage(ctx, transport, addr)
-	took := time.Since(began)
-	cancel()
-	_ = cmd.Wait() // ended by us
-	return took, err
+	defer s.end()
+	err = b.everyImage(ctx, transport, s.addr)
+	return time.Since(began), err
 }
 
 // everyImage begins to pull each image: manifests and configuration whole,
 // of each layer what one read gives.
 func (b *bench) everyImage(ctx context.Context, rt http.RoundTripper, addr string) error {
-	if err := b.answering(ctx, rt, addr); err != nil {
-		return err
-	}
 	for _, image := range b.images {
 		ref, err := name.ParseReference(addr + "/" + image)
 		if err != nil {

@@ -16,7 +16,7 @@ func (cfg *Config) Build(ctx context.Context, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(cfg.Nodes, KindContainer) {
+	if slices.ContainsFunc(cfg.Nodes, Kind.contained) {
 		if cfg.Layers, err = root.Build(ctx, from, progress); err != nil {
 			return err
 		}

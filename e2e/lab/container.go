@@ -25,11 +25,18 @@ type Container struct {
 	hosts   string   // /etc/hosts
 	network Network
 	cgroup  cgroup
+	small   bool // its images have a disk of their own
 }
 
 // disks are directories that containers are made in. They lie on the outer
 // file system, for overlayfs does not stack on overlayfs.
-var disks = []string{"containerd", "kubelet", "etcd"}
+var disks = []string{imagesDir, "kubelet", "etcd"}
+
+const (
+	imagesDir     = "containerd"
+	smallDisk     = "containerd.ext4"
+	smallDiskSize = 4 << 30 // bytes
+)
 
 const (
 	bootTimeout = 60 * time.Second
@@ -61,10 +68,13 @@ func (c *Container) Start(ctx context.Context) error {
 
 // insertDisk mounts the server's root: the shared layers below, its own on
 // top. A disk that has been used already stays as it is.
-func (c *Container) insertDisk(context.Context) error {
+func (c *Container) insertDisk(ctx context.Context) error {
 	root := c.path("root")
 	if mounted(root) {
 		return nil
+	}
+	if err := c.insertSmallDisk(ctx); err != nil {
+		return err
 	}
 	for _, dir := range []string{"root", "upper", "work"} {
 		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
@@ -86,6 +96,29 @@ func (c *Container) insertDisk(context.Context) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644)
+}
+
+// insertSmallDisk puts a file system of a size of its own where images are to lie.
+func (c *Container) insertSmallDisk(ctx context.Context) error {
+	dir, file := c.path(imagesDir), c.path(smallDisk)
+	if !c.small || mounted(dir) {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Truncate(smallDiskSize), f.Close()); err != nil {
+		return err
+	}
+	if _, err := outer(ctx, "", "mkfs.ext4", "-q", "-m", "0", file); err != nil {
+		return err
+	}
+	_, err = outer(ctx, "", "mount", "-o", "loop", file, dir)
+	return err
 }
 
 func (c *Container) plugIn(ctx context.Context) error {
@@ -181,9 +214,12 @@ func (c *Container) Close(ctx context.Context) error {
 	if err := c.Kill(ctx); err != nil {
 		return fmt.Errorf("close %s: %w", c.name, err)
 	}
-	if root := c.path("root"); mounted(root) {
-		if err := unix.Unmount(root, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmount %s: %w", root, err)
+	for _, dir := range []string{c.path("root"), c.path(imagesDir)} {
+		if !mounted(dir) {
+			continue
+		}
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", dir, err)
 		}
 	}
 	return os.RemoveAll(c.dir)

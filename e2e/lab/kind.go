@@ -14,10 +14,17 @@ const (
 	// machine's kernel: see Container.
 	KindContainer Kind = "container"
 
+	// KindSmall is a container whose images lie on a disk of 4 GB, its own, which
+	// can be filled.
+	KindSmall Kind = "small container"
+
 	// KindEmulated has a processor, a kernel and a disk of its own, and is some
 	// sixteen times slower: see Emulated.
 	KindEmulated Kind = "emulated"
 )
+
+// contained reports whether the server is a container.
+func (k Kind) contained() bool { return k == KindContainer || k == KindSmall }
 
 // Times is n servers of one kind, for Config.Nodes.
 func (k Kind) Times(n int) []Kind { return slices.Repeat([]Kind{k}, n) }
@@ -34,6 +41,6 @@ func (cfg Config) machine(i int, network Network) Machine {
 	}
 	return &Container{
 		name: name, addr: addr, machine: cfg.Run + "-" + name, dir: dir, layers: cfg.Layers,
-		hosts: hosts, network: network, cgroup: cgroup,
+		hosts: hosts, network: network, cgroup: cgroup, small: cfg.Nodes[i] == KindSmall,
 	}
 }

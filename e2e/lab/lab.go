@@ -84,14 +84,14 @@ func (cfg Config) check() error {
 		return errors.New("want a short lower-case name")
 	case len(cfg.Nodes) < 1 || len(cfg.Nodes) > 200:
 		return errors.New("want 1 to 200 servers")
-	case slices.Contains(cfg.Nodes, KindContainer) && len(cfg.Layers) == 0:
+	case slices.ContainsFunc(cfg.Nodes, Kind.contained) && len(cfg.Layers) == 0:
 		return errors.New("containers need the layers of root.Build")
 	case slices.Contains(cfg.Nodes, KindEmulated) && cfg.Image == "":
 		return errors.New("emulated machines need the image of root.BuildImage")
 	}
 	for _, kind := range cfg.Nodes {
-		if kind != KindContainer && kind != KindEmulated {
-			return fmt.Errorf("no kind of server %q: want %s or %s", kind, KindContainer, KindEmulated)
+		if !kind.contained() && kind != KindEmulated {
+			return fmt.Errorf("no kind of server %q: want %s, %s or %s", kind, KindContainer, KindSmall, KindEmulated)
 		}
 	}
 	return nil

@@ -59,18 +59,26 @@ func ha(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
 			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
+			{"an image of the site's own", func() error {
+				return errors.Join(e.pushers(ctx, l.Machines[:3]...), e.pushOwn(ctx, first, l.Machines[3], "1"), e.onAll(ctx, "1", l.Machines[:3]...))
+			}},
 			{"the key of the Secrets is rotated", func() error { return e.rotatedOnAll(ctx, l.Machines[:3]) }},
 			{"a used code", func() error { return e.usedCode(ctx, first, l.Machines[3]) }},
 			{"a worker is taken out", func() error { return e.takeOut(ctx, second, l.Machines[4]) }},
-			{"the first host dies", func() error { return e.dies(ctx, first, second, 1) }},
+			{"the first host dies", func() error { return e.dies(ctx, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
+			{"an image is pushed without it", func() error {
+				return errors.Join(e.pushOwn(ctx, second, l.Machines[3], "2"), e.onAll(ctx, "2", second, third), e.lagOf(ctx, second, first))
+			}},
 			{"a worker joins without it", func() error { return e.joinOne(ctx, second, l.Machines[4]) }},
 			{"the first host is back", func() error { return e.isBack(ctx, first, second) }},
-			{"the third host dies", func() error { return e.dies(ctx, third, first, 2) }},
+			{"it has what was pushed", func() error { return e.onAll(ctx, "2", first) }},
+			{"the third host dies", func() error { return e.dies(ctx, third, first, 2, "hello:1.0") }},
 			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
-			{"the first host is reset", func() error { return e.takeOut(ctx, third, first) }},
+			{"the first host is reset", func() error { return errors.Join(e.takeOut(ctx, third, first), e.wiped(ctx, first)) }},
 			{"it starts no second cluster", func() error { return e.noSecondCluster(ctx, first, stick) }},
 			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, third, first) }},
 			{"the first host joins the others", func() error { return e.joinOne(ctx, third, first) }},
+			{"its registry fills itself", func() error { return e.onAll(ctx, "2", first) }},
 			{"a cold start", func() error { return e.coldStart(ctx, l) }},
 		})
 	})
@@ -113,6 +121,12 @@ func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string) e
 	}
 	fmt.Fprint(e.Log, r.Stderr)
 	return r.want("install", 0, "the cluster is verified: 5 nodes")
+}
+
+// wiped deletes the data that a reset has left.
+func (e *Env) wiped(ctx context.Context, m lab.Machine) error {
+	_, err := e.must(ctx, m, []string{"/var/lib/airgap/pushed"}, "airgap", "reset", "--yes", "--wipe-data")
+	return err
 }
 
 // noSecondCluster installs, as the stick and airgap.yaml suggest, on the first
@@ -279,9 +293,9 @@ func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
 }
 
 // dies cuts the power of a control-plane host. Asked by another one, the API
-// answers, new pods run in time with images that their host has not seen, and
+// answers, new pods run in time with an image that their hosts have not seen, and
 // verify names the dead host.
-func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int) error {
+func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int, image string) error {
 	if err := dead.Kill(ctx); err != nil {
 		return err
 	}
@@ -290,10 +304,10 @@ func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int) er
 	// Without validation: for that, each API server first makes its OpenAPI, which
 	// takes seconds of two busy cores.
 	const deploy = `for i in $(seq 60); do
-		echo "$(date +%T) attempt $i"; ` + kubectl + `--request-timeout=10s create deployment "$0" --image=hello:1.0 --replicas=6 --validate=false && break; sleep 1
+		echo "$(date +%T) attempt $i"; ` + kubectl + `--request-timeout=10s create deployment "$0" --image="$1" --replicas=6 --validate=false && break; sleep 1
 	done
 	` + kubectl + `--request-timeout=90s rollout status "deployment/$0" --timeout=90s`
-	r, err := e.On(ctx, by, "", "sh", "-c", "{ "+deploy+"; } 2>&1", name)
+	r, err := e.On(ctx, by, "", "sh", "-c", "{ "+deploy+"; } 2>&1", name, image)
 	if err == nil {
 		err = r.want("new pods after "+dead.Name()+" has died", 0)
 	}

@@ -83,7 +83,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 				return e.asBefore(ctx, worker, bare, append(always(), onlyLock,
 					exception{`^[+-] (file|content|run)\t.*/(run|var/lib)/NetworkManager/`, "when NetworkManager last saw what"},
 					exception{`^[+-] file\t.* /var/log/wtmp `, "one boot more"},
-					exception{`^[+-] sysctl\tvm\.user_reserve_kbytes = `, "the kernel takes it from the memory free at boot"},
+					exception{`^[+-] sysctl\t(vm\.user_reserve_kbytes|net\.ipv4\.(tcp|udp)_mem) = `, "the kernel takes it from the memory free at boot"},
 				)...)
 			}},
 		})

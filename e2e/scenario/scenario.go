@@ -38,6 +38,7 @@ func All() []Scenario {
 		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
 		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip},
 		{"reset", "a host after reset is the host before install, byte for byte", reset},
+		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
@@ -58,6 +59,8 @@ type Env struct {
 	Terminal bool // commands draw on the terminal: the demo
 
 	run string // name of the lab
+
+	pusherPassword string // of the site's user for the registries
 
 	book     *secrets.Book  // what must be nowhere but where it belongs
 	rules    []secrets.Rule // where this scenario's servers have some, beside the usual places

@@ -1,0 +1,296 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// peerVersion is the registry that airgap's is measured beside, on its own
+// file-system driver.
+const peerVersion = "v3.1.2"
+
+// server is a registry that was started for a measurement.
+type server struct {
+	addr string
+	cmd  *exec.Cmd
+}
+
+// pulling measures how fast layers come out, with 1, 8 and 64 clients at a time,
+// beside registry:3 with the same images; and what 64 slow clients cost in memory.
+func (b *bench) pulling(ctx context.Context, w io.Writer) error {
+	pki := filepath.Join(b.Work, "pki")
+	transport, err := selfSigned(ctx, pki)
+	if err != nil {
+		return err
+	}
+	ours, err := b.serve(ctx, transport, filepath.Join(b.Work, "ours"), pki)
+	if err != nil {
+		return err
+	}
+	defer ours.end()
+	theirs, err := b.servePeer(ctx, transport, pki)
+	if err != nil {
+		return err
+	}
+	defer theirs.end()
+	layers, err := b.mirror(ctx, transport, ours, theirs)
+	if err != nil {
+		return err
+	}
+	for _, clients := range []int{1, 8, 64} {
+		m, err := rounds(ours.pull(ctx, transport, layers, clients), theirs.pull(ctx, transport, layers, clients))
+		if err != nil {
+			return err
+		}
+		size := layers.size
+		perGB(fmt.Sprintf("pull-%d-clients", clients), m[0].took, size, "registry:3", m[1].took, size, 1.0).print(w)
+	}
+	return b.slowly(ctx, w, transport, layers, pki)
+}
+
+// slowly has 64 clients read at a modem's pace.
+func (b *bench) slowly(ctx context.Context, w io.Writer, rt http.RoundTripper, l layers, pki string) error {
+	s, err := b.serve(ctx, rt, filepath.Join(b.Work, "ours"), pki)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var clients sync.WaitGroup
+	for i := range 64 {
+		clients.Go(func() {
+			resp, err := get(ctx, rt, s.addr, l.paths[i%len(l.paths)])
+			if err != nil {
+				return
+			}
+			defer resp.Body.Close()
+			for err == nil {
+				_, err = io.CopyN(io.Discard, resp.Body, 32<<10)
+				time.Sleep(time.Second)
+			}
+		})
+	}
+	clients.Wait()
+	peak, err := s.peak()
+	if err != nil {
+		return err
+	}
+	resident("serve-64-slow-clients-peak-rss", measured{peak: peak}).print(w)
+	return nil
+}
+
+// layers are what is pulled: the paths of big blobs, the same in both registries.
+type layers struct {
+	paths []string
+	size  int64 // of all of them
+}
+
+// mirror pushes the images of one registry to the other, and finds their layers.
+func (b *bench) mirror(ctx context.Context, rt http.RoundTripper, from, to *server) (layers, error) {
+	var all layers
+	for _, image := range b.images {
+		source, err := name.ParseReference(from.addr + "/" + image)
+		if err != nil {
+			return all, err
+		}
+		target, err := name.ParseReference(to.addr + "/" + image)
+		if err != nil {
+			return all, err
+		}
+		options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(rt), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"})}
+		held, err := remote.Image(source, options...)
+		if err != nil {
+			return all, err
+		}
+		tag, err := name.NewTag(strings.SplitN(target.Name(), "@", 2)[0])
+		if err != nil {
+			return all, err
+		}
+		if err := remote.Write(tag, held, options...); err != nil {
+			return all, fmt.Errorf("push %s to registry:3: %w", image, err)
+		}
+		m, err := held.Manifest()
+		if err != nil {
+			return all, err
+		}
+		for _, layer := range m.Layers {
+			path := fmt.Sprintf("/v2/%s/blobs/%s", source.Context().RepositoryStr(), layer.Digest)
+			if layer.Size < 1<<20 || slices.Contains(all.paths, path) {
+				continue
+			}
+			all.paths, all.size = append(all.paths, path), all.size+layer.Size
+		}
+	}
+	return all, nil
+}
+
+// pull takes every layer once, by so many clients together.
+func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clients int) func() (measured, error) {
+	return func() (measured, error) {
+		var next atomic.Int64
+		var group sync.WaitGroup
+		errs := make([]error, clients)
+		began := time.Now()
+		for c := range clients {
+			group.Go(func() {
+				// Layers are few and big: they are asked for in pieces, so that all clients
+				// have something to do to the end.
+				for errs[c] == nil {
+					i := int(next.Add(1) - 1)
+					if i >= len(l.paths)*pieces {
+						return
+					}
+					errs[c] = take(ctx, rt, s.addr, l.paths[i/pieces], i%pieces)
+				}
+			})
+		}
+		group.Wait()
+		return measured{took: time.Since(began)}, errors.Join(errs...)
+	}
+}
+
+// pieces are in how many ranges a layer is asked for.
+const pieces = 16
+
+func take(ctx context.Context, rt http.RoundTripper, addr, path string, piece int) error {
+	size, err := length(ctx, rt, addr, path)
+	if err != nil {
+		return err
+	}
+	from, to := size*int64(piece)/pieces, size*int64(piece+1)/pieces-1
+	resp, err := get(ctx, rt, addr, path, "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err == nil && n != to-from+1 {
+		err = fmt.Errorf("%s: %d bytes, want %d", path, n, to-from+1)
+	}
+	return err
+}
+
+func length(ctx context.Context, rt http.RoundTripper, addr, path string) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+addr+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.ContentLength, resp.Body.Close()
+}
+
+func get(ctx context.Context, rt http.RoundTripper, addr, path string, header ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 {
+		return nil, errors.Join(fmt.Errorf("get %s: %s", path, resp.Status), resp.Body.Close())
+	}
+	return resp, nil
+}
+
+// serve starts airgap's registry over a store, in place.
+func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string) (*server, error) {
+	addr, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	s := &server{addr: addr, cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
+	s.cmd.Env = append(os.Environ(), b.env...)
+	return s, b.start(ctx, rt, s)
+}
+
+// servePeer builds registry:3 and starts it, empty.
+func (b *bench) servePeer(ctx context.Context, rt http.RoundTripper, pki string) (*server, error) {
+	bin := filepath.Join(b.Cache, "bin")
+	build := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags", "-s -w", "github.com/distribution/distribution/v3/cmd/registry@"+peerVersion)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+bin)
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build registry:3: %w: %s", err, out)
+	}
+	addr, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	const settings = `version: 0.1
+log: {level: error}
+storage: {filesystem: {rootdirectory: %q}}
+http: {addr: %q, tls: {certificate: %q, key: %q}}
+`
+	file := filepath.Join(b.Work, "registry3.yaml")
+	text := fmt.Sprintf(settings, filepath.Join(b.Work, "registry3"), addr, filepath.Join(pki, "registry.crt"), filepath.Join(pki, "registry.key"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	s := &server{addr: addr, cmd: exec.CommandContext(ctx, filepath.Join(bin, "registry"), "serve", file)}
+	s.cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
+	return s, b.start(ctx, rt, s)
+}
+
+func (b *bench) start(ctx context.Context, rt http.RoundTripper, s *server) error {
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := b.answering(limited, rt, s.addr); err != nil {
+		s.end()
+		return err
+	}
+	return nil
+}
+
+// end stops the registry that was started.
+func (s *server) end() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Wait() // ended by us
+}
+
+// peak is the most memory that the registry had resident, bytes.
+func (s *server) peak() (int64, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("the kernel does not tell the registry's memory")
+}

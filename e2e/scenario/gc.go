@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// gcEdits let the kubelet delete images when their disk fills up, as it does
+// wherever nobody forbids it, and notice soon when there is room again.
+func gcEdits() []string {
+	return []string{
+		"imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 80",
+		"imageGCLowThresholdPercent: 99", "imageGCLowThresholdPercent: 70",
+		"imagefs.available: 1Gi", `imagefs.available: "15%"`,
+		"    kubeProxy:\n", "      evictionPressureTransitionPeriod: 10s\n    kubeProxy:\n",
+	}
+}
+
+const (
+	filler = "/var/lib/containerd/filler"
+	listed = "/opt/airgap/bin/ctr --namespace k8s.io images ls --quiet | grep -v '^sha256:' | grep -v @ | sort"
+)
+
+// gc is the outage that this program is about: a disk fills up, the kubelet deletes
+// the images that nobody uses at the moment, and then they are needed.
+func gc(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindSmall}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var before []string
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, gcEdits()...) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"a workload comes and goes", func() (err error) {
+				if err := errors.Join(e.workload(ctx, first), e.workloadGone(ctx, first)); err != nil {
+					return err
+				}
+				before, err = e.imagesOn(ctx, worker)
+				return err
+			}},
+			{"the disk fills up", func() error { return e.fillUp(ctx, first, worker) }},
+			{"images were deleted, and none of ours", func() error { return e.evicted(ctx, worker, before) }},
+			{"there is room again", func() error { return e.roomAgain(ctx, first, worker) }},
+			{"all of them come back", func() error {
+				if err := errors.Join(e.workload(ctx, first), e.verified(ctx, first)); err != nil {
+					return err
+				}
+				return e.backAgain(ctx, worker, before)
+			}},
+		})
+	})
+}
+
+// workloadGone ends what workload started.
+func (e *Env) workloadGone(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		kubectl+"delete daemonset/hello service/hello pod/tools secret/bank --now --timeout=60s",
+		kubectl+"wait pod -l app=hello --for=delete --timeout=60s")
+}
+
+// imagesOn are the names of the images that a host has.
+func (e *Env) imagesOn(ctx context.Context, m lab.Machine) ([]string, error) {
+	r, err := e.must(ctx, m, []string{"/pause:"}, "sh", "-c", listed)
+	return strings.Fields(r.Stdout), err
+}
+
+// fillUp leaves less room on the disk of the images than the kubelet wants, and
+// waits until it says so.
+func (e *Env) fillUp(ctx context.Context, first, worker lab.Machine) error {
+	return errors.Join(
+		e.script(ctx, worker, `fallocate -l "$(($(df --output=avail -B1 /var/lib/containerd | tail -1) - 200000000))" `+filler),
+		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=True --timeout=120s"),
+	)
+}
+
+// evicted wants the workload's images gone from the host, and the pinned ones, which
+// it needs to come back at all, still there.
+func (e *Env) evicted(ctx context.Context, m lab.Machine, before []string) error {
+	deadline := time.Now().Add(3 * time.Minute)
+	for {
+		now, err := e.imagesOn(ctx, m)
+		if err != nil {
+			return err
+		}
+		gone := without(before, now)
+		if len(gone) > 0 {
+			fmt.Fprintf(e.Log, "gc: deleted were %v\n", gone)
+			if left := without(ofBootstrap(before), now); len(left) > 0 {
+				return fmt.Errorf("the kubelet has deleted %v, without which the host does not come back", left)
+			}
+			if len(without([]string{"docker.io/library/hello:1.0", "quay.io/lab/tools:1.0"}, gone)) == 0 {
+				return nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the kubelet has deleted only %v", gone)
+		}
+		time.Sleep(2 * time.Second)
+	}
+}
+
+// ofBootstrap are those among the images that are pinned.
+func ofBootstrap(images []string) []string {
+	var ours []string
+	for _, i := range images {
+		if strings.Contains(i, "/pause:") || strings.Contains(i, "/kube-proxy:") || strings.Contains(i, "flannel") {
+			ours = append(ours, i)
+		}
+	}
+	return ours
+}
+
+func (e *Env) roomAgain(ctx context.Context, first, worker lab.Machine) error {
+	return errors.Join(
+		e.script(ctx, worker, "rm "+filler),
+		e.script(ctx, first,
+			kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=False --timeout=120s",
+			"for i in $(seq 60); do "+kubectl+"get node "+worker.Name()+" -o jsonpath='{.spec.taints}' | grep -q disk-pressure || exit 0; sleep 1; done; exit 1"),
+	)
+}
+
+// backAgain wants every image that was deleted on the host once more.
+func (e *Env) backAgain(ctx context.Context, m lab.Machine, before []string) error {
+	now, err := e.imagesOn(ctx, m)
+	if err != nil {
+		return err
+	}
+	for _, i := range []string{"docker.io/library/hello:1.0", "quay.io/lab/tools:1.0"} {
+		if len(without([]string{i}, before)) > 0 || len(without([]string{i}, now)) > 0 {
+			return fmt.Errorf("%s did not come back: before %v, now %v", i, before, now)
+		}
+	}
+	return nil
+}
