@@ -113,7 +113,7 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
 	}
-	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, httpsOnly{c.base}, []string{repo.Scope(transport.PullScope)})
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, HTTPSOnly(c.base), []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +123,11 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	return rt, nil
 }
 
-// httpsOnly keeps plain HTTP from registries. go-containerregistry falls back to
+// HTTPSOnly keeps plain HTTP from registries. go-containerregistry falls back to
 // it where a registry has a private address or a name in .local: credentials
 // and what a tag means would then belong to whoever answers.
+func HTTPSOnly(t http.RoundTripper) http.RoundTripper { return httpsOnly{t} }
+
 type httpsOnly struct{ https http.RoundTripper }
 
 func (t httpsOnly) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -62,7 +62,7 @@ func Checks() []Check {
 		diskSpace, mountNoexec,
 		selinux, fapolicyd, firewalld, fips,
 		nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, kernelDefaults, resolvConf, portsFree,
-		oldCluster, endpointFree, runtimePresent, rpmConflict,
+		oldCluster, endpointFree, siteRegistry, runtimePresent, rpmConflict,
 		gpuPresent,
 		gpuDriver,
 		packages,

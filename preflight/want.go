@@ -66,6 +66,12 @@ type Want struct {
 	Founds string
 	Taken  bool
 
+	// SiteRegistry is where the images come from when it is not the cluster's own
+	// registries, and MissingImages are those that it does not give. "" skips the
+	// check.
+	SiteRegistry  string
+	MissingImages func() ([]string, error)
+
 	// GPUs recognizes the GPUs among the host's PCI devices: those that
 	// containers can have, those kept for virtual machines; "" where there is
 	// none. nil skips the check.

@@ -10,6 +10,8 @@ const DefaultPort = 5000
 // Config is the section registry of airgap.yaml.
 type Config struct {
 	Port int `yaml:"port" json:"port,omitempty" jsonschema:"description=TCP port of the registry on its hosts,default=5000"`
+	// The registry on the control-plane hosts stays: it has the packages and what joining hosts need.
+	Existing *Existing `yaml:"existing" json:"existing,omitempty" jsonschema:"description=A registry of the site's own that nodes pull images from instead. airgap push fills it"`
 }
 
 // Default fills in what the file left out.
@@ -19,10 +21,17 @@ func (c *Config) Default() {
 	}
 }
 
-// Validate reports a port that does not exist or needs root.
+// Validate reports a port that does not exist or needs root, and a registry of
+// the site's own that cannot be asked.
 func (c Config) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
 	if c.Port < 1024 || c.Port > 65535 {
-		return field.ErrorList{field.Invalid(at.Child("port"), c.Port, "want 1024 to 65535")}
+		all = append(all, field.Invalid(at.Child("port"), c.Port, "want 1024 to 65535"))
 	}
-	return nil
+	if c.Existing != nil {
+		if err := c.Existing.Check(); err != nil {
+			all = append(all, field.Invalid(at.Child("existing"), c.Existing.Address, err.Error()))
+		}
+	}
+	return all
 }

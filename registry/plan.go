@@ -3,9 +3,12 @@ package registry
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
@@ -46,15 +49,23 @@ func (p PKI) plan(names []string) []string {
 }
 
 func (m Mirror) plan() ([]string, error) {
-	want, err := m.Render()
+	want, err := m.files()
 	if err != nil {
 		return nil, err
 	}
-	changes, err := host.PlanFiles(map[string][]byte{m.File(): want}, 0o644)
-	if have, err := os.ReadFile(m.File()); err == nil && !m.ours(have) {
-		changes = append([]string{fmt.Sprintf("keep the file that is there as %s", m.saved())}, changes...)
+	var changes []string
+	for _, file := range slices.Sorted(maps.Keys(want)) {
+		if have, err := os.ReadFile(file); err == nil && file != m.CAFile && !isOurs(have) {
+			changes = append(changes, fmt.Sprintf("keep the file that is there as %s", saved(file)))
+		}
 	}
-	return changes, err
+	written, err := host.PlanFiles(want, 0o644)
+	stale, unread := m.stale(want)
+	changes = append(changes, written...)
+	for _, file := range stale {
+		changes = append(changes, "remove "+file)
+	}
+	return changes, errors.Join(err, unread)
 }
 
 func (s Service) plan(ctx context.Context) ([]string, error) {

@@ -75,7 +75,7 @@ func TestSteps(t *testing.T) {
 		StoreStep(store, bundle.NewView(stick), []*ecdsa.PublicKey{&f.Key.PublicKey}, ui.Discard()),
 		CertificatesStep(pki, []string{"10.1.2.3"}),
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
-		MirrorStep(Mirror{Dir: filepath.Join(root, "certs.d"), Registries: []string{addr}, CAFile: pki.CAFile()}),
+		MirrorStep(OwnMirror(filepath.Join(root, "certs.d"), []string{addr}, pki.CAFile())),
 	}
 	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's authority: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
 		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")

@@ -194,7 +194,7 @@ func (s *site) nodeSteps(from source, addr string) []step.Step {
 		kubeadm.LabelsStep(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
 		kubeadm.FapolicydStep(m),
-		registry.MirrorStep(s.mirror()),
+		s.mirrorStep(),
 		s.runtimeStep(),
 	)
 }

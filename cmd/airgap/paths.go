@@ -26,8 +26,9 @@ const (
 
 	rpmKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 
-	certsDir     = "/etc/containerd/certs.d"
-	registryOpts = "/etc/sysconfig/airgap-registry"
-	usersFile    = "/etc/airgap/registry.htpasswd" // who may push
-	serviceGroup = "airgap"                        // of the registry's user, made by airgap.rpm
+	certsDir       = "/etc/containerd/certs.d"
+	existingCAFile = "/etc/airgap/existing-registry.crt" // authority of a registry of the site's own
+	registryOpts   = "/etc/sysconfig/airgap-registry"
+	usersFile      = "/etc/airgap/registry.htpasswd" // who may push
+	serviceGroup   = "airgap"                        // of the registry's user, made by airgap.rpm
 )

@@ -108,6 +108,10 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	if err := s.askEndpoint(ctx, &want); err != nil {
 		return preflight.Report{}, err
 	}
+	if existing := s.config.Registry.Existing; existing != nil {
+		want.SiteRegistry = existing.Address
+		want.MissingImages = func() ([]string, error) { return existing.Missing(ctx, s.index.Lock.Images) }
+	}
 	if dry == nil {
 		want.NoTransaction = "airgap join asks dnf, once the registry is up"
 	} else {

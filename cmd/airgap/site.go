@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
@@ -146,9 +148,18 @@ func (s *site) kubeNode() kubeadm.Node {
 	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker), ControlPlane: s.node.Has(config.ControlPlane)}
 }
 
-// mirror sends containerd's pulls to the registries, and nowhere else.
-func (s *site) mirror() registry.Mirror {
-	return registry.Mirror{Dir: certsDir, Registries: s.registries(), CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
+// mirrorStep sends containerd's pulls to the cluster's registries, or to the
+// site's own, and nowhere else.
+func (s *site) mirrorStep() step.Step {
+	existing := s.config.Registry.Existing
+	if existing == nil {
+		return registry.MirrorStep(registry.OwnMirror(certsDir, s.registries(), registry.PKI{Dir: pkiDir}.CAFile()))
+	}
+	m, err := existing.Mirror(certsDir, s.index.Lock.Images, existingCAFile)
+	if err != nil {
+		return step.Step{Name: "mirror", Title: "Point containerd at " + existing.Address, Done: func(context.Context) (bool, error) { return false, err }}
+	}
+	return registry.MirrorStep(m)
 }
 
 // containerd are the runtime's options on this host. Pinned are the images a

@@ -33,7 +33,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Take a label rule from SELinux", kubeadm.LabelsStep(m)),
 		back("Remove containerd and runc", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
 		back("Have fapolicyd trust the runtime no more", kubeadm.FapolicydStep(m)),
-		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir})),
+		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir, CAFile: existingCAFile})),
 		back("Stop containerd", kubeadm.RuntimeService(m, kubeadm.ContainerdOptions{})),
 		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),

@@ -18,7 +18,8 @@ import (
 
 type verifyOptions struct {
 	kubeconfig, registry, ca string
-	registries               []string // of all control-plane hosts, which have the same; none: registry alone
+	registries               []string           // of all control-plane hosts, which have the same; none: registry alone
+	existing                 *registry.Existing // where images come from instead
 	keys                     []string
 	timeout, soak            time.Duration
 	joinedOnly               bool // nodes of airgap.yaml may still be missing
@@ -106,6 +107,7 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 	if o.ca == "" {
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
+	o.existing = s.config.Registry.Existing
 	return runRules(ctx, o, nodes, p)
 }
 
@@ -125,8 +127,12 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	if err != nil {
 		return verify.Report{}, err
 	}
+	exists := images.Has
+	if o.existing != nil {
+		exists = o.existing.Has
+	}
 	return verify.Run(ctx, verify.Options{
-		Client: client, Nodes: nodes, ImageExists: images.Has, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
+		Client: client, Nodes: nodes, ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
 	})
 }
 

@@ -1,0 +1,285 @@
+package registry
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// bank is a registry of the site's own: the engine with nothing of ours around it but
+// a handler that a test may look into.
+type bank struct {
+	Existing
+
+	before func(http.ResponseWriter, *http.Request) bool // false: it has answered
+	sent   atomic.Int64                                  // uploads that were begun
+}
+
+// newBank lets everybody pull, and push whoever has the password.
+func newBank(t testing.TB, path string) *bank {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := openFiles(dir)
+	must(t, err)
+	app := newEngine(t.Context(), storage{StorageDriver: f, writable: true, pushed: dir})
+	b := &bank{before: func(http.ResponseWriter, *http.Request) bool { return true }}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			b.sent.Add(1)
+		}
+		if b.before(w, r) {
+			app.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	b.Address = server.Listener.Addr().String() + path
+	b.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	return b
+}
+
+// onlyWith wants a user's password for everything, as the registry's own htpasswd
+// does.
+func onlyWith(user, password string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		u, p, _ := r.BasicAuth()
+		if u == user && p == password {
+			return true
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="bank"`)
+		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, http.StatusUnauthorized)
+		return false
+	}
+}
+
+func (e Existing) host() string { host, _ := e.split(); return host }
+
+func (e Existing) image(t testing.TB, ref string) (v1.Image, error) {
+	t.Helper()
+	parsed, err := name.ParseReference(ref)
+	must(t, err)
+	rt, err := e.transport()
+	must(t, err)
+	return remote.Image(parsed, remote.WithTransport(rt), remote.WithContext(t.Context()))
+}
+
+func lockOf(t testing.TB, f *bundletest.Fixture) []bundle.Image { return f.Open(t).Index().Lock.Images }
+
+// TestPushToExisting: all images are there afterwards under a path that has their
+// upstream host, and a second push sends nothing.
+func TestPushToExisting(t *testing.T) {
+	f := bundletest.New(t)
+	b := newBank(t, "/airgap")
+	missing, err := b.Missing(t.Context(), lockOf(t, f))
+	must(t, err)
+	if len(missing) != len(f.Images) {
+		t.Errorf("an empty registry lacks %v", missing)
+	}
+	pushed, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
+	must(t, err)
+	if len(pushed) != len(f.Images) {
+		t.Fatalf("pushed: %+v", pushed)
+	}
+	for _, p := range pushed {
+		if p.Unchanged() || p.Moved() {
+			t.Errorf("into an empty registry: %+v", p)
+		}
+		image, err := b.image(t, p.Target)
+		must(t, err)
+		if err := validate.Image(image); err != nil {
+			t.Errorf("%s: %v", p.Target, err)
+		}
+		if has, err := b.Has(t.Context(), strings.SplitN(p.Image, ":", 2)[0], p.Digest); !has || err != nil {
+			t.Errorf("Has %s: %t, %v", p.Image, has, err)
+		}
+	}
+	if missing, err := b.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) > 0 {
+		t.Errorf("after the push %v lack, %v", missing, err)
+	}
+	if has, err := b.Has(t.Context(), "quay.io/org/app", "sha256:"+strings.Repeat("0", 64)); has || err != nil {
+		t.Errorf("Has what is not there: %t, %v", has, err)
+	}
+	b.sent.Store(0)
+	pushed, err = b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
+	must(t, err)
+	for _, p := range pushed {
+		if !p.Unchanged() {
+			t.Errorf("again: %+v", p)
+		}
+	}
+	if n := b.sent.Load(); n > 0 {
+		t.Errorf("%d uploads were begun again", n)
+	}
+}
+
+// TestPushOfOnePlatform: registries want all of an index. Its tag means the one
+// platform then; its digest cannot.
+func TestPushOfOnePlatform(t *testing.T) {
+	image := bundletest.StandardImages(t)[2]
+	index, err := image.Index.Digest()
+	must(t, err)
+	held, err := image.Held.Digest()
+	must(t, err)
+	b := newBank(t, "")
+	pushed, err := b.Push(t.Context(), bundle.NewView(bundletest.NewWith(t, "test", image).Open(t)), nil, ui.Discard())
+	must(t, err)
+	if p := pushed[0]; !p.Platform || p.Digest != held.String() {
+		t.Errorf("%+v, want the platform's manifest %s", p, held)
+	}
+	for _, tag := range []string{"", ":3.10.2"} {
+		pinned := image
+		pinned.Name = "registry.k8s.io/pause" + tag + "@" + index.String()
+		f := bundletest.NewWith(t, "test", pinned)
+		pushed, err = b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
+		if err == nil || len(pushed) > 0 || !strings.Contains(err.Error(), "only with all its platforms") {
+			t.Errorf("%s: %+v, %v", pinned.Name, pushed, err)
+		}
+		if missing, err := b.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) != 1 {
+			t.Errorf("%s: lacks %v, %v", pinned.Name, missing, err)
+		}
+	}
+}
+
+// TestPushOfADelta: what the base brought is not needed again, and without the
+// base the push says what lacks.
+func TestPushOfADelta(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	b := newBank(t, "/airgap")
+	if _, err := b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard()); !errors.Is(err, errLeftOut) {
+		t.Errorf("without its base: %v", err)
+	}
+	_, err := b.Push(t.Context(), bundle.NewView(base.Open(t)), nil, ui.Discard())
+	must(t, err)
+	pushed, err := b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard())
+	must(t, err)
+	for _, p := range pushed {
+		if moved := p.Image == delta.Images[0].Name; p.Moved() != moved {
+			t.Errorf("moved: want %t of %+v", moved, p)
+		}
+	}
+}
+
+// TestPushGoesOn: layers that arrived are not sent again.
+func TestPushGoesOn(t *testing.T) {
+	f := bundletest.New(t)
+	b := newBank(t, "/airgap")
+	var committed atomic.Int64
+	b.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && committed.Add(1) > 3 {
+			http.Error(w, "the power is gone", http.StatusInsufficientStorage)
+			return false
+		}
+		return true
+	}
+	if _, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "507") {
+		t.Errorf("with a full disk: %v", err)
+	}
+	b.sent.Store(0)
+	b.before = func(http.ResponseWriter, *http.Request) bool { return true }
+	_, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
+	must(t, err)
+	if again := b.sent.Load(); again == 0 || again >= 7 {
+		t.Errorf("%d of 7 layers and configurations were sent when it went on", again)
+	}
+}
+
+// TestPushOfDamage: what is not as it was signed does not become a layer, and no
+// tag is made.
+func TestPushOfDamage(t *testing.T) {
+	f := bundletest.New(t)
+	opened := f.Open(t)
+	hex, _ := firstLayer(t, f.Images[0].Held)
+	f.Flip(t, bundle.BlobPath(hex))
+	b := newBank(t, "/airgap")
+	pushed, err := b.Push(t.Context(), bundle.NewView(opened), nil, ui.Discard())
+	if !errors.Is(err, bundle.ErrDamaged) || len(pushed) > 0 {
+		t.Errorf("%+v, %v", pushed, err)
+	}
+	if missing, err := b.Missing(t.Context(), opened.Index().Lock.Images); err != nil || len(missing) != len(f.Images) {
+		t.Errorf("lacks %v, %v", missing, err)
+	}
+}
+
+// TestPushLogsIn with a password that is given, and with the one that docker or
+// podman keeps; and says that the registry lets nobody pull.
+func TestPushLogsIn(t *testing.T) {
+	f := bundletest.New(t)
+	b := newBank(t, "/airgap")
+	b.before = onlyWith(pusher, password)
+	v := bundle.NewView(f.Open(t))
+	if _, err := b.Push(t.Context(), v, nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a password: %v", err)
+	}
+	if _, err := b.Push(t.Context(), v, &authn.Basic{Username: pusher, Password: "wrong"}, ui.Discard()); err == nil || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	_, err := b.Push(t.Context(), v, &authn.Basic{Username: pusher, Password: password}, ui.Discard())
+	must(t, err)
+	docker := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", docker)
+	must(t, os.WriteFile(filepath.Join(docker, "config.json"), fmt.Appendf(nil, `{"auths":{%q:{"username":%q,"password":%q}}}`, b.host(), pusher, password), 0o600))
+	_, err = b.Push(t.Context(), v, nil, ui.Discard())
+	must(t, err)
+	if _, err := b.Missing(t.Context(), lockOf(t, f)); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("nodes have no password: %v", err)
+	}
+}
+
+// TestPushWithTokens: as Harbor, our own registry gives tokens for passwords, and
+// to anybody who wants to pull.
+func TestPushWithTokens(t *testing.T) {
+	r, _ := startSite(t, bundletest.NewWith(t, "other", bundletest.Image{Name: "docker.io/library/other:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")}).Open(t))
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	f := bundletest.New(t)
+	harbor := Existing{Address: r.addr + "/airgap", CA: string(ca)}
+	_, err = harbor.Push(t.Context(), bundle.NewView(f.Open(t)), &authn.Basic{Username: pusher, Password: password}, ui.Discard())
+	must(t, err)
+	if missing, err := harbor.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) > 0 {
+		t.Errorf("lacks %v, %v", missing, err)
+	}
+}
+
+// TestPushKeepsToHTTPS: a registry in the site's own network must not get a
+// password in the clear.
+func TestPushKeepsToHTTPS(t *testing.T) {
+	var asked atomic.Int64
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(plain.Close)
+	e := Existing{Address: plain.Listener.Addr().String() + "/airgap"}
+	_, err := e.Push(t.Context(), bundle.NewView(bundletest.New(t).Open(t)), &authn.Basic{Username: pusher, Password: password}, ui.Discard())
+	if err == nil || asked.Load() > 0 {
+		t.Errorf("%d plain requests, %v", asked.Load(), err)
+	}
+}
+
+func TestExistingRefuses(t *testing.T) {
+	for name, e := range map[string]Existing{
+		"no host":        {Address: "/airgap"},
+		"a URL":          {Address: "https://harbor.bank/airgap"},
+		"upper case":     {Address: "harbor.bank/Airgap"},
+		"a quote":        {Address: "harbor.bank/a\"b"},
+		"no certificate": {Address: "harbor.bank/airgap", CA: "hello"},
+		"nothing":        {},
+	} {
+		if err := e.Check(); err == nil {
+			t.Errorf("%s: %+v is fine", name, e)
+		}
+	}
+}
