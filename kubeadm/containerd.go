@@ -15,6 +15,9 @@ const (
 	// ours begins every file of the runtime that airgap wrote: what does not
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
+	// pullProgressTimeout is how long a pull waits for a byte. containerd looks
+	// every 10 s, and the kubelet waits 10 s more.
+	pullProgressTimeout = "20s"
 )
 
 //go:embed containerd.service
@@ -39,6 +42,14 @@ func ContainerdConfig(o ContainerdOptions) ([]byte, error) {
 			"io.containerd.cri.v1.images": map[string]any{
 				"registry":      map[string]any{"config_path": "/etc/containerd/certs.d"},
 				"pinned_images": pins(o.Sandbox, o.Pinned),
+				// A registry host that dies in the middle of an answer is noticed by the bytes
+				// that do not come: the kubelet asks again, the next registry, for the rest.
+				"image_pull_progress_timeout": pullProgressTimeout,
+				// A layer's files are on the disk before the image counts as there: after a
+				// power cut it would be there with empty files, for ever. The transfer service
+				// knows neither this nor a request that is never answered.
+				"image_pull_with_sync_fs": true,
+				"use_local_image_pull":    true,
 			},
 			"io.containerd.cri.v1.runtime": map[string]any{
 				"enable_selinux": o.Facts.SELinux,

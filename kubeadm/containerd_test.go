@@ -73,6 +73,9 @@ func takenByContainerd(t *testing.T, config []byte, o ContainerdOptions) {
 		Plugins struct {
 			Images struct {
 				Pinned   map[string]string `toml:"pinned_images"`
+				Timeout  string            `toml:"image_pull_progress_timeout"`
+				Sync     bool              `toml:"image_pull_with_sync_fs"`
+				Local    bool              `toml:"use_local_image_pull"`
 				Registry struct {
 					ConfigPath string `toml:"config_path"`
 				} `toml:"registry"`
@@ -87,7 +90,8 @@ func takenByContainerd(t *testing.T, config []byte, o ContainerdOptions) {
 		t.Fatal(err)
 	}
 	images, runtime := effective.Plugins.Images, effective.Plugins.Runtime
-	if images.Registry.ConfigPath != "/etc/containerd/certs.d" || images.Pinned["sandbox"] != o.Sandbox || images.Pinned["flannel"] == "" {
+	if images.Registry.ConfigPath != "/etc/containerd/certs.d" || images.Pinned["sandbox"] != o.Sandbox || images.Pinned["flannel"] == "" ||
+		images.Timeout != pullProgressTimeout || !images.Sync || !images.Local {
 		t.Errorf("containerd has images %+v", images)
 	}
 	if runtime.RestrictOOM != (len(o.Runtime.Overrides) > 0) || runtime.SELinux != o.Facts.SELinux {

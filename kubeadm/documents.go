@@ -43,6 +43,8 @@ func kubeletConfiguration(c Config, f Facts) object {
 	o := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"cgroupDriver": string(f.Driver),
+		// A pull that waits for a dead registry must not hold up all others.
+		"serializeImagePulls": false, "maxParallelImagePulls": 10,
 	}
 	if c.DNS == NoDNS {
 		o["resolvConf"] = "" // the kubelet starts no pod where the file is missing

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -100,14 +101,14 @@ func (t target) get() name.Reference {
 	return t.repository.Tag(t.tag)
 }
 
-// Has reports whether the registry gives the manifest or index digest
+// Has reports, as a node would find, whether the registry gives the manifest or index digest
 // ("sha256:…") of the repository ("registry.k8s.io/pause") to anybody who asks.
 func (e Existing) Has(ctx context.Context, repository, digest string) (bool, error) {
 	r, err := e.repository(RepositoryName("", repository))
 	if err != nil {
 		return false, err
 	}
-	rt, err := e.transport()
+	rt, err := e.transport(nil)
 	if err != nil {
 		return false, err
 	}
@@ -116,10 +117,10 @@ func (e Existing) Has(ctx context.Context, repository, digest string) (bool, err
 }
 
 // Missing are those of the images that a node would not get: it asks without
-// credentials, by tag where there is one, which has to be the locked image or its
+// credentials or proxy, by tag where there is one, which has to be the locked image or its
 // platform's manifest.
 func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
-	rt, err := e.transport()
+	rt, err := e.transport(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +165,18 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// transport trusts the authority, or what this host trusts, and follows the
-// environment's proxy.
-func (e Existing) transport() (http.RoundTripper, error) {
+// proxy is how a request finds its way: http.ProxyFromEnvironment for whoever
+// pushes; nodes ask directly, whatever the environment says.
+type proxy = func(*http.Request) (*url.URL, error)
+
+// transport trusts the authority, or what this host trusts.
+func (e Existing) transport(through proxy) (http.RoundTripper, error) {
 	roots, err := e.roots()
 	if err != nil {
 		return nil, err
 	}
 	return bundle.HTTPSOnly(&http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 through,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:   dialTimeout,

@@ -73,7 +73,7 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	rt, err := e.transport()
+	rt, err := e.transport(http.ProxyFromEnvironment)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (e Existing) image(t testing.TB, ref string) (v1.Image, error) {
 	t.Helper()
 	parsed, err := name.ParseReference(ref)
 	must(t, err)
-	rt, err := e.transport()
+	rt, err := e.transport(nil)
 	must(t, err)
 	return remote.Image(parsed, remote.WithTransport(rt), remote.WithContext(t.Context()))
 }

@@ -10,13 +10,14 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"airgap.dev/airgap/e2e/scenario"
 )
 
 // pullable measures how long after its start a registry over the bundle, in
@@ -137,20 +138,17 @@ func freePort() (string, error) {
 
 // selfSigned makes a certificate for loopback with stock openssl.
 func selfSigned(ctx context.Context, dir string) (http.RoundTripper, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	crt := filepath.Join(dir, "registry.crt")
-	out, err := exec.CommandContext(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-		"-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", filepath.Join(dir, "registry.key"), "-out", crt).CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w: %s", err, out)
-	}
-	pem, err := os.ReadFile(crt)
+	pem, err := scenario.SelfSigned(ctx, dir, loopback)
 	if err != nil {
 		return nil, err
 	}
+	return trusting(pem), nil
+}
+
+func trusting(pems ...string) http.RoundTripper {
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
-	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}, nil
+	for _, pem := range pems {
+		pool.AppendCertsFromPEM([]byte(pem))
+	}
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 }

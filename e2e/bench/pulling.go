@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +23,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"airgap.dev/airgap/e2e/scenario"
 )
 
-// peerVersion is the registry that airgap's is measured beside, on its own
-// file-system driver.
-const peerVersion = "v3.1.2"
+// loopback is where everything that is measured listens.
+var loopback = netip.MustParseAddr("127.0.0.1")
 
 // server is a registry that was started for a measurement.
 type server struct {
@@ -38,17 +40,26 @@ type server struct {
 // beside registry:3 with the same images; and what 64 slow clients cost in memory.
 func (b *bench) pulling(ctx context.Context, w io.Writer) error {
 	pki := filepath.Join(b.Work, "pki")
-	transport, err := selfSigned(ctx, pki)
+	pem, err := scenario.SelfSigned(ctx, pki, loopback)
 	if err != nil {
 		return err
 	}
+	addr, err := freePort()
+	if err != nil {
+		return err
+	}
+	peer, err := b.NewRegistry3(ctx, filepath.Join(b.Work, "registry3"), netip.MustParseAddrPort(addr))
+	if err != nil {
+		return err
+	}
+	transport := trusting(pem, peer.CA)
 	ours, err := b.serve(ctx, transport, filepath.Join(b.Work, "ours"), pki)
 	if err != nil {
 		return err
 	}
 	defer ours.end()
-	theirs, err := b.servePeer(ctx, transport, pki)
-	if err != nil {
+	theirs := &server{addr: addr, cmd: exec.CommandContext(ctx, peer.Argv[0], peer.Argv[1:]...)}
+	if err := b.start(ctx, transport, theirs); err != nil {
 		return err
 	}
 	defer theirs.end()
@@ -229,33 +240,6 @@ func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki stri
 	_, port, _ := net.SplitHostPort(addr)
 	s := &server{addr: addr, cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
 	s.cmd.Env = append(os.Environ(), b.env...)
-	return s, b.start(ctx, rt, s)
-}
-
-// servePeer builds registry:3 and starts it, empty.
-func (b *bench) servePeer(ctx context.Context, rt http.RoundTripper, pki string) (*server, error) {
-	bin := filepath.Join(b.Cache, "bin")
-	build := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags", "-s -w", "github.com/distribution/distribution/v3/cmd/registry@"+peerVersion)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+bin)
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build registry:3: %w: %s", err, out)
-	}
-	addr, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	const settings = `version: 0.1
-log: {level: error}
-storage: {filesystem: {rootdirectory: %q}}
-http: {addr: %q, tls: {certificate: %q, key: %q}}
-`
-	file := filepath.Join(b.Work, "registry3.yaml")
-	text := fmt.Sprintf(settings, filepath.Join(b.Work, "registry3"), addr, filepath.Join(pki, "registry.crt"), filepath.Join(pki, "registry.key"))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	s := &server{addr: addr, cmd: exec.CommandContext(ctx, filepath.Join(bin, "registry"), "serve", file)}
-	s.cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
 	return s, b.start(ctx, rt, s)
 }
 

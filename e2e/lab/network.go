@@ -89,6 +89,13 @@ func (n Network) disconnect(ctx context.Context, node string) error {
 	return deleteNS(ctx, n.nodeNS(node))
 }
 
+// Slow limits what a server sends, in tc's words ("40mbit"), until it is switched
+// off: its link is a new one then.
+func (l *Lab) Slow(ctx context.Context, m Machine, rate string) error {
+	_, err := outer(ctx, "", "nsenter", "--net="+nsPath(l.Network.nodeNS(m.Name())), "tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
+	return err
+}
+
 // eth0 is what `ip -batch` makes a server's link of.
 func eth0(addr netip.Addr) []string {
 	return []string{

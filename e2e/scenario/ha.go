@@ -74,6 +74,11 @@ func ha(ctx context.Context, e *Env) error {
 			{"it has what was pushed", func() error { return e.onAll(ctx, "2", first) }},
 			{"the third host dies", func() error { return e.dies(ctx, third, first, 2, "hello:1.0") }},
 			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
+			{"twenty images to be pulled", func() error {
+				return errors.Join(e.pushBig(ctx, first, l.Machines[3]), e.onAll(ctx, "20", l.Machines[:3]...))
+			}},
+			{"the second host dies amid the pulls", func() error { return e.diesAmidPulls(ctx, l, second, third) }},
+			{"the second host is back", func() error { return e.isBack(ctx, second, first) }},
 			{"the first host is reset", func() error { return errors.Join(e.takeOut(ctx, third, first), e.wiped(ctx, first)) }},
 			{"it starts no second cluster", func() error { return e.noSecondCluster(ctx, first, stick) }},
 			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, third, first) }},

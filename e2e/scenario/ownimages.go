@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/secrets"
@@ -67,6 +69,76 @@ grep -q 'came with a bundle' /run/crane.log
 		return err
 	}
 	return r.want("push to "+to.Name(), 0)
+}
+
+// manyPulls are how many images are pulled at a time while a host dies.
+const manyPulls = 20
+
+// pushBig pushes images that have nothing in common, 12 MB each.
+func (e *Env) pushBig(ctx context.Context, to, from lab.Machine) error {
+	const push = `set -e
+export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
+trap 'rm -rf /run/crane.login /run/big /run/big.tar' EXIT
+/run/crane auth login "$0" -u "$2" --password-stdin
+for i in $(seq "$1"); do
+	head -c 12000000 /dev/urandom >/run/big
+	tar -C /run -cf /run/big.tar big
+	/run/crane append --base "$0/docker.io/library/hello:1.0" --new_layer /run/big.tar --new_tag "$0/team/hello:big$i" >/dev/null
+done
+/run/crane tag "$0/team/hello:big$1" "$1"
+`
+	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", strconv.Itoa(manyPulls), pusher)
+	if err != nil {
+		return err
+	}
+	return r.want("push to "+to.Name(), 0)
+}
+
+// diesAmidPulls cuts the power of a registry host while its network is busy with
+// pulls, and wants every pod to run in time.
+func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machine) error {
+	for _, m := range []lab.Machine{l.Machines[0], dead} { // those that the two workers ask first
+		if err := l.Slow(ctx, m, "40mbit"); err != nil {
+			return err
+		}
+	}
+	var pods strings.Builder
+	for i := range manyPulls {
+		fmt.Fprintf(&pods, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: big%[1]d, labels: {app: big}}\nspec:\n  containers: [{name: hello, image: '%[2]s:5000/team/hello:big%[1]d'}]\n", i+1, l.Machines[0].Addr())
+	}
+	r, err := e.On(ctx, by, pods.String(), "sh", "-c", kubectl+"create --validate=false -f -")
+	if err == nil {
+		err = r.want("create the pods", 0)
+	}
+	if err != nil {
+		return err
+	}
+	const pulling = kubectl + `get events --field-selector reason=Pulling -o jsonpath='{range .items[*]}{.involvedObject.name}{"\n"}{end}' | grep -c ^big`
+	const running = kubectl + `get pods -l app=big --field-selector status.phase=Running -o name | wc -l`
+	if err := e.script(ctx, by, fmt.Sprintf(`for i in $(seq 60); do test "$(%s)" -ge %d && exit; sleep 0.5; done; exit 1`, pulling, manyPulls)); err != nil {
+		return fmt.Errorf("%d pulls at a time: %w", manyPulls, err)
+	}
+	time.Sleep(3 * time.Second) // layers are on their way
+	before, err := lab.Output(ctx, by, "sh", "-c", running)
+	if err != nil {
+		return err
+	}
+	if err := dead.Kill(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	if n, err := strconv.Atoi(before); err != nil || n > manyPulls/2 {
+		return fmt.Errorf("%s of %d pods ran already when %s was to die: %w", before, manyPulls, dead.Name(), err)
+	}
+	r, err = e.On(ctx, by, "", "sh", "-c", kubectl+"wait pod -l app=big --for=condition=Ready --timeout=120s")
+	if err != nil {
+		return err
+	}
+	if err := r.want("pods whose images were being pulled", 0); err != nil {
+		return errors.Join(err, e.script(ctx, by, kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
+	}
+	fmt.Fprintf(e.Log, "ha: %d pods, %s of which ran before, run %.1f s after %s has died amid their pulls\n", manyPulls, before, time.Since(began).Seconds(), dead.Name())
+	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.script(ctx, by, kubectl+"delete pod -l app=big --now"))
 }
 
 // onAll wants the pushed image on the registries of all these hosts soon.
