@@ -7,8 +7,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
+const ourMirrors = "[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d'\n"
+
 func dumpWith(defaultRuntime, more string) string {
-	return "version = 4\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
+	return "version = 4\n" + ourMirrors + "[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
 		"[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n" + more
 }
 
@@ -23,8 +25,12 @@ func TestReadBack(t *testing.T) {
 		"the kubelet has its default": {dumpWith("runc", ""), "kind: KubeletConfiguration\n", "the kubelet uses cgroupfs"},
 		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
-		"no TOML":                     {"version = ", "cgroupDriver: systemd\n", "read the runtime's effective configuration"},
-		"no YAML":                     {dumpWith("runc", ""), "{", "read the kubelet's configuration"},
+		"another's mirrors":           {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n", `in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
+		"no mirrors":                  {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `in "", not in`},
+		"version 2": {"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/containerd/certs.d'\n" +
+			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},
+		"no TOML": {"version = ", "cgroupDriver: systemd\n", "read the runtime's effective configuration"},
+		"no YAML": {dumpWith("runc", ""), "{", "read the kubelet's configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)

@@ -40,6 +40,12 @@ func Images(version string) ([]string, error) {
 	return images, nil
 }
 
+// NodeImages are those among Images that every node runs.
+func NodeImages(version string) ([]string, error) {
+	sandbox, err := Sandbox(version)
+	return []string{"registry.k8s.io/kube-proxy:" + tag(version), sandbox}, err
+}
+
 // Sandbox is the image that holds every pod's namespaces in this version.
 func Sandbox(version string) (string, error) {
 	r, err := releaseOf(version)

@@ -65,7 +65,7 @@ func TestValidateRuntime(t *testing.T) {
 	}{
 		"crio":      {Runtime{Name: "crio"}, []string{"CRI-O is not supported yet"}},
 		"unknown":   {Runtime{Name: "docker"}, []string{"runtime.name: Unsupported value: \"docker\""}},
-		"too old":   {Runtime{Version: "1.7.28", RuncVersion: "1.2.0"}, []string{"expected 2.2.0 or later", "expected 1.3.0 or later"}},
+		"too old":   {Runtime{Version: "1.6.33", RuncVersion: "1.2.0"}, []string{"expected 1.7.28 or later", "expected 1.3.0 or later"}},
 		"no number": {Runtime{Version: "latest"}, []string{"expected a version such as"}},
 		"version":   {Runtime{Overrides: map[string]any{"version": 4}}, []string{"runtime.overrides.version: Forbidden"}},
 	} {

@@ -12,6 +12,7 @@ import (
 const (
 	containerdConfig = "/etc/containerd/config.toml"
 	containerdUnit   = "/etc/systemd/system/containerd.service"
+	certsDir         = "/etc/containerd/certs.d" // where images come from
 	// ours begins every file of the runtime that airgap wrote: what does not
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
@@ -31,46 +32,78 @@ type ContainerdOptions struct {
 	Facts   Facts
 }
 
-// ContainerdConfig is /etc/containerd/config.toml. It says version 3, which
-// every containerd from 2.0 on reads; later ones migrate it in memory.
+// ContainerdConfig is /etc/containerd/config.toml. Up to 1.7 containerd reads
+// version 2, from 2.0 on version 3, which later ones migrate in memory.
 func ContainerdConfig(o ContainerdOptions) ([]byte, error) {
-	config := map[string]any{
-		"version": 3,
-		// Where an accelerator's toolkit puts its runtime.
-		"imports": []string{"/etc/containerd/conf.d/*.toml"},
-		"plugins": map[string]any{
-			"io.containerd.cri.v1.images": map[string]any{
-				"registry":      map[string]any{"config_path": "/etc/containerd/certs.d"},
-				"pinned_images": pins(o.Sandbox, o.Pinned),
-				// A registry host that dies in the middle of an answer is noticed by the bytes
-				// that do not come: the kubelet asks again, the next registry, for the rest.
-				"image_pull_progress_timeout": pullProgressTimeout,
-				// A layer's files are on the disk before the image counts as there: after a
-				// power cut it would be there with empty files, for ever. The transfer service
-				// knows neither this nor a request that is never answered.
-				"image_pull_with_sync_fs": true,
-				"use_local_image_pull":    true,
-			},
-			"io.containerd.cri.v1.runtime": map[string]any{
-				"enable_selinux": o.Facts.SELinux,
-				"containerd": map[string]any{
-					"default_runtime_name": "runc",
-					"runtimes": map[string]any{"runc": map[string]any{
-						"runtime_type": "io.containerd.runc.v2",
-						"options": map[string]any{
-							"BinaryName":    BinDir + "/runc",
-							"SystemdCgroup": o.Facts.Driver == Systemd,
-						},
-					}},
-				},
-			},
-		},
+	settings := settings3
+	if o.Runtime.configVersion() < 3 {
+		settings = settings2
 	}
-	text, err := toml.Marshal(merge(config, o.Runtime.Overrides))
+	text, err := toml.Marshal(merge(settings(o), o.Runtime.Overrides))
 	if err != nil {
 		return nil, fmt.Errorf("write containerd's configuration: %w", err)
 	}
 	return append([]byte(ours), text...), nil
+}
+
+// settings3 has images and containers in plugins of their own.
+func settings3(o ContainerdOptions) map[string]any {
+	images := pulling()
+	images["pinned_images"] = pins(o.Sandbox, o.Pinned)
+	// The transfer service knows neither image_pull_with_sync_fs nor a request that
+	// is never answered.
+	images["use_local_image_pull"] = true
+	return map[string]any{
+		"version": 3,
+		"imports": dropIns(),
+		"plugins": map[string]any{"io.containerd.cri.v1.images": images, "io.containerd.cri.v1.runtime": running(o)},
+	}
+}
+
+// settings2 has them in one, and pins the sandbox's image alone: PinStep does the
+// others.
+func settings2(o ContainerdOptions) map[string]any {
+	cri := merge(pulling(), running(o))
+	cri["sandbox_image"] = o.Sandbox
+	return map[string]any{
+		"version": 2,
+		"imports": dropIns(),
+		"plugins": map[string]any{"io.containerd.grpc.v1.cri": cri},
+	}
+}
+
+// dropIns is where an accelerator's toolkit puts its runtime, and a site its own
+// settings.
+func dropIns() []string { return []string{"/etc/containerd/conf.d/*.toml"} }
+
+// pulling is how images come.
+func pulling() map[string]any {
+	return map[string]any{
+		"registry": map[string]any{"config_path": certsDir},
+		// A registry host that dies in the middle of an answer is noticed by the bytes
+		// that do not come: the kubelet asks again, the next registry, for the rest.
+		"image_pull_progress_timeout": pullProgressTimeout,
+		// A layer's files are on the disk before the image counts as there: after a
+		// power cut it would be there with empty files, for ever.
+		"image_pull_with_sync_fs": true,
+	}
+}
+
+// running is how containers are run.
+func running(o ContainerdOptions) map[string]any {
+	return map[string]any{
+		"enable_selinux": o.Facts.SELinux,
+		"containerd": map[string]any{
+			"default_runtime_name": "runc",
+			"runtimes": map[string]any{"runc": map[string]any{
+				"runtime_type": "io.containerd.runc.v2",
+				"options": map[string]any{
+					"BinaryName":    BinDir + "/runc",
+					"SystemdCgroup": o.Facts.Driver == Systemd,
+				},
+			}},
+		},
+	}
 }
 
 // pins names each image after the last element of its repository. containerd

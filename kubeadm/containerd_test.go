@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,12 +36,15 @@ func TestContainerdConfig(t *testing.T) {
 	for name, tc := range map[string]struct {
 		overrides string
 		facts     Facts
+		version   string // "" for the default
 	}{
-		"containerd-systemd.toml": {"", Facts{Driver: Systemd, SELinux: true}},
-		"containerd-lab.toml":     {labOverrides, Facts{Driver: Cgroupfs}},
+		"containerd-systemd.toml": {"", Facts{Driver: Systemd, SELinux: true}, ""},
+		"containerd-lab.toml":     {labOverrides, Facts{Driver: Cgroupfs}, ""},
+		"containerd-1.7.toml":     {`{plugins: {io.containerd.grpc.v1.cri: {restrict_oom_score_adj: true}}}`, Facts{Driver: Systemd, SELinux: true}, "1.7.35"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.overrides, tc.facts)
+			o.Runtime.Version = cmp.Or(tc.version, o.Runtime.Version)
 			got, err := ContainerdConfig(o)
 			if err != nil {
 				t.Fatal(err)
@@ -50,52 +54,47 @@ func TestContainerdConfig(t *testing.T) {
 			if err := toml.Unmarshal(got, &parsed); err != nil {
 				t.Fatal(err)
 			}
-			if driver, err := driverInDump(got); err != nil || driver != tc.facts.Driver {
-				t.Errorf("driver reads back as %q, %v", driver, err)
+			if e, err := readDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir, o.Sandbox}) {
+				t.Errorf("it reads back as %+v, %v", e, err)
 			}
 			takenByContainerd(t, got, o)
 		})
 	}
 }
 
-// takenByContainerd asks the real containerd what it makes of the file.
+// takenByContainerd asks the real containerd of that line what it makes of the file.
 func takenByContainerd(t *testing.T, config []byte, o ContainerdOptions) {
-	program := labProgram(t, "containerd/containerd")
+	program, images, runtime := "containerd/containerd", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
+	if o.Runtime.configVersion() == 2 {
+		program, images, runtime = "containerd1/containerd", "io.containerd.grpc.v1.cri", "io.containerd.grpc.v1.cri"
+	}
 	file := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(file, config, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	dump := output(t, program, "--config", file, "config", "dump")
-	if driver, err := driverInDump([]byte(dump)); err != nil || driver != o.Facts.Driver {
-		t.Errorf("containerd uses driver %q, %v", driver, err)
+	dump := output(t, labProgram(t, program), "--config", file, "config", "dump")
+	if e, err := readDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir, o.Sandbox}) {
+		t.Errorf("in effect is %+v, %v", e, err)
 	}
-	var effective struct {
-		Plugins struct {
-			Images struct {
-				Pinned   map[string]string `toml:"pinned_images"`
-				Timeout  string            `toml:"image_pull_progress_timeout"`
-				Sync     bool              `toml:"image_pull_with_sync_fs"`
-				Local    bool              `toml:"use_local_image_pull"`
-				Registry struct {
-					ConfigPath string `toml:"config_path"`
-				} `toml:"registry"`
-			} `toml:"io.containerd.cri.v1.images"`
-			Runtime struct {
-				RestrictOOM bool `toml:"restrict_oom_score_adj"`
-				SELinux     bool `toml:"enable_selinux"`
-			} `toml:"io.containerd.cri.v1.runtime"`
-		} `toml:"plugins"`
+	var all struct {
+		Plugins map[string]struct {
+			Pinned      map[string]string `toml:"pinned_images"`
+			Timeout     string            `toml:"image_pull_progress_timeout"`
+			Sync        bool              `toml:"image_pull_with_sync_fs"`
+			Local       bool              `toml:"use_local_image_pull"`
+			RestrictOOM bool              `toml:"restrict_oom_score_adj"`
+			SELinux     bool              `toml:"enable_selinux"`
+		}
 	}
-	if err := toml.Unmarshal([]byte(dump), &effective); err != nil {
+	if err := toml.Unmarshal([]byte(dump), &all); err != nil {
 		t.Fatal(err)
 	}
-	images, runtime := effective.Plugins.Images, effective.Plugins.Runtime
-	if images.Registry.ConfigPath != "/etc/containerd/certs.d" || images.Pinned["sandbox"] != o.Sandbox || images.Pinned["flannel"] == "" ||
-		images.Timeout != pullProgressTimeout || !images.Sync || !images.Local {
-		t.Errorf("containerd has images %+v", images)
+	i, r := all.Plugins[images], all.Plugins[runtime]
+	if i.Timeout != pullProgressTimeout || !i.Sync || o.Runtime.configVersion() > 2 && (!i.Local || i.Pinned["flannel"] == "") {
+		t.Errorf("containerd has images %+v", i)
 	}
-	if runtime.RestrictOOM != (len(o.Runtime.Overrides) > 0) || runtime.SELinux != o.Facts.SELinux {
-		t.Errorf("containerd has runtime %+v", runtime)
+	if r.RestrictOOM != (len(o.Runtime.Overrides) > 0) || r.SELinux != o.Facts.SELinux {
+		t.Errorf("containerd has runtime %+v", r)
 	}
 }
 

@@ -13,7 +13,7 @@ type Runtime struct {
 	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,default=containerd" jsonschema_description:"Container runtime."`
 	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=2.3.7" jsonschema_description:"containerd version, with its patch."`
 	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema:"default=1.5.2" jsonschema_description:"runc version, with its patch."`
-	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into containerd's configuration (version 3)."`
+	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into containerd's configuration: version 3, with containerd 1.7 version 2."`
 }
 
 // Default fills what was left out.
@@ -41,9 +41,7 @@ func (r Runtime) Validate(at *field.Path) field.ErrorList {
 	default:
 		errs = append(errs, field.NotSupported(at.Child("name"), r.Name, []string{"containerd"}))
 	}
-	// The kubelet's own fall-back for the cgroup driver goes in 1.38
-	// (kubernetes/enhancements#6087), and config version 3 came with 2.0.
-	errs = append(errs, atLeast(at.Child("version"), r.Version, "2.2.0")...)
+	errs = append(errs, atLeast(at.Child("version"), r.Version, "1.7.28")...) // with which Kubernetes: Releases
 	errs = append(errs, atLeast(at.Child("runcVersion"), r.RuncVersion, "1.3.0")...)
 	if _, ok := r.Overrides["version"]; ok {
 		errs = append(errs, field.Forbidden(at.Child("overrides", "version"), "it is written by airgap"))
@@ -60,6 +58,14 @@ func atLeast(at *field.Path, text, least string) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, text, fmt.Sprintf("expected %s or later", least))}
 	}
 	return nil
+}
+
+// configVersion is that of the configuration that airgap writes for this release.
+func (r Runtime) configVersion() int {
+	if v, err := version.ParseSemantic(r.Version); err == nil && v.Major() < 2 {
+		return 2
+	}
+	return 3
 }
 
 // File is one upstream file that the bundle carries.

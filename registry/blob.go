@@ -1,14 +1,17 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
 	"time"
 )
 
-// blob says where in the bundles the bytes lie.
+// blob says where in the bundles the bytes lie, or has them.
 type blob struct {
+	content []byte // of our own; nil: in a bundle
+
 	fsys  fs.FS
 	path  string
 	size  int64
@@ -20,6 +23,9 @@ type opener func() (io.ReadSeekCloser, error)
 
 // open verifies chunk by chunk.
 func (b blob) open() (io.ReadSeekCloser, error) {
+	if b.content != nil {
+		return inMemory(b.content), nil
+	}
 	f, err := b.fsys.Open(b.path)
 	if err != nil {
 		return nil, fmt.Errorf("open blob: %w", err)
@@ -29,4 +35,11 @@ func (b blob) open() (io.ReadSeekCloser, error) {
 		return nil, fmt.Errorf("open blob: %w", &fs.PathError{Op: "seek", Path: b.path, Err: fs.ErrInvalid})
 	}
 	return seeker, nil
+}
+
+func inMemory(content []byte) io.ReadSeekCloser {
+	return struct {
+		io.ReadSeeker
+		io.Closer
+	}{bytes.NewReader(content), io.NopCloser(nil)}
 }

@@ -44,7 +44,7 @@ func newCatalog(bundles []*bundle.Bundle, view fs.FS) (*catalog, error) {
 			}
 		}
 	}
-	return c, errors.Join(problems...)
+	return c, errors.Join(append(problems, c.addCanary())...)
 }
 
 func (c *catalog) addBlobs(index *bundle.Index, fsys fs.FS) {

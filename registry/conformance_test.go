@@ -433,7 +433,7 @@ func TestCatalogOfBundlesAndPushes(t *testing.T) {
 		got = append(got, c.Repositories...)
 		path, _, _ = strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
 	}
-	if want := []string{"aaa/app", "docker.io/library/nginx", "quay.io/org/app", "registry.k8s.io/pause"}; !slices.Equal(got, want) {
+	if want := []string{"aaa/app", "airgap.invalid/canary", "docker.io/library/nginx", "quay.io/org/app", "registry.k8s.io/pause"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

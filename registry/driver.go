@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -94,8 +93,5 @@ func (n *node) open() (io.ReadSeekCloser, error) {
 	if n.blob != nil {
 		return n.blob.open()
 	}
-	return struct {
-		io.ReadSeeker
-		io.Closer
-	}{bytes.NewReader([]byte(n.link)), io.NopCloser(nil)}, nil
+	return inMemory([]byte(n.link)), nil
 }

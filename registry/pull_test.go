@@ -46,6 +46,7 @@ func TestPull(t *testing.T) {
 		"registry.k8s.io/pause:3.10.2":                  pause.Held,
 		"registry.k8s.io/pause@" + indexDigest.String(): pause.Held,
 		"registry.k8s.io/pause@" + heldDigest.String():  pause.Held,
+		Canary: nil,
 	} {
 		image, err := r.pull(t, ref)
 		if err != nil {
@@ -56,6 +57,9 @@ func TestPull(t *testing.T) {
 			t.Errorf("%s: %v", ref, err)
 		}
 		got, _ := image.Digest()
+		if want == nil {
+			continue // it is in no bundle
+		}
 		if w, _ := want.Digest(); got != w {
 			t.Errorf("%s is %s, want %s", ref, got, w)
 		}

@@ -7,8 +7,12 @@ import (
 )
 
 // bootstrapImages are those a node needs before it can run anything else.
-func bootstrapImages(c *config.Cluster) ([]string, error) {
-	images, err := kubeadm.Images(c.Kubernetes.Version)
+func bootstrapImages(c *config.Cluster, n config.Node) ([]string, error) {
+	of := kubeadm.NodeImages
+	if n.Has(config.ControlPlane) {
+		of = kubeadm.Images
+	}
+	images, err := of(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
 	}

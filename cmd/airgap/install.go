@@ -190,21 +190,31 @@ func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pr
 func (s *site) nodeSteps(from source, addr string) []step.Step {
 	m := s.machine
 	steps := append([]step.Step{s.packagesStep(from, addr)}, s.settingSteps()...)
-	return append(steps,
+	steps = append(steps,
 		kubeadm.LabelsStep(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
 		kubeadm.FapolicydStep(m),
 		s.mirrorStep(),
-		s.runtimeStep(),
 	)
+	return append(steps, s.runtimeSteps()...)
 }
 
-func (s *site) runtimeStep() step.Step {
+// runtimeSteps start the runtime and show that images come from where they should.
+// A registry of the site's own has no image of ours alone: kubeadm's first pull
+// shows it.
+func (s *site) runtimeSteps() []step.Step {
 	options, err := s.containerd()
 	if err != nil {
-		return step.Step{Name: "runtime", Title: "Start containerd", Done: func(context.Context) (bool, error) { return false, err }}
+		return []step.Step{{Name: "runtime", Title: "Start containerd", Done: func(context.Context) (bool, error) { return false, err }}}
 	}
-	return kubeadm.RuntimeService(s.machine, options)
+	steps := []step.Step{kubeadm.RuntimeService(s.machine, options)}
+	if s.config.Registry.Existing == nil {
+		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary))
+	}
+	if s.config.Runtime.PinsByLabel() {
+		steps = append(steps, kubeadm.PinStep(s.machine, options.Pinned))
+	}
+	return steps
 }
 
 // finishInstall verifies what was built and says how the others join. The

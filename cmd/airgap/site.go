@@ -170,7 +170,7 @@ func (s *site) containerd() (kubeadm.ContainerdOptions, error) {
 	if err != nil {
 		return kubeadm.ContainerdOptions{}, err
 	}
-	pinned, err := bootstrapImages(s.config)
+	pinned, err := bootstrapImages(s.config, s.node)
 	return kubeadm.ContainerdOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Facts: s.facts}, err
 }
 

@@ -24,11 +24,8 @@ type release struct {
 
 func releases() []release {
 	return []release{
-		{
-			path:     "github.com/containerd/containerd/releases/download/v" + recipe.Containerd + "/containerd-" + recipe.Containerd + "-linux-amd64.tar.gz",
-			checksum: "containerd-" + recipe.Containerd + "-linux-amd64.tar.gz.sha256sum",
-			recipe:   "containerd", files: func(dir string) ([]archive.File, error) { return below("bin/", dir) },
-		},
+		containerd("containerd", recipe.Containerd),
+		containerd("containerd1", recipe.Containerd1),
 		{
 			path:     "github.com/opencontainers/runc/releases/download/v" + recipe.Runc + "/runc.amd64",
 			checksum: "runc.sha256sum",
@@ -39,6 +36,15 @@ func releases() []release {
 			checksum: "cni-plugins-linux-amd64-v" + recipe.CNIPlugins + ".tgz.sha256",
 			recipe:   "cni-plugins", files: cniPlugins,
 		},
+	}
+}
+
+func containerd(name, version string) release {
+	file := "containerd-" + version + "-linux-amd64.tar.gz"
+	return release{
+		path:     "github.com/containerd/containerd/releases/download/v" + version + "/" + file,
+		checksum: file + ".sha256sum",
+		recipe:   name, files: func(dir string) ([]archive.File, error) { return below("bin/", dir) },
 	}
 }
 

@@ -20,6 +20,7 @@ func TestRecipesBuildTheVersionsTheyStamp(t *testing.T) {
 		"flannel":     "github.com/flannel-io/flannel v" + Flannel,
 		"cni-plugins": "github.com/containernetworking/plugins v" + CNIPlugins,
 		"containerd":  "github.com/containerd/containerd/v2 v" + Containerd,
+		"containerd1": "github.com/containerd/containerd v" + Containerd1,
 		"runc":        "github.com/opencontainers/runc v" + Runc,
 	} {
 		mod, err := os.ReadFile(filepath.Join(root, "upstream/recipes", dir, "go.mod"))

@@ -2,13 +2,14 @@ package recipe
 
 // Versions of the components; tags, file names and version stamps follow them.
 const (
-	Kubernetes = "1.36.3"
-	Etcd       = "3.6.8"
-	CoreDNS    = "1.14.2"
-	Flannel    = "0.28.4"
-	CNIPlugins = "1.9.1"
-	Containerd = "2.3.7"
-	Runc       = "1.5.2"
+	Kubernetes  = "1.36.3"
+	Etcd        = "3.6.8"
+	CoreDNS     = "1.14.2"
+	Flannel     = "0.28.4"
+	CNIPlugins  = "1.9.1"
+	Containerd  = "2.3.7"
+	Containerd1 = "1.7.35" // of the line before, which Kubernetes 1.35 takes
+	Runc        = "1.5.2"
 )
 
 // All lists the recipes, the longest build first.
@@ -27,6 +28,11 @@ func All() []Recipe {
 			Name: "containerd", Dir: "upstream/recipes/containerd", Packages: []string{"tool"},
 			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs"},
 			Stamp: map[string]string{"github.com/containerd/containerd/v2/version.Version": "v" + Containerd},
+		},
+		{
+			Name: "containerd1", Dir: "upstream/recipes/containerd1", Packages: []string{"tool"},
+			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs", "no_aufs"},
+			Stamp: map[string]string{"github.com/containerd/containerd/version.Version": "v" + Containerd1},
 		},
 		{
 			Name: "runc", Dir: "upstream/recipes/runc", Packages: []string{"tool"}, Cgo: true,

@@ -1,0 +1,77 @@
+package kubeadm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// effective is what containerd makes of its configuration and of all drop-ins.
+type effective struct {
+	Driver  Driver // of the default runtime
+	Mirrors string // directory that says where images come from
+	Sandbox string // image of every pod's sandbox
+}
+
+func (m Machine) effective(ctx context.Context) (effective, error) {
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/containerd"), Args: []string{"--config", m.path(containerdConfig), "config", "dump"}})
+	if err != nil {
+		return effective{}, fmt.Errorf("read the runtime's effective configuration: %w", err)
+	}
+	e, err := readDump(dump)
+	if err != nil {
+		return e, fmt.Errorf("read the runtime's effective configuration: %w", err)
+	}
+	return e, nil
+}
+
+// readDump takes `containerd config dump`. Versions 3 and 4 of the configuration
+// have it in two plugins, version 2 in one.
+func readDump(dump []byte) (effective, error) {
+	type images struct {
+		Registry struct {
+			ConfigPath string `toml:"config_path"`
+		} `toml:"registry"`
+		Pinned  map[string]string `toml:"pinned_images"`
+		Sandbox string            `toml:"sandbox_image"`
+	}
+	type runtimes struct {
+		Containerd struct {
+			DefaultRuntimeName string `toml:"default_runtime_name"`
+			Runtimes           map[string]struct {
+				Options struct{ SystemdCgroup bool }
+			} `toml:"runtimes"`
+		} `toml:"containerd"`
+	}
+	var config struct {
+		Plugins struct {
+			Images   images   `toml:"io.containerd.cri.v1.images"`
+			Runtimes runtimes `toml:"io.containerd.cri.v1.runtime"`
+			CRI2     *struct {
+				images
+				runtimes
+			} `toml:"io.containerd.grpc.v1.cri"`
+		} `toml:"plugins"`
+		Version int `toml:"version"`
+	}
+	if err := toml.Unmarshal(dump, &config); err != nil {
+		return effective{}, err
+	}
+	i, r := config.Plugins.Images, config.Plugins.Runtimes
+	if config.Version == 2 && config.Plugins.CRI2 != nil {
+		i, r = config.Plugins.CRI2.images, config.Plugins.CRI2.runtimes
+	}
+	e := effective{Driver: Cgroupfs, Mirrors: i.Registry.ConfigPath, Sandbox: cmp.Or(i.Pinned["sandbox"], i.Sandbox)}
+	chosen, ok := r.Containerd.Runtimes[r.Containerd.DefaultRuntimeName]
+	if !ok {
+		return e, fmt.Errorf("its default runtime %q is not defined", r.Containerd.DefaultRuntimeName)
+	}
+	if chosen.Options.SystemdCgroup {
+		e.Driver = Systemd
+	}
+	return e, nil
+}

@@ -1,0 +1,69 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// pinnedLabel is how containerd tells the kubelet to leave an image alone
+// (containerd, pkg/cri/labels).
+const pinnedLabel = "io.cri-containerd.pinned"
+
+// PinStep pulls the images and pins them, where containerd's configuration cannot:
+// before 2.0 it pins the sandbox's alone. Removing containerd takes its images along.
+func PinStep(m Machine, images []string) step.Step {
+	return step.Step{
+		Name: "pins", Title: "Pin the images that this host needs to come back",
+		Done: func(ctx context.Context) (bool, error) {
+			left, err := m.unpinned(ctx, images)
+			return err == nil && len(left) == 0, err
+		},
+		Plan: func(ctx context.Context) ([]string, error) {
+			left, err := m.unpinned(ctx, images)
+			for i := range left {
+				left[i] = "pull and pin " + left[i]
+			}
+			return left, err
+		},
+		Run: func(ctx context.Context) error {
+			left, err := m.unpinned(ctx, images)
+			for _, image := range left {
+				if err == nil {
+					err = m.pin(ctx, image)
+				}
+			}
+			return err
+		},
+	}
+}
+
+// PinsByLabel reports whether this containerd's images have to be pinned one by one.
+func (r Runtime) PinsByLabel() bool { return r.configVersion() < 3 }
+
+func (m Machine) unpinned(ctx context.Context, images []string) ([]string, error) {
+	held, err := m.ctr(ctx, "images", "list", "--quiet", `labels."`+pinnedLabel+`"==pinned`)
+	if err != nil {
+		return nil, fmt.Errorf("list the pinned images: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(images), func(i string) bool { return slices.Contains(strings.Fields(string(held)), i) }), nil
+}
+
+// pin pulls as containerd's own client does, from the same mirrors.
+func (m Machine) pin(ctx context.Context, image string) error {
+	if _, err := m.ctr(ctx, "images", "pull", "--hosts-dir", m.path(certsDir), image); err != nil {
+		return fmt.Errorf("pull %s: %w", image, err)
+	}
+	if _, err := m.ctr(ctx, "images", "label", image, pinnedLabel+"=pinned"); err != nil {
+		return fmt.Errorf("pin %s: %w", image, err)
+	}
+	return nil
+}
+
+func (m Machine) ctr(ctx context.Context, args ...string) ([]byte, error) {
+	return m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/ctr"), Args: append([]string{"--address", m.path(CRISocket), "--namespace", "k8s.io"}, args...)})
+}
