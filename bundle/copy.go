@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -41,12 +44,15 @@ func (b *Bundle) copy(ctx context.Context, c *copier, progress ui.Progress) erro
 		return err
 	}
 	task := progress.Task("copy", b.chunks.size, true)
-	err := c.copyParts(ctx, task)
+	others := make(chan error, 1)
+	go func() { others <- c.copyOthers() }()
+	parts := c.copyParts(ctx, task)
+	err := errors.Join(parts, <-others)
 	task.End(err)
 	if err != nil {
 		return err
 	}
-	return c.copyBeside()
+	return c.finish()
 }
 
 // admit makes the directory, unless it holds another bundle or has no room.
@@ -175,20 +181,26 @@ func (c *copier) keepParts() error {
 	return host.SyncDir(c.to)
 }
 
-// copyBeside copies the files next to the parts; what makes it a bundle last.
-func (c *copier) copyBeside() error {
+// makesBundle are the files without which there is no bundle, in the order in which
+// they are written, after all else.
+func makesBundle() []string { return []string{SumsName, SignatureName, IndexName} }
+
+// copyOthers copies the files next to the parts.
+func (c *copier) copyOthers() error {
 	for _, name := range c.from.beside() {
-		if name != IndexName {
-			if err := c.copyFile(name, c.from.sums[name]); err != nil {
-				return err
-			}
+		if slices.Contains(makesBundle(), name) {
+			continue
+		}
+		if err := c.copyFile(name); err != nil {
+			return err
 		}
 	}
-	if err := host.SyncDir(c.to); err != nil {
-		return err
-	}
-	for _, name := range []string{SumsName, SignatureName, IndexName} {
-		if err := c.copyFile(name, c.from.sums[name]); err != nil {
+	return host.SyncDir(c.to)
+}
+
+func (c *copier) finish() error {
+	for _, name := range makesBundle() {
+		if err := c.copyFile(name); err != nil {
 			return err
 		}
 	}
@@ -196,19 +208,26 @@ func (c *copier) copyBeside() error {
 }
 
 // copyFile wants the SHA-256 that was signed; the signature itself has none.
-func (c *copier) copyFile(name, want string) error {
-	content, err := c.from.Beside(name)
+func (c *copier) copyFile(name string) error {
+	f, err := c.from.source.Open(name)
 	if err != nil {
 		return err
 	}
-	if want != "" && sha256Hex(content) != want {
-		return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
-	}
-	info, err := fs.Stat(c.from.source, name)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	return host.WriteFile(filepath.Join(c.to, name), content, 0o644|info.Mode().Perm()&0o111)
+	return host.Write(filepath.Join(c.to, name), 0o644|info.Mode().Perm()&0o111, func(w io.Writer) error {
+		h := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(f, maxBeside)); err != nil {
+			return err
+		}
+		if want := c.from.sums[name]; want != "" && hex.EncodeToString(h.Sum(nil)) != want {
+			return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+		}
+		return nil
+	})
 }
 
 func (c *copier) close() error {

@@ -27,7 +27,10 @@ const maxDamage = 10
 // the first damaged chunks, and every file beside the parts.
 func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	task := progress.Task("verify", b.chunks.size, true)
-	err := errors.Join(b.verifyBeside(), b.verifyChunks(ctx, task))
+	beside := make(chan error, 1)
+	go func() { beside <- b.verifyBeside() }()
+	parts := b.verifyChunks(ctx, task)
+	err := errors.Join(<-beside, parts)
 	task.End(err)
 	if err != nil {
 		return fmt.Errorf("verify bundle %s: %w", b.dir, err)

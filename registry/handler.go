@@ -81,6 +81,9 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range Disagreements(bundles) {
+		o.Log.Warn("bundles disagree on a tag", "image", d.Image, "served", d.Is, "of", d.Of, "not", d.Was, "bundle", d.Not)
+	}
 	s, p, err := openPushes(c, o)
 	if err != nil {
 		// The bundles are served all the same: pods wait for them.

@@ -91,7 +91,7 @@ func newServer(handler http.Handler, pair *keyPair, log *slog.Logger) *http.Serv
 }
 
 // serverTLS takes what NIST SP 800-52r2 approves: TLS 1.2 and 1.3, AES-GCM, the NIST
-// curves. The suites of TLS 1.3 are no setting of a server's: the program's FIPS mode
+// curves. The suites of TLS 1.3 are no setting of a server's: the unit's FIPS mode
 // leaves ChaCha20 out.
 func serverTLS(pair *keyPair) *tls.Config {
 	return &tls.Config{

@@ -12,3 +12,11 @@ func TestUnitKnowsNothingNewerThanSystemd239(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitIsInFIPSMode: what openssl says of such a registry is in cmd/airgap's
+// testdata/push.
+func TestUnitIsInFIPSMode(t *testing.T) {
+	if !strings.Contains(string(Unit()), "\nEnvironment=GODEBUG=fips140=on\n") {
+		t.Error("the registry would take ChaCha20 with TLS 1.3")
+	}
+}

@@ -1,8 +1,3 @@
-// TLS and SSH with FIPS-approved algorithms only, as banks' servers have them: a
-// TLS server cannot choose among the suites of TLS 1.3 in any other way.
-//
-//go:debug fips140=on
-
 // Command airgap puts a Kubernetes cluster onto servers that have never seen
 // the internet: bundle where there is internet, install where there is none,
 // verify after every change.

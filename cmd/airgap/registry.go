@@ -106,6 +106,12 @@ func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
 	return bundles, log, nil
 }
 
+// storeStatus is the result of `registry status`.
+type storeStatus struct {
+	Bundles       []storedBundle          `json:"bundles"`
+	Disagreements []registry.Disagreement `json:"disagreements,omitempty"` // the newest is served
+}
+
 // storedBundle is one line of `registry status`.
 type storedBundle struct {
 	Name     string `json:"name"`
@@ -154,10 +160,8 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 			for i, b := range bundles {
 				list[i] = describe(b.Index())
 			}
-			if err := a.print(list, func(w io.Writer) error { return writeBundles(w, list) }); err != nil {
-				return err
-			}
-			return broken
+			moved := registry.Disagreements(bundles)
+			return errors.Join(a.print(storeStatus{list, moved}, func(w io.Writer) error { return writeBundles(w, list, moved) }), broken)
 		},
 	}
 	f.add(cmd)
@@ -166,7 +170,7 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 	return cmd
 }
 
-func writeBundles(w io.Writer, list []storedBundle) error {
+func writeBundles(w io.Writer, list []storedBundle, moved []registry.Disagreement) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "no bundle in the store")
 		return err
@@ -177,6 +181,11 @@ func writeBundles(w io.Writer, list []storedBundle) error {
 			delta = fmt.Sprintf("; %s of it in other bundles", plural(b.Left, "file"))
 		}
 		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %d images, %d packages%s\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages, delta); err != nil {
+			return err
+		}
+	}
+	for _, d := range moved {
+		if _, err := fmt.Fprintf(w, "%s is %s's, %s; %s has %s\n", d.Image, d.Of, d.Is, d.Not, d.Was); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ func ha(ctx context.Context, e *Env) error {
 			{"the third host dies", func() error { return e.dies(ctx, third, first, 2, "hello:1.0") }},
 			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
 			{"twenty images to be pulled", func() error {
-				return errors.Join(e.pushBig(ctx, first, l.Machines[3]), e.onAll(ctx, "20", l.Machines[:3]...))
+				return errors.Join(e.pushBig(ctx, first, l.Machines[3], manyPulls), e.onAll(ctx, "20", l.Machines[:3]...))
 			}},
 			{"the second host dies amid the pulls", func() error { return e.diesAmidPulls(ctx, l, second, third) }},
 			{"the second host is back", func() error { return e.isBack(ctx, second, first) }},

@@ -38,19 +38,7 @@ func (e *Env) pushers(ctx context.Context, hosts ...lab.Machine) error {
 // pushOwn pushes an image of the site's own, made of one that a bundle brought,
 // to the registry of one host. The site's tool runs on another server.
 func (e *Env) pushOwn(ctx context.Context, to, from lab.Machine, tag string) error {
-	crane, err := e.Crane(ctx)
-	if err != nil {
-		return err
-	}
-	program, err := os.ReadFile(crane)
-	if err != nil {
-		return err
-	}
-	r, err := e.On(ctx, from, string(program), "sh", "-c", "cat >/run/crane && chmod 755 /run/crane")
-	if err == nil {
-		err = r.want("bring crane", 0)
-	}
-	if err != nil {
+	if err := e.bringCrane(ctx, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -64,30 +52,48 @@ push "team/hello:$tag"
 if push docker.io/library/hello:1.0 2>/run/crane.log; then echo "pushed over a bundle's tag" >&2; exit 1; fi
 grep -q 'came with a bundle' /run/crane.log
 `
-	r, err = e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", tag, pusher)
+	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", tag, pusher)
 	if err != nil {
 		return err
 	}
 	return r.want("push to "+to.Name(), 0)
 }
 
+// bringCrane gives a server the site's tool, at /run/crane.
+func (e *Env) bringCrane(ctx context.Context, m lab.Machine) error {
+	crane, err := e.Crane(ctx)
+	if err != nil {
+		return err
+	}
+	program, err := os.Open(crane)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	return lab.PutFile(ctx, m, "/run/crane", 0o755, program)
+}
+
 // manyPulls are how many images are pulled at a time while a host dies.
 const manyPulls = 20
 
-// pushBig pushes images that have nothing in common, 12 MB each.
-func (e *Env) pushBig(ctx context.Context, to, from lab.Machine) error {
+// pushBig pushes images that have nothing in common, 12 MB each, and brings crane.
+func (e *Env) pushBig(ctx context.Context, to, from lab.Machine, count int) error {
+	if err := e.bringCrane(ctx, from); err != nil {
+		return err
+	}
 	const push = `set -e
 export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
 trap 'rm -rf /run/crane.login /run/big /run/big.tar' EXIT
 /run/crane auth login "$0" -u "$2" --password-stdin
 for i in $(seq "$1"); do
 	head -c 12000000 /dev/urandom >/run/big
+	sha256sum </run/big | cut -d ' ' -f 1 >/run/big$i.sum
 	tar -C /run -cf /run/big.tar big
 	/run/crane append --base "$0/docker.io/library/hello:1.0" --new_layer /run/big.tar --new_tag "$0/team/hello:big$i" >/dev/null
 done
 /run/crane tag "$0/team/hello:big$1" "$1"
 `
-	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", strconv.Itoa(manyPulls), pusher)
+	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", strconv.Itoa(count), pusher)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,15 @@ import (
 // the old content or the new one. A temporary file that was left behind then is
 // replaced by the next WriteFile. Missing parent directories are made 0755.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	return Write(path, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Write is WriteFile with content that comes bit by bit. Where that fails, what was
+// at path stays.
+func Write(path string, perm fs.FileMode, content func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -27,7 +37,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer os.Remove(tmp.Name())
-	if err := fill(tmp, data, perm); err != nil {
+	if err := fill(tmp, content, perm); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
@@ -53,9 +63,9 @@ func Remove(path string) error {
 	return nil
 }
 
-func fill(f *os.File, data []byte, perm fs.FileMode) error {
+func fill(f *os.File, content func(io.Writer) error, perm fs.FileMode) error {
 	defer f.Close()
-	if _, err := f.Write(data); err != nil {
+	if err := content(f); err != nil {
 		return err
 	}
 	if err := f.Chmod(perm); err != nil {

@@ -1,0 +1,149 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// pulledStore takes a FAT32 stick away in the middle of the copy into a store, and
+// cuts the power in the middle of it, and right behind it: the store opens each time,
+// the copy goes on, and is the stick's in the end. Then the power of a node is cut in
+// the middle of a pull, and right behind one: the pods run, and what they have is what
+// was pushed.
+func pulledStore(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		return e.inOrder([]part{
+			{"cgroup v2", func() error { return e.script(ctx, worker, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs") }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, first, stick), e.begin(ctx, worker, stick)) }},
+			{"the stick is pulled amid the copy", func() error { return e.pulledImport(ctx, worker, stick) }},
+			{"the power is cut amid the copy", func() error {
+				return errors.Join(e.cutWhile(ctx, worker, storeHas(150), importCommand...), e.opens(ctx, worker, "no bundle in the store"))
+			}},
+			{"the copy goes on", func() error { return e.importAgain(ctx, worker, stick) }},
+			{"the power is cut right behind it", func() error {
+				return errors.Join(worker.Kill(ctx), worker.Start(ctx), e.opens(ctx, worker, "bank"))
+			}},
+			{"the copy is the stick's", func() error { return e.sameBytes(ctx, worker, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.joinOne(ctx, first, worker) }},
+			{"two images of the site's own", func() error {
+				return errors.Join(e.pushers(ctx, first), e.pushBig(ctx, first, first, 2))
+			}},
+			{"the power is cut amid a pull", func() error { return e.cutPull(ctx, l, 1, "reason=Pulling", "sleep 5") }},
+			{"the power is cut right behind a pull", func() error { return e.cutPull(ctx, l, 2, "reason=Pulled", "true") }},
+			{"verify", func() error {
+				_, err := e.must(ctx, first, nil, "airgap", "verify", "--timeout", "10m") // its processor is slow
+				return err
+			}},
+		})
+	})
+}
+
+var importCommand = []string{"airgap", "registry", "import", lab.StickPath + "/bank"}
+
+// storeHas waits until so much of the bundle is in the store, MiB.
+func storeHas(size int) string {
+	return fmt.Sprintf(`timeout 300 sh -c 'until [ "$(du -sm /var/lib/airgap/store 2>/dev/null | cut -f1)" -ge %d ] 2>/dev/null; do sleep 0.2; done'`, size)
+}
+
+func (e *Env) pulledImport(ctx context.Context, m lab.Machine, stick string) error {
+	r, err := e.pulledWhile(ctx, m, storeHas(60), importCommand...)
+	if err == nil {
+		err = r.want("import from a stick that is pulled", 1, lastPart, "input/output error")
+	}
+	return errors.Join(err, e.opens(ctx, m, "no bundle in the store"), m.AttachStick(ctx, stick))
+}
+
+// opens wants the store to open and to hold what it should.
+func (e *Env) opens(ctx context.Context, m lab.Machine, holds string) error {
+	_, err := e.must(ctx, m, []string{holds}, "airgap", "registry", "status")
+	return err
+}
+
+// cutWhile cuts the power while a command runs, when a shell's lines have ended
+// well, and switches the server on again.
+func (e *Env) cutWhile(ctx context.Context, m lab.Machine, when string, args ...string) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = e.On(ctx, m, "", args...) // it ends with the machine
+	}()
+	if _, err := e.must(ctx, m, nil, "sh", "-c", when); err != nil {
+		return err
+	}
+	if err := m.Kill(ctx); err != nil {
+		return err
+	}
+	<-ended
+	return m.Start(ctx)
+}
+
+func (e *Env) importAgain(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{"bank is in the store"}, importCommand...)
+	return err
+}
+
+// sameBytes compares the store's files with the stick's, and wants an import to find
+// nothing to do.
+func (e *Env) sameBytes(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m,
+		"cd /var/lib/airgap/store/bank && ls bundle.tar.000 bundle.json SHA256SUMS SHA256SUMS.sig >/dev/null && for f in *; do cmp $f "+lab.StickPath+"/bank/$f || exit 1; done",
+		"for f in "+lab.StickPath+"/bank/bundle.*; do test -e /var/lib/airgap/store/bank/$(basename $f) || exit 1; done"); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{"every byte of it is right; nothing changed"}, importCommand...)
+	return err
+}
+
+// cutPull cuts the power of the second server soon after an event of a pod whose
+// image it pulls through a slow network. It runs in the end, with what was pushed.
+func (e *Env) cutPull(ctx context.Context, l *lab.Lab, n int, event, soon string) error {
+	first, worker := l.Machines[0], l.Machines[1]
+	if err := l.Slow(ctx, first, "8mbit"); err != nil { // 12 MB take 12 s
+		return err
+	}
+	pod := fmt.Sprintf("big%d", n)
+	text := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec:\n  nodeName: %s\n  containers: [{name: hello, image: '%s:5000/team/hello:%[1]s'}]\n", pod, worker.Name(), first.Addr())
+	const until = `for i in $(seq 1200); do ` + kubectl + `get events --field-selector involvedObject.name=$0,$1 -o name | grep -q event && break; sleep 0.1; done; $2`
+	r, err := e.On(ctx, first, text, "sh", "-c", kubectl+"create --validate=false -f - && "+until, pod, event, soon)
+	if err == nil {
+		err = r.want("create the pod", 0)
+	}
+	if err = errors.Join(err, worker.Kill(ctx)); err != nil {
+		return err
+	}
+	if err := worker.Start(ctx); err != nil {
+		return err
+	}
+	if err := e.script(ctx, first, kubectl+"wait pod "+pod+" --for=condition=Ready --timeout=15m"); err != nil {
+		return err
+	}
+	want, err := lab.Output(ctx, first, "cat", "/run/"+pod+".sum")
+	if err != nil {
+		return err
+	}
+	// hello runs in as many pods as were started so far.
+	got, err := lab.Output(ctx, worker, "sh", "-c", "for p in $(pgrep -x hello); do sha256sum /proc/$p/root/big; done | cut -d ' ' -f 1")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(got, strings.TrimSpace(want)) {
+		return fmt.Errorf("%s has other bytes than were pushed: %s, want %s", pod, got, want)
+	}
+	return e.script(ctx, first, kubectl+"delete pod "+pod+" --now")
+}

@@ -1,0 +1,23 @@
+package registry
+
+import (
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+)
+
+func TestDisagreements(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	bundles := []*bundle.Bundle{base.Open(t), delta.Open(t)}
+	was, err := base.Images[0].Held.Digest()
+	must(t, err)
+	is, err := delta.Images[0].Held.Digest()
+	must(t, err)
+	want := Disagreement{"docker.io/library/nginx:1.27", "test-delta-1", is.String(), "test", was.String()}
+	if got := Disagreements(bundles); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := Disagreements(bundles[:1]); len(got) != 0 {
+		t.Errorf("one bundle: %+v", got)
+	}
+}
