@@ -61,5 +61,5 @@ e2e: build lab ## lab scenarios: make e2e RUN=journey (root)
 	cd e2e && $(GO) run ./cmd/lab run $(RUN)
 
 .PHONY: bench
-bench: build lab ## figures against their targets, one line each; LARGE=1: of a 30 GB bundle (root)
-	cd e2e && $(GO) run ./cmd/lab bench $(if $(LARGE),--large)
+bench: build lab ## figures against their targets, one line each; RUN=verification: some of them; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
+	cd e2e && $(GO) run ./cmd/lab bench $(RUN) $(if $(LARGE),--large $(LARGE))

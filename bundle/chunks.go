@@ -94,17 +94,27 @@ const hot = 256 << 10
 // load reads chunk k of the stream into buf, which has its exact size, and
 // verifies it.
 func (c *chunks) load(k int64, buf []byte) error {
-	part, from, _ := c.locate(k)
+	return c.check(k, func(from, to int64) []byte { return buf[from:to] })
+}
+
+// verify is load for those who do not want the bytes: what was hashed is written
+// over while the processor's cache still has it. scratch has at least hot bytes.
+func (c *chunks) verify(k int64, scratch []byte) error {
+	return c.check(k, func(from, to int64) []byte { return scratch[:to-from] })
+}
+
+// check reads chunk k piece by piece to where into says, and verifies it.
+func (c *chunks) check(k int64, into func(from, to int64) []byte) error {
+	part, at, size := c.locate(k)
 	h := sha256.New()
-	for done := 0; done < len(buf); {
-		piece := buf[done:min(done+hot, len(buf))]
-		if _, err := part.file.ReadAt(piece, from+int64(done)); err != nil {
+	for from := int64(0); from < size; from += hot {
+		piece := into(from, min(from+hot, size))
+		if _, err := part.file.ReadAt(piece, at+from); err != nil {
 			return c.readError(part, k, err)
 		}
 		h.Write(piece)
-		done += len(piece)
 	}
-	if !bytes.Equal(h.Sum(nil), part.chunk(from)) {
+	if !bytes.Equal(h.Sum(nil), part.chunk(at)) {
 		return c.damage(part, k, "SHA-256 is not the signed one")
 	}
 	c.verified[k/32].Or(1 << (k % 32))

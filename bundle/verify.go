@@ -44,7 +44,7 @@ func (b *Bundle) verifyChunks(ctx context.Context, task ui.Task) error {
 	err := b.eachRun(ctx, func(buf []byte, k int64) error {
 		_, _, size := b.chunks.locate(k)
 		task.Add(size)
-		return damage.note(b.chunks.load(k, buf[:size]))
+		return damage.note(b.chunks.verify(k, buf))
 	})
 	return errors.Join(err, damage.err())
 }

@@ -14,8 +14,8 @@ type Difference struct {
 	Object, Saw, Want, Fix string
 }
 
-// Compare asks the registries of a cluster how they are and what was pushed to
-// them. What is not on all of them is lost with the hosts that have it. A registry
+// Compare asks the registries of a cluster how they are, which bundles they serve
+// and what was pushed to them. What is not on all of them is lost with the hosts that have it. A registry
 // that does not answer, or has damage, is a difference of its own.
 func Compare(ctx context.Context, registries []*Client) []Difference {
 	held := make([]Records, len(registries))
@@ -45,6 +45,7 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 			})
 		}
 	}
+	found = append(found, bundlesApart(registries, healths, silent)...)
 	newest := Records{}
 	for i, records := range held {
 		if silent[i] != nil {
@@ -64,6 +65,38 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 		}
 	}
 	slices.SortFunc(found, func(a, b Difference) int { return cmp.Compare(a.Object, b.Object) })
+	return found
+}
+
+// bundlesApart are the bundles that not all of the registries that answer serve.
+func bundlesApart(registries []*Client, healths []Health, silent []error) []Difference {
+	served := map[string]ServedBundle{} // by ID
+	for _, h := range healths {
+		for _, b := range h.Bundles {
+			served[b.ID] = b
+		}
+	}
+	var found []Difference
+	for id, b := range served {
+		var have, lack []string
+		for i, r := range registries {
+			switch {
+			case silent[i] != nil:
+			case slices.ContainsFunc(healths[i].Bundles, func(o ServedBundle) bool { return o.ID == id }):
+				have = append(have, r.Addr())
+			default:
+				lack = append(lack, r.Addr())
+			}
+		}
+		if len(lack) > 0 {
+			found = append(found, Difference{
+				Object: "Bundle " + b.Name,
+				Saw:    fmt.Sprintf("%s has it, not %s", strings.Join(have, ", "), strings.Join(lack, ", ")),
+				Want:   "the same on all registries",
+				Fix:    fmt.Sprintf("on %s: airgap registry import --from %s %s", strings.Join(lack, ", "), have[0], b.Name),
+			})
+		}
+	}
 	return found
 }
 

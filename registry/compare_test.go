@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,5 +39,20 @@ func TestCompare(t *testing.T) {
 		if d.Object == "Image team/app:1" && !strings.Contains(d.Saw, "deleted it") {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// TestCompareBundles names a bundle that one registry alone has, and how the other
+// gets it.
+func TestCompareBundles(t *testing.T) {
+	base, delta := baseAndDelta(t)
+	a, b := start(t, base.Open(t), delta.Open(t)), start(t, base.Open(t))
+	found := Compare(t.Context(), []*Client{a.peer(t), b.peer(t)})
+	want := Difference{
+		Object: "Bundle test-delta-1", Saw: a.addr + " has it, not " + b.addr, Want: "the same on all registries",
+		Fix: "on " + b.addr + ": airgap registry import --from " + a.addr + " test-delta-1",
+	}
+	if found = slices.DeleteFunc(found, func(d Difference) bool { return !strings.HasPrefix(d.Object, "Bundle") }); len(found) != 1 || found[0] != want {
+		t.Errorf("%+v, want %+v", found, want)
 	}
 }

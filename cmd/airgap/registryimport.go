@@ -49,7 +49,7 @@ is written anew; the registry gives it out at once.
 With --from the bytes come from another registry of the cluster instead of a stick:
 the bundle called NAME with what it rests on, or all that are served there.
 
-The registry serves a new bundle after ` + "`systemctl restart " + registry.UnitName + "`" + `.`,
+The registry is restarted when a bundle is new, and serves it.`,
 		Example: "  airgap registry import /media/stick/bank\n  airgap registry import --from 10.0.0.2:5000",
 		Args: func(_ *cobra.Command, args []string) error {
 			if from == "" && len(args) != 1 || len(args) > 1 || from != "" && inPlace {
@@ -136,6 +136,9 @@ func (a *app) importAll(ctx context.Context, store registry.Store, views []*bund
 			break
 		}
 		list = append(list, i)
+	}
+	if slices.ContainsFunc(list, func(i imported) bool { return !i.Was }) {
+		err = errors.Join(err, serveAgain(ctx, store.Dir))
 	}
 	return errors.Join(a.print(list, func(w io.Writer) error {
 		for _, i := range list {

@@ -100,8 +100,8 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		}
 	}
 	list, err := prune(store, bundles, use, o, names)
-	if err == nil && !o.dryRun {
-		err = a.serveAgain(ctx, o.store, list)
+	if err == nil && !o.dryRun && slices.ContainsFunc(list, func(p pruned) bool { return p.Removed }) {
+		err = serveAgain(ctx, o.store)
 	}
 	return errors.Join(a.print(list, func(w io.Writer) error { return writePruned(w, list, o.dryRun) }), err, stayed(list, names))
 }
@@ -170,9 +170,9 @@ func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
 	return d, ok && err == nil
 }
 
-// serveAgain has the registry open the store anew.
-func (a *app) serveAgain(ctx context.Context, store string, list []pruned) error {
-	if store != storeDir || !slices.ContainsFunc(list, func(p pruned) bool { return p.Removed }) {
+// serveAgain has this host's registry open its store anew, where it runs.
+func serveAgain(ctx context.Context, store string) error {
+	if store != storeDir {
 		return nil
 	}
 	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})

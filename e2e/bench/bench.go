@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,22 +34,46 @@ type bench struct {
 	env    []string
 }
 
-// Run measures everything and writes the figures to w.
-func Run(ctx context.Context, program string, w, log io.Writer) error {
+// part is some figures that are measured together.
+type part struct {
+	name string
+	run  func(*bench, context.Context, io.Writer) error
+}
+
+// parts are all of them. The first makes the bundle that the others look at.
+func parts() []part {
+	return []part{
+		{"fill", (*bench).fill},
+		{"pullable", (*bench).pullable},
+		{"verification", (*bench).verification},
+		{"pulling", (*bench).pulling},
+	}
+}
+
+// Run measures the parts that are named, none for all, and writes the figures to w.
+func Run(ctx context.Context, program string, only []string, w, log io.Writer) error {
+	for _, name := range only {
+		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("bench has no part %q", name)
+		}
+	}
 	return prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
 		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // those of Kubernetes are in every bundle
 			return err
 		}
-		if err := b.fill(ctx, w); err != nil {
-			return err
+		for i, p := range parts() {
+			wanted := len(only) == 0 || slices.Contains(only, p.name)
+			if i == 0 && !wanted {
+				wanted, p.run = true, (*bench).bundleOnce
+			}
+			if !wanted {
+				continue
+			}
+			if err := p.run(b, ctx, w); err != nil {
+				return err
+			}
 		}
-		if err := b.pullable(ctx, w); err != nil {
-			return err
-		}
-		if err := b.verification(ctx, w); err != nil {
-			return err
-		}
-		return b.pulling(ctx, w)
+		return nil
 	})
 }
 

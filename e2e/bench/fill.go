@@ -23,12 +23,9 @@ import (
 // disk and has the kernel forget everything.
 func (b *bench) fill(ctx context.Context, w io.Writer) error {
 	var filling []time.Duration
-	ours, theirs := filepath.Join(b.Work, "ours"), filepath.Join(b.Work, "theirs")
+	ours, theirs := b.ours(), filepath.Join(b.Work, "theirs")
 	m, err := rounds(func() (measured, error) {
-		if err := errors.Join(os.RemoveAll(ours), upstream.Warm(b.Cache)); err != nil {
-			return measured{}, err
-		}
-		m, err := measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", ours, "--progress", "json", "--output", "json")
+		m, err := b.bundle(ctx)
 		if err == nil {
 			filling = append(filling, m.fill())
 		}
@@ -50,6 +47,21 @@ func (b *bench) fill(ctx context.Context, w io.Writer) error {
 	perGB("bundle-"+gigabytes(size), m[0].took, size, "crane-sync-sha256sum", m[2].took, theirSize, 1.0).print(w)
 	resident("bundle-peak-rss", m[0]).print(w)
 	return nil
+}
+
+func (b *bench) ours() string { return filepath.Join(b.Work, "ours") }
+
+func (b *bench) bundle(ctx context.Context) (measured, error) {
+	if err := errors.Join(os.RemoveAll(b.ours()), upstream.Warm(b.Cache)); err != nil {
+		return measured{}, err
+	}
+	return measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", b.ours(), "--progress", "json", "--output", "json")
+}
+
+// bundleOnce makes the bundle without a figure.
+func (b *bench) bundleOnce(ctx context.Context, _ io.Writer) error {
+	_, err := b.bundle(ctx)
+	return err
 }
 
 // cranePull has a shell run crane, "$@", on the directory "$0".

@@ -11,11 +11,12 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// Large measures what might grow with a bundle, on one of 30 GB: the memory,
-// and the disk that it takes at any moment beside the bundle's own bytes.
-func Large(ctx context.Context, program string, w, log io.Writer) error {
+// Large measures what might grow with a bundle, on one of so many GB: the memory,
+// the disk that it takes at any moment beside the bundle's own bytes, and how long
+// it takes until all of it can be pulled.
+func Large(ctx context.Context, program string, gigabytes int, w, log io.Writer) error {
 	image := func(ctx context.Context, cache string, log io.Writer) ([]string, error) {
-		name, err := upstream.LargeImage(ctx, cache, log)
+		name, err := upstream.LargeImage(ctx, cache, int64(gigabytes)*1e9, log)
 		return []string{name}, err
 	}
 	return prepared(ctx, program, log, image, func(b *bench, images []string) error {

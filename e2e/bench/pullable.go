@@ -23,7 +23,7 @@ import (
 // pullable measures how long after its start a registry over the bundle, in
 // place, every image can be pulled; and what a verified copy costs beside cp.
 func (b *bench) pullable(ctx context.Context, w io.Writer) error {
-	stick := filepath.Join(b.Work, "ours")
+	stick := b.ours()
 	took, err := b.servedIn(ctx, stick)
 	if err != nil {
 		return err

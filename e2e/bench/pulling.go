@@ -53,7 +53,7 @@ func (b *bench) pulling(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	transport := trusting(pem, peer.CA)
-	ours, err := b.serve(ctx, transport, filepath.Join(b.Work, "ours"), pki)
+	ours, err := b.serve(ctx, transport, b.ours(), pki)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (b *bench) pulling(ctx context.Context, w io.Writer) error {
 
 // slowly has 64 clients read at a modem's pace.
 func (b *bench) slowly(ctx context.Context, w io.Writer, rt http.RoundTripper, l layers, pki string) error {
-	s, err := b.serve(ctx, rt, filepath.Join(b.Work, "ours"), pki)
+	s, err := b.serve(ctx, rt, b.ours(), pki)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 // verification measures the reading and verifying of every byte of the bundle
 // beside what this machine's processors can hash at all, from memory.
 func (b *bench) verification(ctx context.Context, w io.Writer) error {
-	dir := filepath.Join(b.Work, "ours", "bank")
+	dir := filepath.Join(b.ours(), "bank")
 	size, err := sizeOf(dir)
 	if err != nil {
 		return err

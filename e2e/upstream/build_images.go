@@ -71,17 +71,18 @@ func stamps(files []archive.File) ([]string, error) {
 	return stamps, nil
 }
 
-// LargeImage adds an image of 30 GB, zeros that take no space in the cache, for
-// measurements of what grows with a bundle, and returns its name.
-func LargeImage(ctx context.Context, cache string, progress io.Writer) (string, error) {
+// LargeImage adds an image of at least so many bytes, zeros that take no space in the
+// cache, for measurements of what grows with a bundle, and returns its name.
+func LargeImage(ctx context.Context, cache string, size int64, progress io.Writer) (string, error) {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
+	const layer = 1 << 30
 	large := oci.Image{Ref: "nvcr.io/lab/large:1.0", Single: true}
-	for seed := range byte(28) {
-		large.Layers = append(large.Layers, oci.Layer{Holes: 1 << 30, Seed: seed})
+	for seed := range byte((size + layer - 1) / layer) {
+		large.Layers = append(large.Layers, oci.Layer{Holes: layer, Seed: seed})
 	}
 	return large.Ref, b.putImages(ctx, b.cache.largeImages(), []oci.Image{large})
 }

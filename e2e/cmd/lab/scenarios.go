@@ -77,19 +77,17 @@ func demoCommand() *cobra.Command {
 }
 
 func benchCommand() *cobra.Command {
-	var large bool
+	var large int
 	cmd := &cobra.Command{
-		Use:   "bench",
+		Use:   "bench [PART...]",
 		Short: "Measure against limits and other tools, one line a figure",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			run := bench.Run
-			if large {
-				run = bench.Large
+		RunE: func(cmd *cobra.Command, only []string) error {
+			if large > 0 {
+				return bench.Large(cmd.Context(), program, large, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return run(cmd.Context(), program, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return bench.Run(cmd.Context(), program, only, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&large, "large", false, "measure a bundle of 30 GB instead, which wants that much disk")
+	cmd.Flags().IntVar(&large, "large", 0, "measure a bundle of so many GB instead, which wants that much disk")
 	return cmd
 }
