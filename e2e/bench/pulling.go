@@ -239,7 +239,7 @@ func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki stri
 	}
 	_, port, _ := net.SplitHostPort(addr)
 	s := &server{addr: addr, cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
-	s.cmd.Env = append(os.Environ(), b.env...)
+	s.cmd.Env = append(os.Environ(), append(b.env, "GODEBUG=fips140=on")...) // as its unit has it
 	return s, b.start(ctx, rt, s)
 }
 
