@@ -7,12 +7,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Difference is what one registry lacks that another one has.
 type Difference struct {
 	Object, Saw, Want, Fix string
 }
+
+// warnBefore is when a certificate that the timer should have renewed is told of.
+const warnBefore = renewBefore - 7*24*time.Hour
 
 // Compare asks the registries of a cluster how they are, which bundles they serve
 // and what was pushed to them. What is not on all of them is lost with the hosts that have it. A registry
@@ -36,6 +40,12 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 			found = append(found, Difference{
 				Object: "Registry " + registries[i].Addr(), Saw: h.Problem, Want: "it takes pushes",
 				Fix: "on that host: journalctl -u " + UnitName,
+			})
+		}
+		if h.Ends != nil && time.Until(*h.Ends) < warnBefore {
+			found = append(found, Difference{
+				Object: "Registry " + registries[i].Addr(), Saw: "its certificate ends on " + h.Ends.Format(time.DateOnly), Want: "it was renewed 30 days before its end",
+				Fix: "on that host: airgap registry renew; journalctl -u " + renewService,
 			})
 		}
 		for _, d := range h.Damage {

@@ -2,9 +2,11 @@ package registry
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -54,5 +56,21 @@ func TestCompareBundles(t *testing.T) {
 	}
 	if found = slices.DeleteFunc(found, func(d Difference) bool { return !strings.HasPrefix(d.Object, "Bundle") }); len(found) != 1 || found[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
+	}
+}
+
+// TestCompareCertificates names one that nobody has renewed.
+func TestCompareCertificates(t *testing.T) {
+	p := prepare(t)
+	must(t, p.pki.Remove())
+	must(t, p.pki.Ensure(nil, time.Now().AddDate(-serverYears, 0, 10)))
+	ca, err := os.ReadFile(p.pki.CAFile())
+	must(t, err)
+	p.client, err = HTTPClient(ca)
+	must(t, err)
+	r := p.start(t, Options{})
+	found := Compare(t.Context(), []*Client{r.peer(t)})
+	if len(found) != 1 || found[0].Object != "Registry "+r.addr || !strings.HasPrefix(found[0].Saw, "its certificate ends on ") {
+		t.Errorf("%+v", found)
 	}
 }

@@ -34,6 +34,7 @@ type Health struct {
 	Problem string         `json:"problem,omitempty"` // with the pushes
 	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
+	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
 }
 
 // ServedBundle tells one bundle from another one of the same name.
@@ -114,7 +115,7 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
 	mux.HandleFunc("/bundles/{name}/{file}", wholeBundles(bundles))
-	mux.HandleFunc("/healthz", h.health(bundles))
+	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range besides() {
 		mux.Handle("/"+name, beside(bundles, name))
@@ -153,13 +154,17 @@ func beside(bundles []*bundle.Bundle, name string) http.Handler {
 	})
 }
 
-func (h *Handler) health(bundles []*bundle.Bundle) http.HandlerFunc {
+func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time) http.HandlerFunc {
 	served := []ServedBundle{}
 	for _, b := range bundles {
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags()}
+		if expiry != nil {
+			ends := expiry()
+			answer.Ends = &ends
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer) // a client that left is no error of ours
 	}

@@ -77,6 +77,31 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 	return host.WriteFile(p.CertificateFile(), append(pair.certificate, encodeCertificate(ca)...), 0o644)
 }
 
+// Renew issues the server's certificate anew, for the same names, when it ends
+// within 30 days. A running registry serves it from the next connection on. ends is
+// when the certificate that is there afterwards does.
+func (p PKI) Renew(now time.Time) (renewed bool, ends time.Time, err error) {
+	pair, err := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile())
+	if err != nil {
+		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
+	}
+	if now.Add(renewBefore).Before(pair.Leaf.NotAfter) {
+		return false, pair.Leaf.NotAfter, nil
+	}
+	names := slices.Clone(pair.Leaf.DNSNames)
+	for _, ip := range pair.Leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if err := p.Ensure(names, now); err != nil {
+		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
+	}
+	fresh, err := readCertificate(p.CertificateFile())
+	if err != nil {
+		return true, ends, fmt.Errorf("renew registry certificate: %w", err)
+	}
+	return true, fresh.NotAfter, nil
+}
+
 // authority loads the CA or makes one. The key is written first: a key without
 // a certificate has signed nothing and may be replaced, a certificate without
 // its key is another host's and may not.

@@ -167,3 +167,31 @@ func (r *running) serial(t *testing.T) *big.Int {
 	defer resp.Body.Close()
 	return resp.TLS.PeerCertificates[0].SerialNumber
 }
+
+// TestRenew leaves a certificate alone until 30 days before its end, and issues one
+// for the same names then, also after it.
+func TestRenew(t *testing.T) {
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		made time.Time
+		want bool
+	}{
+		"fresh":             {now, false},
+		"ends in 40 days":   {now.AddDate(-serverYears, 0, 40), false},
+		"ends in 20 days":   {now.AddDate(-serverYears, 0, 20), true},
+		"ended 20 days ago": {now.AddDate(-serverYears, 0, -20), true},
+	} {
+		p := PKI{Dir: t.TempDir()}
+		must(t, p.Ensure([]string{"cp1.bank.example", "10.1.2.3"}, tc.made))
+		renewed, ends, err := p.Renew(now)
+		if err != nil || renewed != tc.want || tc.want && ends.Before(now.AddDate(serverYears, 0, -1)) {
+			t.Errorf("%s: renewed %t, ends %s, %v", name, renewed, ends, err)
+		}
+		if good, err := p.Holds([]string{"cp1.bank.example", "10.1.2.3"}, now); !good || err != nil {
+			t.Errorf("%s: holds %t, %v", name, good, err)
+		}
+	}
+	if _, _, err := (PKI{Dir: t.TempDir()}).Renew(now); err == nil {
+		t.Error("without a certificate: no error")
+	}
+}

@@ -32,13 +32,15 @@ func programPackage(program string, keys *signingKeys) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = rpm.BuildPackage(&b, rpm.Spec{
+	units, err := registry.Units()
+	if err != nil {
+		return nil, err
+	}
+	spec := rpm.Spec{
 		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64", License: "Apache-2.0", URL: "https://airgap.dev",
 		Summary: "Kubernetes onto servers that have never seen the internet",
 		Files: []rpm.File{
 			{Path: "/usr/bin/airgap", Source: program, Mode: 0o755},
-			{Path: "/usr/lib/systemd/system/" + registry.UnitName, Data: registry.Unit(), Mode: 0o644},
 			{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
 			{Path: rpmKeyFile, Data: public, Mode: 0o644},
 			{Path: trustDir, Mode: fs.ModeDir | 0o755},
@@ -49,7 +51,12 @@ func programPackage(program string, keys *signingKeys) ([]byte, error) {
 		Requires:   []string{"systemd", "shadow-utils"},
 		PreInstall: makeUser, PreRemove: stopRegistry, PostInstall: reload, PostRemove: reload,
 		Time: info.ModTime(),
-	}, keys.rpm)
+	}
+	for name, text := range units {
+		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
+	}
+	var b bytes.Buffer
+	err = rpm.BuildPackage(&b, spec, keys.rpm)
 	return b.Bytes(), err
 }
 
@@ -60,7 +67,7 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	stopRegistry = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` || :
+	stopRegistry = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + registry.RenewTimer + ` || :
 `
 )
 

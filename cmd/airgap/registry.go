@@ -24,7 +24,7 @@ when it is first read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport(), a.registryPrune(), a.registryPasswd())
+	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport(), a.registryPrune(), a.registryPasswd(), a.registryRenew())
 	return gives(cmd, asText)
 }
 

@@ -42,6 +42,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
 			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
+			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
 			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first) }},
@@ -281,6 +282,14 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {
 	_, err := e.must(ctx, m, nil, "airgap", "verify", "--timeout", "3m")
 	return err
+}
+
+// renewal wants the timer to run, and what it starts to be content.
+func (e *Env) renewal(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"systemctl is-active --quiet airgap-registry-renew.timer",
+		"systemctl start airgap-registry-renew.service",
+		"journalctl --unit airgap-registry-renew.service --output cat | grep -q \"certificate is good until\"")
 }
 
 // resetWorker takes back what join did to the worker; what it was told to
