@@ -33,9 +33,30 @@ func PullStep(m Machine, image string) step.Step {
 	}
 }
 
-// pulls asks by the Container Runtime Interface, whatever the runtime is.
+// pulls pulls the image and removes it again.
 func (m Machine) pulls(ctx context.Context, image string) error {
-	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
+	return m.images(ctx, pullTimeout, func(ctx context.Context, images runtimeapi.ImageServiceClient) error {
+		spec := &runtimeapi.ImageSpec{Image: image}
+		if _, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec}); err != nil {
+			return err
+		}
+		_, err := images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: spec})
+		return err
+	})
+}
+
+// pull pulls as the kubelet does: only then the runtime knows the image by its digest,
+// too.
+func (m Machine) pull(ctx context.Context, image string) error {
+	return m.images(ctx, time.Hour, func(ctx context.Context, images runtimeapi.ImageServiceClient) error {
+		_, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: image}})
+		return err
+	})
+}
+
+// images asks by the Container Runtime Interface, whatever the runtime is.
+func (m Machine) images(ctx context.Context, atMost time.Duration, do func(context.Context, runtimeapi.ImageServiceClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	// A socket that root alone may open.
 	conn, err := grpc.NewClient("unix://"+m.path(CRISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -43,11 +64,5 @@ func (m Machine) pulls(ctx context.Context, image string) error {
 		return err
 	}
 	defer conn.Close()
-	images := runtimeapi.NewImageServiceClient(conn)
-	spec := &runtimeapi.ImageSpec{Image: image}
-	if _, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec}); err != nil {
-		return err
-	}
-	_, err = images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: spec})
-	return err
+	return do(ctx, runtimeapi.NewImageServiceClient(conn))
 }

@@ -53,9 +53,8 @@ func (m Machine) unpinned(ctx context.Context, images []string) ([]string, error
 	return slices.DeleteFunc(slices.Clone(images), func(i string) bool { return slices.Contains(strings.Fields(string(held)), i) }), nil
 }
 
-// pin pulls as containerd's own client does, from the same mirrors.
 func (m Machine) pin(ctx context.Context, image string) error {
-	if _, err := m.ctr(ctx, "images", "pull", "--hosts-dir", m.path(certsDir), image); err != nil {
+	if err := m.pull(ctx, image); err != nil {
 		return fmt.Errorf("pull %s: %w", image, err)
 	}
 	if _, err := m.ctr(ctx, "images", "label", image, pinnedLabel+"=pinned"); err != nil {

@@ -1,0 +1,66 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// imageService is a runtime at the machine's socket that has whatever it is asked for.
+type imageService struct {
+	runtimeapi.UnimplementedImageServiceServer
+
+	calls []string
+	fail  error
+}
+
+func newRuntime(t *testing.T, m Machine) *imageService {
+	t.Helper()
+	socket := m.path(CRISocket)
+	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, server := &imageService{}, grpc.NewServer()
+	runtimeapi.RegisterImageServiceServer(server, service)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return service
+}
+
+func (s *imageService) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
+	s.calls = append(s.calls, "pull "+r.Image.Image)
+	return &runtimeapi.PullImageResponse{}, s.fail
+}
+
+func (s *imageService) RemoveImage(_ context.Context, r *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+	s.calls = append(s.calls, "remove "+r.Image.Image)
+	return &runtimeapi.RemoveImageResponse{}, nil
+}
+
+// TestPullStep asks the runtime each time, and leaves nothing with it.
+func TestPullStep(t *testing.T) {
+	_, m := newFake(t)
+	step := PullStep(m, "airgap.invalid/canary:1")
+	mustHold(t, step.Done, false) // nobody listens
+	runtime := newRuntime(t, m)
+	mustHold(t, step.Done, true)
+	if got := strings.Join(runtime.calls, ", "); got != "pull airgap.invalid/canary:1, remove airgap.invalid/canary:1" {
+		t.Errorf("it was asked to %s", got)
+	}
+	runtime.fail = errors.New("x509: certificate signed by unknown authority")
+	mustHold(t, step.Done, false)
+	if err := step.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown authority") || !strings.Contains(err.Error(), "airgap.invalid/canary:1") {
+		t.Errorf("got %v", err)
+	}
+}
