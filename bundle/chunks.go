@@ -93,22 +93,19 @@ const hot = 256 << 10
 
 // load reads chunk k of the stream into buf, which has its exact size, and
 // verifies it.
-func (c *chunks) load(k int64, buf []byte) error {
-	return c.check(k, func(from, to int64) []byte { return buf[from:to] })
-}
+func (c *chunks) load(k int64, buf []byte) error { return c.check(k, buf) }
 
 // verify is load for those who do not want the bytes: what was hashed is written
-// over while the processor's cache still has it. scratch has at least hot bytes.
-func (c *chunks) verify(k int64, scratch []byte) error {
-	return c.check(k, func(from, to int64) []byte { return scratch[:to-from] })
-}
+// over while the processor's cache still has it.
+func (c *chunks) verify(k int64, buf []byte) error { return c.check(k, buf[:hot]) }
 
-// check reads chunk k piece by piece to where into says, and verifies it.
-func (c *chunks) check(k int64, into func(from, to int64) []byte) error {
+// check verifies chunk k, reading as much at a time as buf holds: a part that lies
+// on another host is asked for once a chunk.
+func (c *chunks) check(k int64, buf []byte) error {
 	part, at, size := c.locate(k)
 	h := sha256.New()
-	for from := int64(0); from < size; from += hot {
-		piece := into(from, min(from+hot, size))
+	for from := int64(0); from < size; from += int64(len(buf)) {
+		piece := buf[:min(int64(len(buf)), size-from)]
 		if _, err := part.file.ReadAt(piece, at+from); err != nil {
 			return c.readError(part, k, err)
 		}

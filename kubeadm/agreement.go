@@ -52,7 +52,10 @@ func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 func AgreementStep(m Machine) step.Step {
 	read := func(ctx context.Context) error {
 		a, err := ReadBack(ctx, m)
-		return errors.Join(err, a.Err())
+		if err != nil {
+			return err
+		}
+		return a.Err()
 	}
 	return step.Step{
 		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",

@@ -2,13 +2,16 @@ package kubeadm
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"os"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -16,21 +19,51 @@ import (
 // the first registries in its list may be down.
 const pullTimeout = 30 * time.Second
 
+// pulledFile holds the hash of the files with which the runtime has pulled the
+// canary.
+const pulledFile = stateDir + "/runtime.pulled"
+
 // PullStep has the runtime pull an image that only our registries have, as the
 // kubelet would, and remove it again: its effective configuration, the way, the
-// certificate and the names are right then. It changes nothing.
-func PullStep(m Machine, image string) step.Step {
+// certificate and the names are right then. It does so anew when the runtime's
+// configuration or mirrors, the file that says where images come from, have changed.
+func PullStep(m Machine, image, mirrors string) step.Step {
 	return step.Step{
 		Name: "canary", Title: "Pull an image that only our registries have",
-		Done: func(ctx context.Context) (bool, error) { return m.pulls(ctx, image) == nil, ctx.Err() },
-		Plan: func(context.Context) ([]string, error) { return nil, nil }, // it only looks
+		Done: func(context.Context) (bool, error) {
+			now, err := m.pullHash(mirrors)
+			if err != nil {
+				return false, host.IgnoreMissing(err)
+			}
+			return host.Holds(m.path(pulledFile), now, 0o644)
+		},
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"pull " + image + ", and remove it again"}, nil
+		},
 		Run: func(ctx context.Context) error {
 			if err := m.pulls(ctx, image); err != nil {
 				return fmt.Errorf("pull %s, which our registries have: %w", image, err)
 			}
-			return nil
+			now, err := m.pullHash(mirrors)
+			if err != nil {
+				return err
+			}
+			return host.WriteFile(m.path(pulledFile), now, 0o644)
 		},
+		Undo: func(context.Context) error { return host.Remove(m.path(pulledFile)) },
 	}
+}
+
+func (m Machine) pullHash(mirrors string) ([]byte, error) {
+	hash := sha256.New()
+	for _, file := range []string{containerdConfig, mirrors} {
+		text, err := os.ReadFile(m.path(file))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(hash, "%d\n%s", len(text), text)
+	}
+	return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
 }
 
 // pulls pulls the image and removes it again.
@@ -40,7 +73,7 @@ func (m Machine) pulls(ctx context.Context, image string) error {
 		if _, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: spec}); err != nil {
 			return err
 		}
-		_, err := images.RemoveImage(ctx, &runtimeapi.RemoveImageRequest{Image: spec})
+		_, err := images.RemoveImage(context.WithoutCancel(ctx), &runtimeapi.RemoveImageRequest{Image: spec})
 		return err
 	})
 }

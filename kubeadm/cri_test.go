@@ -48,19 +48,33 @@ func (s *imageService) RemoveImage(_ context.Context, r *runtimeapi.RemoveImageR
 	return &runtimeapi.RemoveImageResponse{}, nil
 }
 
-// TestPullStep asks the runtime each time, and leaves nothing with it.
+// TestPullStep asks the runtime when a file has changed, and leaves nothing with it.
 func TestPullStep(t *testing.T) {
-	_, m := newFake(t)
-	step := PullStep(m, "airgap.invalid/canary:1")
-	mustHold(t, step.Done, false) // nobody listens
+	f, m := newFake(t)
+	const mirrors = "/etc/containerd/certs.d/_default/hosts.toml"
+	step := PullStep(m, "airgap.invalid/canary:1", mirrors)
+	mustHold(t, step.Done, false) // no runtime yet
+	f.put(t, containerdConfig, "version = 3\n")
+	f.put(t, mirrors, "server = 'https://10.0.0.1:5000'\n")
+	if err := step.Run(t.Context()); err == nil {
+		t.Error("nobody listens, and no error")
+	}
+	mustHold(t, step.Done, false)
 	runtime := newRuntime(t, m)
+	if err := step.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	mustHold(t, step.Done, true)
 	if got := strings.Join(runtime.calls, ", "); got != "pull airgap.invalid/canary:1, remove airgap.invalid/canary:1" {
 		t.Errorf("it was asked to %s", got)
 	}
 	runtime.fail = errors.New("x509: certificate signed by unknown authority")
+	f.put(t, mirrors, "server = 'https://10.0.0.2:5000'\n")
 	mustHold(t, step.Done, false)
 	if err := step.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown authority") || !strings.Contains(err.Error(), "airgap.invalid/canary:1") {
 		t.Errorf("got %v", err)
+	}
+	if err := step.Undo(t.Context()); err != nil || f.has(pulledFile) {
+		t.Errorf("after Undo: %v", err)
 	}
 }

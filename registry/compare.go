@@ -81,7 +81,10 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 // bundlesApart are the bundles that not all of the registries that answer serve.
 func bundlesApart(registries []*Client, healths []Health, silent []error) []Difference {
 	served := map[string]ServedBundle{} // by ID
-	for _, h := range healths {
+	for i, h := range healths {
+		if silent[i] != nil {
+			continue
+		}
 		for _, b := range h.Bundles {
 			served[b.ID] = b
 		}
@@ -103,7 +106,7 @@ func bundlesApart(registries []*Client, healths []Health, silent []error) []Diff
 				Object: "Bundle " + b.Name,
 				Saw:    fmt.Sprintf("%s has it, not %s", strings.Join(have, ", "), strings.Join(lack, ", ")),
 				Want:   "the same on all registries",
-				Fix:    fmt.Sprintf("on %s: airgap registry import --from %s %s", strings.Join(lack, ", "), have[0], b.Name),
+				Fix:    fmt.Sprintf("on %s: airgap registry import --from %s %s; or, where nobody needs it, airgap registry prune on %s", strings.Join(lack, ", "), have[0], id, strings.Join(have, ", ")),
 			})
 		}
 	}

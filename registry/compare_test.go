@@ -52,7 +52,7 @@ func TestCompareBundles(t *testing.T) {
 	found := Compare(t.Context(), []*Client{a.peer(t), b.peer(t)})
 	want := Difference{
 		Object: "Bundle test-delta-1", Saw: a.addr + " has it, not " + b.addr, Want: "the same on all registries",
-		Fix: "on " + b.addr + ": airgap registry import --from " + a.addr + " test-delta-1",
+		Fix: "on " + b.addr + ": airgap registry import --from " + a.addr + " " + delta.Open(t).ID() + "; or, where nobody needs it, airgap registry prune on " + a.addr,
 	}
 	if found = slices.DeleteFunc(found, func(d Difference) bool { return !strings.HasPrefix(d.Object, "Bundle") }); len(found) != 1 || found[0] != want {
 		t.Errorf("%+v, want %+v", found, want)

@@ -42,7 +42,10 @@ func (e Existing) Check() error {
 	if path != "" && err == nil {
 		_, err = reference.WithName(path)
 	}
-	if err != nil || host == "" {
+	// A name that has neither dot nor port means a repository of Docker Hub in an
+	// image's name.
+	at, unnamed := name.NewRepository(host + "/x")
+	if err != nil || unnamed != nil || at.RegistryStr() != host {
 		return fmt.Errorf("registry %q: want HOST or HOST:PORT and the project behind it, as harbor.bank.example/airgap", e.Address)
 	}
 	_, err = e.roots()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -147,6 +148,9 @@ func (p *push) blobs(ctx context.Context, progress ui.Progress) error {
 }
 
 func (p *push) layer(ctx context.Context, l *layer, task ui.Task) error {
+	if err := p.mountFrom(ctx, l); err != nil {
+		return err
+	}
 	sent := &sentLayer{blob: l.Blob, from: p.view.FS(), task: task}
 	for i, to := range l.repositories {
 		var content v1.Layer = sent
@@ -161,6 +165,26 @@ func (p *push) layer(ctx context.Context, l *layer, task ui.Task) error {
 		}
 	}
 	task.Add(l.Size - sent.counted)
+	return nil
+}
+
+// mountFrom puts a repository that has the layer first, where this bundle does not.
+func (p *push) mountFrom(ctx context.Context, l *layer) error {
+	if _, err := fs.Stat(p.view.FS(), bundle.BlobPath(l.Digest)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for i, r := range l.repositories {
+		there, err := p.puller.Layer(ctx, r.Digest(l.Digest))
+		if err != nil {
+			return err
+		}
+		if has, err := partial.Exists(there); unlessMissing(err) != nil {
+			return err
+		} else if has {
+			l.repositories[0], l.repositories[i] = l.repositories[i], l.repositories[0]
+			return nil
+		}
+	}
 	return nil
 }
 
@@ -200,7 +224,7 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 		if !isManifestType(b.MediaType) {
 			continue
 		}
-		m, err := p.manifest(ctx, b, to.repository)
+		m, err := p.manifest(b)
 		if err == nil {
 			err = p.pusher.Put(ctx, to.repository.Digest(b.Digest), m)
 		}
@@ -220,7 +244,7 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 }
 
 func (p *push) top(ctx context.Context, image bundle.Image, to target) error {
-	m, err := p.manifest(ctx, image.Blobs[0], to.repository)
+	m, err := p.manifest(image.Blobs[0])
 	if err != nil {
 		return err
 	}
@@ -254,12 +278,8 @@ func (p *push) readBack(ctx context.Context, result Pushed, to target) error {
 }
 
 // wantsWhole: registries that look for every manifest of an index say so in
-// different words, the engine and Harbor with MANIFEST_BLOB_UNKNOWN. They refused
-// the base's too, which a delta then leaves out and they do not have.
+// different words, the engine and Harbor with MANIFEST_BLOB_UNKNOWN.
 func wantsWhole(err error) bool {
-	if errors.Is(err, errLeftOut) {
-		return true
-	}
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
 		return false
@@ -273,20 +293,9 @@ func wantsWhole(err error) bool {
 	return false
 }
 
-// manifest is the bundle's, or what the registry has, where a delta leaves it out.
-func (p *push) manifest(ctx context.Context, b bundle.Blob, in name.Repository) (manifest, error) {
+func (p *push) manifest(b bundle.Blob) (manifest, error) {
 	raw, err := fs.ReadFile(p.view.FS(), bundle.BlobPath(b.Digest))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return manifest{raw, b}, err
-	}
-	has, err := p.puller.Get(ctx, in.Digest(b.Digest))
-	if err := unlessMissing(err); err != nil {
-		return manifest{}, err
-	}
-	if has == nil {
-		return manifest{}, errLeftOut
-	}
-	return manifest{has.Manifest, b}, nil
+	return manifest{raw, b}, err
 }
 
 // manifest is what the library puts, byte for byte.

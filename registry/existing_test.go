@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,6 +176,22 @@ func TestPushOfADelta(t *testing.T) {
 	}
 }
 
+// TestPushOfADeltaOnOtherImagesLayers: what the base brought under another name is
+// mounted from there.
+func TestPushOfADeltaOnOtherImagesLayers(t *testing.T) {
+	base := bundletest.New(t)
+	tool := bundletest.Image{Name: "docker.io/bank/tool:1", Held: base.Images[1].Held} // its name comes first
+	delta := base.Delta(t, "test-delta-1", append(slices.Clone(base.Images), tool)...)
+	b := newBank(t, "/airgap")
+	_, err := b.Push(t.Context(), bundle.NewView(base.Open(t)), nil, ui.Discard())
+	must(t, err)
+	_, err = b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard())
+	must(t, err)
+	image, err := b.image(t, b.Address+"/"+tool.Name)
+	must(t, err)
+	must(t, validate.Image(image))
+}
+
 // TestPushGoesOn: layers that arrived are not sent again.
 func TestPushGoesOn(t *testing.T) {
 	f := bundletest.New(t)
@@ -277,6 +294,7 @@ func TestExistingRefuses(t *testing.T) {
 		"a quote":        {Address: "harbor.bank/a\"b"},
 		"no certificate": {Address: "harbor.bank/airgap", CA: "hello"},
 		"nothing":        {},
+		"Docker Hub's":   {Address: "harbor/airgap"},
 	} {
 		if err := e.Check(); err == nil {
 			t.Errorf("%s: %+v is fine", name, e)

@@ -100,6 +100,9 @@ func (m Mirror) files() (map[string][]byte, error) {
 	return all, nil
 }
 
+// Default is the file for every upstream host that has none of its own.
+func (m Mirror) Default() string { return m.file("") }
+
 // file is where containerd looks for an upstream host: a port is written between
 // underscores. Hosts that have no directory of their own are _default's.
 func (m Mirror) file(upstream string) string {
@@ -163,7 +166,28 @@ func (m Mirror) Holds() (bool, error) {
 		}
 	}
 	stale, err := m.stale(want)
-	return len(stale) == 0, err
+	if err != nil || len(stale) > 0 {
+		return false, err
+	}
+	empty, err := m.empty()
+	return len(empty) == 0, err
+}
+
+// empty are directories without a file, which a removal that was cut leaves: for
+// containerd they say that their upstream is to be asked.
+func (m Mirror) empty() ([]string, error) {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return nil, host.IgnoreMissing(err)
+	}
+	var empty []string
+	for _, e := range entries {
+		dir := filepath.Join(m.Dir, e.Name())
+		if in, err := os.ReadDir(dir); e.IsDir() && err == nil && len(in) == 0 {
+			empty = append(empty, dir)
+		}
+	}
+	return empty, nil
 }
 
 // Write puts the files in place. Different ones that were there are kept aside,
@@ -187,7 +211,16 @@ func (m Mirror) Write() error {
 	if err != nil {
 		return err
 	}
-	return removeAll(stale)
+	if err := removeAll(stale); err != nil {
+		return err
+	}
+	empty, err := m.empty()
+	for _, dir := range empty {
+		if err == nil {
+			err = os.Remove(dir)
+		}
+	}
+	return err
 }
 
 // stale are our files that are not wanted.
@@ -222,7 +255,7 @@ func (m Mirror) Remove() error {
 	if err := removeAll(all); err != nil {
 		return err
 	}
-	if m.CAFile != "" {
+	if m.CA != "" || len(m.Sources) == 0 && m.CAFile != "" { // no sources: whatever was there
 		return host.Remove(m.CAFile)
 	}
 	return nil

@@ -121,6 +121,7 @@ func TestMirrorOfExisting(t *testing.T) {
 	if ok, err := fewer.Holds(); ok || err != nil {
 		t.Errorf("with stale files it holds: %t, %v", ok, err)
 	}
+	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755)) // as a removal that was cut leaves it
 	must(t, fewer.Write())
 	if ok, err := fewer.Holds(); !ok || err != nil {
 		t.Errorf("Holds: %t, %v", ok, err)

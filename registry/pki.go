@@ -78,18 +78,19 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 }
 
 // Renew issues the server's certificate anew, for the same names, when it ends
-// within 30 days. A running registry serves it from the next connection on. ends is
+// within 30 days or is not that of the key beside it. A running registry serves it from the next connection on. ends is
 // when the certificate that is there afterwards does.
 func (p PKI) Renew(now time.Time) (renewed bool, ends time.Time, err error) {
-	pair, err := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile())
+	leaf, err := readCertificate(p.CertificateFile())
 	if err != nil {
 		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
 	}
-	if now.Add(renewBefore).Before(pair.Leaf.NotAfter) {
-		return false, pair.Leaf.NotAfter, nil
+	_, unfit := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile()) // a power cut between the two
+	if unfit == nil && now.Add(renewBefore).Before(leaf.NotAfter) {
+		return false, leaf.NotAfter, nil
 	}
-	names := slices.Clone(pair.Leaf.DNSNames)
-	for _, ip := range pair.Leaf.IPAddresses {
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
 	if err := p.Ensure(names, now); err != nil {

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"math/big"
 	"os"
 	"strings"
@@ -190,6 +191,11 @@ func TestRenew(t *testing.T) {
 		if good, err := p.Holds([]string{"cp1.bank.example", "10.1.2.3"}, now); !good || err != nil {
 			t.Errorf("%s: holds %t, %v", name, good, err)
 		}
+	}
+	p, other := PKI{Dir: t.TempDir()}, PKI{Dir: t.TempDir()}
+	must(t, errors.Join(p.Ensure(nil, now), other.Ensure(nil, now), os.Rename(other.KeyFile(), p.KeyFile())))
+	if renewed, _, err := p.Renew(now); !renewed || err != nil {
+		t.Errorf("with another's key: %t, %v", renewed, err)
 	}
 	if _, _, err := (PKI{Dir: t.TempDir()}).Renew(now); err == nil {
 		t.Error("without a certificate: no error")

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
 	"airgap.dev/airgap/bundle"
 )
 
@@ -77,10 +79,18 @@ func (f *Fixture) Delta(t testing.TB, name string, images ...Image) *Fixture {
 		there[e] = true
 	}
 	lock, files := contents(t, images)
+	whole := map[string]bool{} // manifests, which deltas always have
+	for _, image := range lock.Images {
+		for _, b := range image.Blobs {
+			if m := types.MediaType(b.MediaType); m.IsImage() || m.IsIndex() {
+				whole[bundle.BlobPath(b.Digest)] = true
+			}
+		}
+	}
 	left := []bundle.Held{}
 	for path, data := range files {
 		e := bundle.Held{Path: path, Size: int64(len(data)), SHA256: sum(data)}
-		if there[e] && !strings.HasPrefix(path, "rpm/el9/repodata/") && !strings.HasPrefix(path, "oci/o") {
+		if there[e] && !whole[path] && !strings.HasPrefix(path, "rpm/el9/repodata/") && !strings.HasPrefix(path, "oci/o") {
 			left = append(left, e)
 			delete(files, path)
 		}

@@ -209,7 +209,7 @@ func (s *site) runtimeSteps() []step.Step {
 	}
 	steps := []step.Step{kubeadm.RuntimeService(s.machine, options)}
 	if s.config.Registry.Existing == nil {
-		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary))
+		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary, registry.Mirror{Dir: certsDir}.Default()))
 	}
 	if s.config.Runtime.PinsByLabel() {
 		steps = append(steps, kubeadm.PinStep(s.machine, options.Pinned))

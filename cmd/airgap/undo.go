@@ -35,6 +35,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Have fapolicyd trust the runtime no more", kubeadm.FapolicydStep(m)),
 		back("Take the mirror from containerd's configuration", registry.MirrorStep(registry.Mirror{Dir: certsDir, CAFile: existingCAFile})),
 		back("Stop containerd", kubeadm.RuntimeService(m, kubeadm.ContainerdOptions{})),
+		back("Forget that the runtime has pulled", kubeadm.PullStep(m, "", "")),
 		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
