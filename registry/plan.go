@@ -73,10 +73,8 @@ func (s Service) plan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return changes, err
 	}
-	for _, unit := range enabled() {
-		if _, err := s.systemctl(ctx, "is-enabled", "--quiet", unit); err != nil {
-			changes = append(changes, "enable "+unit)
-		}
+	if _, err := s.systemctl(ctx, "is-enabled", "--quiet", UnitName); err != nil {
+		changes = append(changes, "enable "+UnitName)
 	}
 	return append(changes, "restart "+UnitName+", so that it serves the bundle"), ctx.Err()
 }

@@ -145,9 +145,6 @@ func ServiceStep(s Service) step.Step {
 	}
 }
 
-// enabled are the units that run.
-func enabled() []string { return []string{UnitName, RenewTimer} }
-
 func (s Service) options() []byte {
 	words := []string{"--port", strconv.Itoa(s.Port)}
 	for _, p := range s.Peers {
@@ -160,10 +157,8 @@ func (s Service) done(ctx context.Context) (bool, error) {
 	if same, err := host.Holds(s.OptionsFile, s.options(), 0o644); err != nil || !same {
 		return false, err
 	}
-	for _, unit := range enabled() {
-		if _, err := s.systemctl(ctx, "is-enabled", "--quiet", unit); err != nil {
-			return false, ctx.Err()
-		}
+	if _, err := s.systemctl(ctx, "is-enabled", "--quiet", UnitName); err != nil {
+		return false, ctx.Err()
 	}
 	return s.answers(ctx) == nil, ctx.Err()
 }
@@ -173,7 +168,7 @@ func (s Service) start(ctx context.Context) error {
 	if err := host.WriteFile(s.OptionsFile, s.options(), 0o644); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"daemon-reload"}, append([]string{"enable"}, enabled()...), append([]string{"restart"}, enabled()...)} {
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", UnitName}, {"restart", UnitName}} {
 		if _, err := s.systemctl(ctx, args...); err != nil {
 			return err
 		}
@@ -182,7 +177,7 @@ func (s Service) start(ctx context.Context) error {
 }
 
 func (s Service) stop(ctx context.Context) error {
-	if _, err := s.systemctl(ctx, append([]string{"disable", "--now"}, enabled()...)...); err != nil {
+	if _, err := s.systemctl(ctx, "disable", "--now", UnitName); err != nil {
 		return err
 	}
 	if err := errors.Join(host.Remove(s.OptionsFile), host.Remove(s.UsersFile)); err != nil {

@@ -33,13 +33,13 @@ func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	line := cmd.Name + " " + strings.Join(cmd.Args, " ")
 	s.calls = append(s.calls, line)
 	switch line {
-	case "systemctl enable " + UnitName + " " + RenewTimer:
+	case "systemctl enable " + UnitName:
 		s.enabled = true
-	case "systemctl restart " + UnitName + " " + RenewTimer:
+	case "systemctl restart " + UnitName:
 		s.restart()
-	case "systemctl disable --now " + UnitName + " " + RenewTimer:
+	case "systemctl disable --now " + UnitName:
 		s.enabled = false
-	case "systemctl is-enabled --quiet " + UnitName, "systemctl is-enabled --quiet " + RenewTimer:
+	case "systemctl is-enabled --quiet " + UnitName:
 		if !s.enabled {
 			return nil, &host.CommandError{Argv: []string{line}, ExitCode: 1, Err: errors.New("disabled")}
 		}
@@ -78,7 +78,7 @@ func TestSteps(t *testing.T) {
 		MirrorStep(OwnMirror(filepath.Join(root, "certs.d"), []string{addr}, pki.CAFile())),
 	}
 	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's authority: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
-		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "enable "+RenewTimer, "certs.d/_default/hosts.toml (new)")
+		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")
 	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	for run, want := range []step.Result{{Changed: 4}, {Unchanged: 4}} {
 		got, err := step.Run(ctx, journal, steps, func(step.Event) {})

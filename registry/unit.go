@@ -2,8 +2,8 @@ package registry
 
 import "embed"
 
-// Names of the systemd units: UnitName serves a host's store, RenewTimer has the
-// certificate renewed in time.
+// Names of the systemd units: UnitName serves a host's store and starts RenewTimer,
+// which has the certificate renewed in time.
 const (
 	UnitName     = "airgap-registry.service"
 	RenewTimer   = "airgap-registry-renew.timer"

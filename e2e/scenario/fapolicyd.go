@@ -18,7 +18,8 @@ func (e *Env) harden(ctx context.Context, m lab.Machine) error {
 		"echo 'allow perm=open all : all' >/etc/fapolicyd/rules.d/95-allow-open.rules",
 		"cp /usr/bin/true /opt/tool && fapolicyd-cli --file add /opt/tool --trust-file bank", // must still be trusted at the end
 		"systemctl enable --now fapolicyd",
-		"cp /usr/bin/true /root/unknown && ! /root/unknown 2>/dev/null && rm /root/unknown")
+		// On a busy machine it is started a moment before it decides.
+		"cp /usr/bin/true /root/unknown && for i in $(seq 20); do /root/unknown 2>/dev/null || break; sleep 0.5; done; ! /root/unknown 2>/dev/null && rm /root/unknown")
 }
 
 // packagedRules are instead of trust in rpm's database: the package
