@@ -15,7 +15,8 @@ import (
 const pinnedLabel = "io.cri-containerd.pinned"
 
 // PinStep pulls the images and pins them, where containerd's configuration cannot:
-// before 2.0 it pins the sandbox's alone. Removing containerd takes its images along.
+// before 2.0 it pins the sandbox's alone. There is no way back: labels and images are
+// containerd's own data.
 func PinStep(m Machine, images []string) step.Step {
 	return step.Step{
 		Name: "pins", Title: "Pin the images that this host needs to come back",

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/bundle"
@@ -101,7 +100,7 @@ func (c *catalog) addLink(r *repository, b bundle.Blob) error {
 	if _, held := c.blobs[d]; !held {
 		return fmt.Errorf("blob %s is in no bundle of this registry", d)
 	}
-	if t := types.MediaType(b.MediaType); t.IsImage() || t.IsIndex() {
+	if isManifest(b.MediaType) {
 		r.manifests[d] = true
 	} else {
 		r.layers[d] = true

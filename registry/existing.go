@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,8 +105,9 @@ func (t target) get() name.Reference {
 	return t.repository.Tag(t.tag)
 }
 
-// Has reports, as a node would find, whether the registry gives the manifest or index digest
-// ("sha256:…") of the repository ("registry.k8s.io/pause") to anybody who asks.
+// Has reports, as a node would find, whether the registry gives the manifest or
+// index digest ("sha256:…") of the repository ("registry.k8s.io/pause") to anybody
+// who asks.
 func (e Existing) Has(ctx context.Context, repository, digest string) (bool, error) {
 	r, err := e.repository(RepositoryName("", repository))
 	if err != nil {
@@ -120,8 +122,8 @@ func (e Existing) Has(ctx context.Context, repository, digest string) (bool, err
 }
 
 // Missing are those of the images that a node would not get: it asks without
-// credentials or proxy, by tag where there is one, which has to be the locked image or its
-// platform's manifest.
+// credentials or proxy, by tag where there is one, which has to be the locked image
+// or its platform's manifest.
 func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
 	rt, err := e.transport(nil)
 	if err != nil {
@@ -150,12 +152,7 @@ func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string,
 
 // belongs: a registry that wants indexes whole has the platform's manifest alone.
 func belongs(has *v1.Descriptor, image bundle.Image) bool {
-	for _, b := range image.Blobs {
-		if b.Digest == has.Digest.String() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(image.Blobs, func(b bundle.Blob) bool { return b.Digest == has.Digest.String() })
 }
 
 // unlessMissing is nil for what the registry does not have. Where a project is

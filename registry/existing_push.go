@@ -112,7 +112,7 @@ func (p *push) layers() []*layer {
 	var all []*layer
 	for i, image := range p.images {
 		for _, b := range image.Blobs {
-			if isManifestType(b.MediaType) {
+			if isManifest(b.MediaType) {
 				continue
 			}
 			l, known := byDigest[b.Digest]
@@ -221,7 +221,7 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 	}
 	var platforms []manifest
 	for _, b := range image.Blobs[1:] {
-		if !isManifestType(b.MediaType) {
+		if !isManifest(b.MediaType) {
 			continue
 		}
 		m, err := p.manifest(b)
@@ -306,10 +306,6 @@ type manifest struct {
 
 func (m manifest) RawManifest() ([]byte, error)        { return m.raw, nil }
 func (m manifest) MediaType() (types.MediaType, error) { return types.MediaType(m.blob.MediaType), nil }
-
-func isManifestType(t string) bool {
-	return types.MediaType(t).IsImage() || types.MediaType(t).IsIndex()
-}
 
 // sentLayer is a blob of a bundle as the library wants a layer.
 type sentLayer struct {

@@ -176,7 +176,7 @@ func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 	}
 	for _, needed := range m.References() {
 		copyIt := c.copyBlob
-		if isManifest(needed) {
+		if isManifest(needed.MediaType) {
 			copyIt = c.copyManifest
 		}
 		if err := copyIt(ctx, needed.Digest); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
-	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // openedRepository is a repository as the engine's own handlers see it.
@@ -44,7 +43,7 @@ func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]d
 	}
 	all := []digest.Digest{d}
 	for _, needed := range m.References() {
-		if !isManifest(needed) {
+		if !isManifest(needed.MediaType) {
 			all = append(all, needed.Digest)
 			continue
 		}
@@ -57,7 +56,7 @@ func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]d
 	return all, nil
 }
 
-func isManifest(d v1.Descriptor) bool {
-	t := types.MediaType(d.MediaType)
+func isManifest(mediaType string) bool {
+	t := types.MediaType(mediaType)
 	return t.IsImage() || t.IsIndex()
 }
