@@ -59,8 +59,8 @@ func drifts() []drift {
 	}
 }
 
-// driftMended breaks five things: status names exactly their steps, and install
-// runs exactly those.
+// driftMended breaks five things: status names exactly their steps and what hangs
+// on them, and install runs exactly those five.
 func (e *Env) driftMended(ctx context.Context, m lab.Machine) error {
 	var want []string
 	for _, d := range drifts() {
@@ -74,8 +74,10 @@ func (e *Env) driftMended(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if slices.Sort(s.Drifted); !slices.Equal(s.Drifted, want) {
-		return fmt.Errorf("status says drifted: %q, want %q", s.Drifted, want)
+	// With another mirror the canary's pull proves nothing: it holds again with the one before.
+	named := slices.Sorted(slices.Values(append([]string{"canary"}, want...)))
+	if slices.Sort(s.Drifted); !slices.Equal(s.Drifted, named) {
+		return fmt.Errorf("status says drifted: %q, want %q", s.Drifted, named)
 	}
 	text, err := e.must(ctx, m, []string{"fs.inotify.max_user_instances 100 → 8192", "write /etc/modules-load.d/airgap.conf (new)", "start containerd.service"}, "airgap", "status")
 	if err != nil {
