@@ -13,7 +13,8 @@ import (
 // Agreement is what the parts of a node effectively use.
 type Agreement struct {
 	Host, Runtime, Kubelet Driver
-	Mirrors                string // directory by which containerd finds registries
+	Mirrors                string // by which the runtime finds registries; "" where its configuration does not say
+	engine                 engine
 }
 
 // Err is nil when all three drivers are the same and images come from where they
@@ -21,23 +22,23 @@ type Agreement struct {
 func (a Agreement) Err() error {
 	var drivers, mirrors error
 	if a.Runtime != a.Host || a.Kubelet != a.Host {
-		drivers = fmt.Errorf("cgroup drivers disagree: the host needs %s, containerd uses %s, the kubelet uses %s", a.Host, a.Runtime, a.Kubelet)
+		drivers = fmt.Errorf("cgroup drivers disagree: the host needs %s, %s uses %s, the kubelet uses %s", a.Host, a.engine.title, a.Runtime, a.Kubelet)
 	}
-	if a.Mirrors != certsDir {
-		mirrors = fmt.Errorf("containerd looks for registries in %q, not in %s, and would ask the internet: see the files that %s imports", a.Mirrors, certsDir, containerdConfig)
+	if a.Mirrors != a.engine.mirrors {
+		mirrors = fmt.Errorf("%s looks for registries in %q, not in %s, and would ask the internet: see the files that %s imports", a.engine.title, a.Mirrors, a.engine.mirrors, a.engine.config)
 	}
 	return errors.Join(drivers, mirrors)
 }
 
-// ReadBack reads what is in effect: containerd's own dump, drop-ins included, and
+// ReadBack reads what is in effect: the runtime's own dump, drop-ins included, and
 // the configuration that the kubelet was started with.
 func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
-	var a Agreement
+	a := Agreement{engine: m.engine()}
 	var err error
 	if a.Host, err = HostDriver(m.Host); err != nil {
 		return a, err
 	}
-	runtime, err := m.effective(ctx)
+	runtime, err := m.effective(ctx, a.engine)
 	if err != nil {
 		return a, err
 	}

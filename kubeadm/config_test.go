@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("defaults do not validate: %v", errs)
 	}
 	var r Runtime
-	r.Default()
+	r.Default("1.36.3")
 	if errs := r.Validate(field.NewPath("runtime")); len(errs) > 0 {
 		t.Errorf("defaults do not validate: %v", errs)
 	}
@@ -63,14 +63,16 @@ func TestValidateRuntime(t *testing.T) {
 		runtime Runtime
 		want    []string
 	}{
-		"crio":      {Runtime{Name: "crio"}, []string{"CRI-O is not supported yet"}},
+		"CRI-O":     {Runtime{Name: "crio", Overrides: map[string]any{"crio": map[string]any{}}}, nil},
+		"CRI-O's":   {Runtime{Name: "crio", RuncVersion: "1.5.2", Overrides: map[string]any{"plugins": 1}}, []string{"runtime.runcVersion: Forbidden", "all below crio"}},
+		"old CRI-O": {Runtime{Name: "crio", Version: "1.34.0"}, []string{"expected 1.35.0 or later"}},
 		"unknown":   {Runtime{Name: "docker"}, []string{"runtime.name: Unsupported value: \"docker\""}},
 		"too old":   {Runtime{Version: "1.6.33", RuncVersion: "1.2.0"}, []string{"expected 1.7.28 or later", "expected 1.3.0 or later"}},
 		"no number": {Runtime{Version: "latest"}, []string{"expected a version such as"}},
 		"version":   {Runtime{Overrides: map[string]any{"version": 4}}, []string{"runtime.overrides.version: Forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.runtime.Default()
+			tc.runtime.Default("1.36.3")
 			compare(t, tc.runtime.Validate(field.NewPath("runtime")), tc.want)
 		})
 	}

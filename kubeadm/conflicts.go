@@ -23,24 +23,41 @@ func Conflicts(c Config, r Runtime, now time.Time) []Conflict {
 	if err != nil {
 		return nil // Validate says so
 	}
-	containerd, err := version.ParseSemantic(r.Version)
+	runtime, err := version.ParseSemantic(r.Version)
 	if err != nil {
 		return nil
 	}
+	if r.CRIO() {
+		return release.crioConflicts(c, runtime)
+	}
+	return release.containerdConflicts(c, r, runtime, now)
+}
+
+func (r Release) crioConflicts(c Config, crio *version.Version) []Conflict {
+	if line(crio) == r.Minor {
+		return nil
+	}
+	return []Conflict{{
+		Found: "CRI-O " + crio.String() + " with Kubernetes " + c.Version,
+		Want:  "CRI-O " + r.Minor + ", Kubernetes' own minor", Source: "CRI-O: README, compatibility matrix", Fatal: true,
+	}}
+}
+
+func (r Release) containerdConflicts(c Config, runtime Runtime, containerd *version.Version, now time.Time) []Conflict {
 	var found []Conflict
-	if !release.takes(containerd) {
+	if !r.takes(containerd) {
 		found = append(found, Conflict{
-			Found: "containerd " + r.Version + " with Kubernetes " + c.Version,
-			Want:  "containerd " + strings.Join(release.Containerd, ", ") + " or later in its line", Source: release.Source, Fatal: !release.Assumed,
+			Found: "containerd " + runtime.Version + " with Kubernetes " + c.Version,
+			Want:  "containerd " + strings.Join(r.Containerd, ", ") + " or later in its line", Source: r.Source, Fatal: !r.Assumed,
 		})
 	}
 	lines := RuntimeLines()
 	at := slices.IndexFunc(lines, func(l RuntimeLine) bool { return l.Line == line(containerd) })
 	if at < 0 {
 		newest := lines[len(lines)-1]
-		return append(found, Conflict{Found: "containerd " + r.Version, Want: "a line that has been tried: " + newest.Line + " is the newest", Source: newest.Source})
+		return append(found, Conflict{Found: "containerd " + runtime.Version, Want: "a line that has been tried: " + newest.Line + " is the newest", Source: newest.Source})
 	}
-	return append(found, lines[at].conflicts(r, now)...)
+	return append(found, lines[at].conflicts(runtime, now)...)
 }
 
 // takes reports whether containerd is new enough: by its own line, or, where that

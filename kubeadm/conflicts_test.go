@@ -41,6 +41,22 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestCRIOFollowsKubernetes: its minor is Kubernetes' own, and so is that of the one that
+// comes unasked.
+func TestCRIOFollowsKubernetes(t *testing.T) {
+	for _, release := range Releases() {
+		c, r := Config{Version: release.Minor + ".1"}, Runtime{Name: "crio"}
+		r.Default(c.Version)
+		if got := Conflicts(c, r, time.Time{}); len(got) != 0 || r.Version == "" {
+			t.Errorf("%s: %+v", r, got)
+		}
+		r.Version = "1.34.9"
+		if got := Conflicts(c, r, time.Time{}); len(got) != 1 || !got[0].Fatal || got[0].Found != "CRI-O 1.34.9 with Kubernetes "+c.Version {
+			t.Errorf("%s with %s: %+v", r, c.Version, got)
+		}
+	}
+}
+
 // TestLinesEnd: the last month counts to its end.
 func TestLinesEnd(t *testing.T) {
 	for day, ended := range map[string]bool{"2026-11-30": false, "2026-12-01": true} {
@@ -68,7 +84,7 @@ func TestRowsHaveSources(t *testing.T) {
 		}
 	}
 	def := Runtime{}
-	def.Default()
+	def.Default("1.36.3")
 	for _, r := range Releases() {
 		if got := Conflicts(Config{Version: r.Minor + ".0"}, def, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)); len(got) != 0 {
 			t.Errorf("airgap's own runtime with %s: %+v", r.Minor, got)

@@ -11,30 +11,35 @@ import (
 
 const (
 	containerdConfig = "/etc/containerd/config.toml"
-	containerdUnit   = "/etc/systemd/system/containerd.service"
 	certsDir         = "/etc/containerd/certs.d" // where images come from
 	// ours begins every file of the runtime that airgap wrote: what does not
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
 	// pullProgressTimeout is how long a pull waits for a byte. containerd looks
-	// every 10 s, and the kubelet waits 10 s more.
+	// every 10 s, CRI-O every 2 s, and the kubelet waits 10 s more.
 	pullProgressTimeout = "20s"
 )
 
 //go:embed containerd.service
-var unitText string
+var containerdService string
 
-// ContainerdOptions are what containerd's configuration depends on.
-type ContainerdOptions struct {
-	Runtime Runtime
-	Sandbox string   // image of every pod's sandbox: Sandbox(version)
-	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
-	Facts   Facts
+func containerd() engine {
+	return engine{
+		name: "containerd", title: "containerd",
+		socket: "/run/containerd/containerd.sock",
+		config: containerdConfig,
+		unit:   "/etc/systemd/system/containerd.service", unitText: containerdService,
+		programs: []string{"containerd", "containerd-shim-runc-v2"},
+		mirrors:  certsDir,
+		files:    containerdFiles,
+		dump:     []string{"--config", containerdConfig, "config", "dump"},
+		readDump: readContainerdDump,
+	}
 }
 
-// ContainerdConfig is /etc/containerd/config.toml. Up to 1.7 containerd reads
-// version 2, from 2.0 on version 3, which later ones migrate in memory.
-func ContainerdConfig(o ContainerdOptions) ([]byte, error) {
+// containerdFiles is the configuration alone. Up to 1.7 containerd reads version 2,
+// from 2.0 on version 3, which later ones migrate in memory.
+func containerdFiles(o RuntimeOptions) (map[string][]byte, error) {
 	settings := settings3
 	if o.Runtime.configVersion() < 3 {
 		settings = settings2
@@ -43,11 +48,11 @@ func ContainerdConfig(o ContainerdOptions) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write containerd's configuration: %w", err)
 	}
-	return append([]byte(ours), text...), nil
+	return map[string][]byte{containerdConfig: append([]byte(ours), text...)}, nil
 }
 
 // settings3 has images and containers in plugins of their own.
-func settings3(o ContainerdOptions) map[string]any {
+func settings3(o RuntimeOptions) map[string]any {
 	images := pulling()
 	images["pinned_images"] = pins(o.Sandbox, o.Pinned)
 	// The transfer service knows neither image_pull_with_sync_fs nor a request that
@@ -62,7 +67,7 @@ func settings3(o ContainerdOptions) map[string]any {
 
 // settings2 has them in one, and pins the sandbox's image alone: PinStep does the
 // others.
-func settings2(o ContainerdOptions) map[string]any {
+func settings2(o RuntimeOptions) map[string]any {
 	cri := merge(pulling(), running(o))
 	cri["sandbox_image"] = o.Sandbox
 	return map[string]any{
@@ -90,7 +95,7 @@ func pulling() map[string]any {
 }
 
 // running is how containers are run.
-func running(o ContainerdOptions) map[string]any {
+func running(o RuntimeOptions) map[string]any {
 	return map[string]any{
 		"enable_selinux": o.Facts.SELinux,
 		"containerd": map[string]any{

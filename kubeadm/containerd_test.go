@@ -11,13 +11,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-func options(t *testing.T, overrides string, f Facts) ContainerdOptions {
+func options(t *testing.T, overrides string, f Facts) RuntimeOptions {
 	t.Helper()
 	var r Runtime
 	if err := yaml.Unmarshal([]byte(overrides), &r.Overrides); err != nil {
 		t.Fatal(err)
 	}
-	r.Default()
+	r.Default("1.36.3")
 	images, err := Images("1.36.3")
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func options(t *testing.T, overrides string, f Facts) ContainerdOptions {
 		t.Fatal(err)
 	}
 	pinned := append(images, "ghcr.io/flannel-io/flannel:v0.28.4")
-	return ContainerdOptions{Runtime: r, Sandbox: sandbox, Pinned: pinned, Facts: f}
+	return RuntimeOptions{Runtime: r, Sandbox: sandbox, Pinned: pinned, Facts: f}
 }
 
 const labOverrides = `{plugins: {io.containerd.cri.v1.runtime: {restrict_oom_score_adj: true}}}`
@@ -45,16 +45,17 @@ func TestContainerdConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.overrides, tc.facts)
 			o.Runtime.Version = cmp.Or(tc.version, o.Runtime.Version)
-			got, err := ContainerdConfig(o)
+			files, err := containerdFiles(o)
 			if err != nil {
 				t.Fatal(err)
 			}
+			got := files[containerdConfig]
 			golden(t, name, got)
 			var parsed map[string]any
 			if err := toml.Unmarshal(got, &parsed); err != nil {
 				t.Fatal(err)
 			}
-			if e, err := readDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir, o.Sandbox}) {
+			if e, err := readContainerdDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir, o.Sandbox}) {
 				t.Errorf("it reads back as %+v, %v", e, err)
 			}
 			takenByContainerd(t, got, o)
@@ -63,7 +64,7 @@ func TestContainerdConfig(t *testing.T) {
 }
 
 // takenByContainerd asks the real containerd of that line what it makes of the file.
-func takenByContainerd(t *testing.T, config []byte, o ContainerdOptions) {
+func takenByContainerd(t *testing.T, config []byte, o RuntimeOptions) {
 	program, images, runtime := "containerd/containerd", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
 	if o.Runtime.configVersion() == 2 {
 		program, images, runtime = "containerd1/containerd", "io.containerd.grpc.v1.cri", "io.containerd.grpc.v1.cri"
@@ -73,7 +74,7 @@ func takenByContainerd(t *testing.T, config []byte, o ContainerdOptions) {
 		t.Fatal(err)
 	}
 	dump := output(t, labProgram(t, program), "--config", file, "config", "dump")
-	if e, err := readDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir, o.Sandbox}) {
+	if e, err := readContainerdDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir, o.Sandbox}) {
 		t.Errorf("in effect is %+v, %v", e, err)
 	}
 	var all struct {
@@ -113,7 +114,7 @@ func TestPinsKeepsEveryImage(t *testing.T) {
 
 func TestUnitUsesOurPrograms(t *testing.T) {
 	for _, line := range []string{"ExecStart=" + BinDir + "/containerd --config " + containerdConfig, "Environment=PATH=" + BinDir + ":", "Delegate=yes", "KillMode=process"} {
-		if !strings.Contains(unitText, "\n"+line) {
+		if !strings.Contains(containerdService, "\n"+line) {
 			t.Errorf("the unit lacks %q", line)
 		}
 	}

@@ -56,7 +56,7 @@ func PullStep(m Machine, image, mirrors string) step.Step {
 
 func (m Machine) pullHash(mirrors string) ([]byte, error) {
 	hash := sha256.New()
-	for _, file := range []string{containerdConfig, mirrors} {
+	for _, file := range []string{m.engine().config, mirrors} {
 		text, err := os.ReadFile(m.path(file))
 		if err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func (m Machine) images(ctx context.Context, atMost time.Duration, do func(conte
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	// A socket that root alone may open.
-	conn, err := grpc.NewClient("unix://"+m.path(CRISocket), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("unix://"+m.path(m.engine().socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type imageService struct {
 
 func newRuntime(t *testing.T, m Machine) *imageService {
 	t.Helper()
-	socket := m.path(CRISocket)
+	socket := m.path(containerd().socket)
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		t.Fatal(err)
 	}

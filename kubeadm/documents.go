@@ -17,6 +17,7 @@ type Node struct {
 	// and gets no taint; workers always do.
 	Workloads    bool
 	ControlPlane bool // it is to run a part of the control plane
+	Runtime      Runtime
 }
 
 // object is a document of kubeadm's configuration. kubeadm's own types are
@@ -117,7 +118,7 @@ func localAPIEndpoint(n Node) object {
 func nodeRegistration(c Config, n Node) object {
 	registration := object{
 		"name":             n.Name,
-		"criSocket":        "unix://" + CRISocket,
+		"criSocket":        n.Runtime.engine().endpoint(),
 		"imagePullPolicy":  "IfNotPresent",
 		"kubeletExtraArgs": []any{object{"name": "node-ip", "value": n.Address}},
 	}

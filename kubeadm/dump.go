@@ -4,34 +4,35 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"airgap.dev/airgap/internal/host"
 )
 
-// effective is what containerd makes of its configuration and of all drop-ins.
+// effective is what the runtime makes of its configuration and of all drop-ins.
 type effective struct {
 	Driver  Driver // of the default runtime
-	Mirrors string // directory that says where images come from
+	Mirrors string // what says where images come from; "" for a runtime whose configuration does not name it
 	Sandbox string // image of every pod's sandbox
 }
 
-func (m Machine) effective(ctx context.Context) (effective, error) {
-	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/containerd"), Args: []string{"--config", m.path(containerdConfig), "config", "dump"}})
+func (m Machine) effective(ctx context.Context, e engine) (effective, error) {
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(path.Join(BinDir, e.name)), Args: e.dump})
 	if err != nil {
 		return effective{}, fmt.Errorf("read the runtime's effective configuration: %w", err)
 	}
-	e, err := readDump(dump)
+	found, err := e.readDump(dump)
 	if err != nil {
-		return e, fmt.Errorf("read the runtime's effective configuration: %w", err)
+		return found, fmt.Errorf("read the runtime's effective configuration: %w", err)
 	}
-	return e, nil
+	return found, nil
 }
 
-// readDump takes `containerd config dump`. Versions 3 and 4 of the configuration
+// readContainerdDump takes `containerd config dump`. Versions 3 and 4 of the configuration
 // have it in two plugins, version 2 in one.
-func readDump(dump []byte) (effective, error) {
+func readContainerdDump(dump []byte) (effective, error) {
 	type images struct {
 		Registry struct {
 			ConfigPath string `toml:"config_path"`

@@ -38,7 +38,7 @@ func (m Machine) explain(ctx context.Context, f Failure) error {
 	}
 	f.Said = m.lastWords(ctx, f.unit)
 	if f.Next == "" {
-		f.Next = nextStep(f.Err.Error() + f.Said)
+		f.Next = m.engine().nextStep(f.Err.Error() + f.Said)
 	}
 	if f.Next == "" {
 		f.Next = "journalctl -u " + f.unit + " has more"
@@ -54,12 +54,12 @@ func (m Machine) lastWords(ctx context.Context, unit string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// nextStep knows the failures that sites meet most, by words that kubeadm,
-// kubelet and containerd have used for years.
-func nextStep(text string) string {
+// nextStep knows the failures that sites meet most, by words that kubeadm, kubelet
+// and the runtimes have used for years.
+func (e engine) nextStep(text string) string {
 	for _, known := range []struct{ words, next string }{
-		{"[ERROR CRI]", "the runtime does not answer: systemctl status containerd"},
-		{"[ERROR ImagePull]", "an image did not come from the registry: airgap registry status, then /etc/containerd/certs.d/_default/hosts.toml"},
+		{"[ERROR CRI]", "the runtime does not answer: systemctl status " + e.name},
+		{"[ERROR ImagePull]", "an image did not come from the registry: airgap registry status, then journalctl -u " + e.name},
 		{"[ERROR Swap]", "turn swap off: swapoff -a, and take it out of /etc/fstab; or hostSettings.swap: disable in airgap.yaml"},
 		{"[ERROR Port-", "another program listens on a port of the control plane: ss -ltnp names it"},
 		{"[ERROR FileAvailable", "remains of another cluster are on this host: airgap reset removes ours, kubeadm reset any"},

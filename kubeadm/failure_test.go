@@ -16,7 +16,7 @@ func TestNextStep(t *testing.T) {
 		`could not find a JWS signature in the cluster-info ConfigMap for token ID`: "make a new one",
 		"something never seen": "",
 	} {
-		if got := nextStep(text); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := containerd().nextStep(text); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want it to say %q", text, got, want)
 		}
 	}

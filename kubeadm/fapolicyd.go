@@ -19,25 +19,30 @@ const (
 	rulesFile     = "/etc/fapolicyd/rules.d/45-airgap.rules" // before the one that denies the rest
 	compiledRules = "/etc/fapolicyd/compiled.rules"
 	fapolicydUndo = undoDir + "/fapolicyd.json"
-
-	// rulesText is for what a network plugin puts there itself. What a package
-	// brought needs no rule: rpm's database vouches for it.
-	rulesText = "# Written by airgap: network plugins are run by the runtime, and by nobody else.\n" +
-		"allow perm=execute exe=" + BinDir + "/containerd : dir=/opt/cni/bin/\n"
 )
 
 // FapolicydStep has fapolicyd trust the runtime's programs, each by its hash,
 // and let the runtime start network plugins. Where fapolicyd does not run there
 // is nothing to do.
-func FapolicydStep(m Machine) step.Step {
-	f := fapolicyd{m}
+func FapolicydStep(m Machine, r Runtime) step.Step {
+	f := fapolicyd{m, r.engine()}
 	return step.Step{
 		Name: "fapolicyd", Title: "Have fapolicyd trust the runtime",
 		Done: f.holds, Plan: f.plan, Run: f.trust, Undo: f.undo,
 	}
 }
 
-type fapolicyd struct{ m Machine }
+type fapolicyd struct {
+	m      Machine
+	engine engine
+}
+
+// rules are for what a network plugin puts there itself. What a package brought needs
+// none: rpm's database vouches for it.
+func (f fapolicyd) rules() []byte {
+	return fmt.Appendf(nil, "# Written by airgap: network plugins are run by the runtime, and by nobody else.\n"+
+		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n", path.Join(BinDir, f.engine.name))
+}
 
 // fapolicydRecord is what was there. The rules that fapolicyd made of its
 // directory have a copy of the ones before beside them.
@@ -62,7 +67,7 @@ func (f fapolicyd) files() (map[string][]byte, error) {
 		}
 		fmt.Fprintf(&text, "%s %d %s\n", program, info.Size(), record.Files[name])
 	}
-	return map[string][]byte{trustFile: text.Bytes(), rulesFile: []byte(rulesText)}, nil
+	return map[string][]byte{trustFile: text.Bytes(), rulesFile: f.rules()}, nil
 }
 
 func (f fapolicyd) runs(ctx context.Context) (bool, error) {
@@ -104,7 +109,7 @@ func (f fapolicyd) inForce(ctx context.Context, trust []byte) error {
 }
 
 func (f fapolicyd) plan(context.Context) ([]string, error) {
-	changes, err := host.PlanFiles(map[string][]byte{f.m.path(rulesFile): []byte(rulesText)}, 0o644)
+	changes, err := host.PlanFiles(map[string][]byte{f.m.path(rulesFile): f.rules()}, 0o644)
 	if err != nil {
 		return changes, err
 	}

@@ -51,7 +51,7 @@ func putRuntime(t *testing.T, f *fakeHost, programs map[string]string) {
 func TestFapolicyd(t *testing.T) {
 	f, m := newFake(t)
 	fakeFapolicyd(t, f)
-	s := FapolicydStep(m)
+	s := FapolicydStep(m, Runtime{})
 	putRuntime(t, f, map[string]string{"runc": "12345", "containerd": "123"})
 	mustHold(t, s.Done, false)
 	wantPlan(t, f, s, "write "+rulesFile+" (new)", "list the programs in "+BinDir+" with their hashes in "+trustFile, "restart fapolicyd")
@@ -90,8 +90,8 @@ func TestFapolicyd(t *testing.T) {
 func TestFapolicydThatDoesNotRun(t *testing.T) {
 	f, m := newFake(t)
 	f.fails("systemctl is-active", 3, "")
-	mustHold(t, FapolicydStep(m).Done, true)
-	if err := FapolicydStep(m).Undo(t.Context()); err != nil || f.ran("fagenrules") > 0 {
+	mustHold(t, FapolicydStep(m, Runtime{}).Done, true)
+	if err := FapolicydStep(m, Runtime{}).Undo(t.Context()); err != nil || f.ran("fagenrules") > 0 {
 		t.Errorf("%v, ran %v", err, f.calls)
 	}
 }

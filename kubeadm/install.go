@@ -34,23 +34,31 @@ const (
 	stagingDir    = BinDir + "/.new" // on the file system of BinDir, for renaming
 )
 
-// RuntimeFiles installs containerd and runc into BinDir. /usr/bin is left to
-// the host's own packages.
+// RuntimeFiles installs the runtime's programs into BinDir. /usr/bin is left to the
+// host's own packages.
 func RuntimeFiles(m Machine, r Runtime, arch string, open Source) step.Step {
-	files := r.Files(arch)
+	i := installation{m, r.engine(), r.Files(arch)}
 	return step.Step{
-		Name: "runtime-files", Title: fmt.Sprintf("Install containerd %s and runc %s", r.Version, r.RuncVersion),
-		Done: func(context.Context) (bool, error) { return m.filesHold(files) },
-		Plan: func(context.Context) ([]string, error) { return m.planRuntimeFiles(files) },
-		Run:  func(ctx context.Context) error { return m.installRuntime(ctx, files, open) },
+		Name: "runtime-files", Title: "Install " + r.String(),
+		Done: func(context.Context) (bool, error) { return m.filesHold(i.files) },
+		Plan: func(context.Context) ([]string, error) { return i.plan() },
+		Run:  func(ctx context.Context) error { return i.run(ctx, open) },
 		Undo: func(context.Context) error { return errors.Join(os.RemoveAll(m.path(stagingDir)), m.removeRuntime()) },
 	}
 }
 
-// installRuntime unpacks every release before it replaces the first program,
-// since a release is known to be whole and the signed one only at its end.
-func (m Machine) installRuntime(ctx context.Context, files []File, open Source) error {
-	if err := m.refuseForeignRuntime(); err != nil {
+// installation is a runtime on its way to a host.
+type installation struct {
+	m      Machine
+	engine engine
+	files  []File
+}
+
+// run unpacks every release before it replaces the first program, since a release
+// is known to be whole and the signed one only at its end.
+func (i installation) run(ctx context.Context, open Source) error {
+	m := i.m
+	if err := m.refuseForeignRuntime(i.engine); err != nil {
 		return err
 	}
 	staging := m.path(stagingDir)
@@ -59,10 +67,15 @@ func (m Machine) installRuntime(ctx context.Context, files []File, open Source) 
 	}
 	defer os.RemoveAll(staging)
 	record := installed{Files: map[string]string{}}
-	for _, f := range files {
+	for _, f := range i.files {
 		record.Releases = append(record.Releases, f.Name)
 		if err := m.unpack(ctx, f.Name, open, record.Files); err != nil {
 			return fmt.Errorf("install %s: %w", f.Name, err)
+		}
+	}
+	for _, program := range i.engine.programs {
+		if record.Files[program] == "" {
+			return fmt.Errorf("install %s: the release lacks %s", i.engine.title, program)
 		}
 	}
 	return m.replacePrograms(ctx, record)
@@ -111,7 +124,8 @@ func (m Machine) unpack(ctx context.Context, name string, open Source, sums map[
 	return err
 }
 
-// unpackArchive takes the programs of an archive, whatever their directory.
+// unpackArchive takes the programs of an archive: what lies in a directory bin,
+// wherever that is. CRI-O's has network plugins, settings and manual pages, too.
 func (m Machine) unpackArchive(r io.Reader, sums map[string]string) error {
 	unzipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -126,15 +140,12 @@ func (m Machine) unpackArchive(r io.Reader, sums map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if header.Typeflag != tar.TypeReg {
+		if header.Typeflag != tar.TypeReg || path.Base(path.Dir(header.Name)) != "bin" {
 			continue
 		}
 		if err := m.unpackProgram(path.Base(header.Name), archive, sums); err != nil {
 			return err
 		}
-	}
-	if sums["containerd"] == "" || sums["containerd-shim-runc-v2"] == "" {
-		return errors.New("the archive lacks containerd or its shim")
 	}
 	_, err = io.Copy(io.Discard, unzipped) // tar ends before it
 	return err

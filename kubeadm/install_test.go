@@ -47,7 +47,7 @@ func releaseSource(t *testing.T, version string, programs ...string) Source {
 
 func runtimeStep(t *testing.T, m Machine, version string) step.Step {
 	r := Runtime{Version: version}
-	r.Default()
+	r.Default("1.36.3")
 	return RuntimeFiles(m, r, "amd64", releaseSource(t, version, "containerd", "containerd-shim-runc-v2", "ctr"))
 }
 
@@ -112,7 +112,7 @@ func TestRuntimeFilesLabelsFirst(t *testing.T) {
 
 func TestRuntimeFilesBadArchive(t *testing.T) {
 	var r Runtime
-	r.Default()
+	r.Default("1.36.3")
 	whole := releaseSource(t, "2.3.7", "containerd", "containerd-shim-runc-v2")
 	for name, source := range map[string]Source{
 		"no shim":   releaseSource(t, "2.3.7", "containerd"),
@@ -133,7 +133,7 @@ func TestRuntimeFilesBadArchive(t *testing.T) {
 			f, m := newFake(t)
 			f.put(t, BinDir+"/containerd", "the one before")
 			s := RuntimeFiles(m, r, "amd64", source)
-			if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install containerd-2.3.7-linux-amd64.tar.gz") {
+			if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install containerd") {
 				t.Errorf("got %v", err)
 			}
 			mustHold(t, s.Done, false)
@@ -151,7 +151,7 @@ func TestForeignRuntimeIsRefused(t *testing.T) {
 	for name, file := range map[string]string{
 		"packaged":   "/usr/lib/systemd/system/containerd.service",
 		"configured": containerdConfig,
-		"own unit":   containerdUnit,
+		"own unit":   containerd().unit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)

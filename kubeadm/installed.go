@@ -52,17 +52,28 @@ func (m Machine) removeRuntime() error {
 	return host.Remove(m.path(installedFile))
 }
 
-// refuseForeignRuntime stops before a containerd that somebody else set up is
-// given our configuration: what runs under it would be lost.
-func (m Machine) refuseForeignRuntime() error {
-	for _, file := range []string{containerdConfig, containerdUnit} {
-		if _, err := os.Stat(m.path(file)); err == nil && !m.ours(file) {
-			return foreign(file)
+// refuseForeignRuntime stops before a runtime that somebody else set up is given our
+// configuration, and before a second one of ours joins the first: what runs under it
+// would be lost.
+func (m Machine) refuseForeignRuntime(e engine) error {
+	for _, other := range engines() {
+		if other.name != e.name && m.ours(other.unit) {
+			return &Failure{
+				What: "install " + e.title,
+				Err:  fmt.Errorf("airgap has installed %s on this host, and its pods are there", other.title),
+				Next: "airgap reset this host first, and install it again; or runtime.name: " + other.name + " in airgap.yaml",
+			}
 		}
 	}
-	for _, unit := range []string{"/usr/lib/systemd/system/containerd.service", "/lib/systemd/system/containerd.service"} {
+	for _, file := range []string{e.config, e.unit} {
+		if _, err := os.Stat(m.path(file)); err == nil && !m.ours(file) {
+			return e.foreign(file)
+		}
+	}
+	for _, dir := range []string{"/usr/lib/systemd/system", "/lib/systemd/system"} {
+		unit := path.Join(dir, e.name+".service")
 		if _, err := os.Stat(m.path(unit)); err == nil {
-			return foreign(unit)
+			return e.foreign(unit)
 		}
 	}
 	return nil
@@ -74,11 +85,11 @@ func (m Machine) ours(file string) bool {
 	return err == nil && bytes.HasPrefix(text, []byte(ours))
 }
 
-func foreign(file string) error {
+func (e engine) foreign(file string) error {
 	return &Failure{
-		What: "install containerd",
-		Err:  fmt.Errorf("this host has a containerd of its own: %s was not written by airgap", file),
-		Next: "remove that containerd (rpm -qf " + file + " names its package), or use a host without one; podman may stay",
+		What: "install " + e.title,
+		Err:  fmt.Errorf("this host has a %s of its own: %s was not written by airgap", e.title, file),
+		Next: "remove that " + e.title + " (rpm -qf " + file + " names its package), or use a host without one; podman may stay",
 	}
 }
 

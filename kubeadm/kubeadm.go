@@ -29,7 +29,6 @@ import (
 // Where things lie on a node, before Machine.Root.
 const (
 	BinDir        = "/opt/airgap/bin"
-	CRISocket     = "/run/containerd/containerd.sock"
 	AdminConf     = "/etc/kubernetes/admin.conf"
 	KubeletConf   = "/etc/kubernetes/kubelet.conf"
 	ConfigFile    = "/etc/airgap/kubeadm.yaml"

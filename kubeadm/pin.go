@@ -43,8 +43,8 @@ func PinStep(m Machine, images []string) step.Step {
 	}
 }
 
-// PinsByLabel reports whether this containerd's images have to be pinned one by one.
-func (r Runtime) PinsByLabel() bool { return r.configVersion() < 3 }
+// PinsByLabel reports whether this runtime's images have to be pinned one by one.
+func (r Runtime) PinsByLabel() bool { return !r.CRIO() && r.configVersion() < 3 }
 
 func (m Machine) unpinned(ctx context.Context, images []string) ([]string, error) {
 	held, err := m.ctr(ctx, "images", "list", "--quiet", `labels."`+pinnedLabel+`"==pinned`)
@@ -65,5 +65,5 @@ func (m Machine) pin(ctx context.Context, image string) error {
 }
 
 func (m Machine) ctr(ctx context.Context, args ...string) ([]byte, error) {
-	return m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/ctr"), Args: append([]string{"--address", m.path(CRISocket), "--namespace", "k8s.io"}, args...)})
+	return m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/ctr"), Args: append([]string{"--address", m.path(containerd().socket), "--namespace", "k8s.io"}, args...)})
 }

@@ -12,7 +12,7 @@ import (
 // containerd's own client.
 func TestPinStep(t *testing.T) {
 	f, m := newFake(t)
-	const ctr = BinDir + "/ctr --address " + CRISocket + " --namespace k8s.io images "
+	ctr := BinDir + "/ctr --address " + containerd().socket + " --namespace k8s.io images "
 	pinned := "registry.k8s.io/pause:3.10.1\n"
 	f.answers[ctr+`list --quiet labels."io.cri-containerd.pinned"==pinned`] = func(host.Cmd) ([]byte, error) { return []byte(pinned), nil }
 	f.answers[ctr+"label"] = func(c host.Cmd) ([]byte, error) {

@@ -49,10 +49,11 @@ func (m Machine) planSysctls() ([]string, error) {
 	return append(changes, file...), err
 }
 
-// planRuntimeFiles names the releases that are unpacked, and on a host that
-// has them the programs that are not as they were.
-func (m Machine) planRuntimeFiles(files []File) ([]string, error) {
-	if err := m.refuseForeignRuntime(); err != nil {
+// plan names the releases that are unpacked, and on a host that has them the
+// programs that are not as they were.
+func (i installation) plan() ([]string, error) {
+	m := i.m
+	if err := m.refuseForeignRuntime(i.engine); err != nil {
 		return nil, err
 	}
 	record, err := m.readInstalled()
@@ -60,7 +61,7 @@ func (m Machine) planRuntimeFiles(files []File) ([]string, error) {
 		return nil, err
 	}
 	var changes []string
-	for _, f := range files {
+	for _, f := range i.files {
 		if !slices.Contains(record.Releases, f.Name) {
 			changes = append(changes, "unpack "+f.Name+" into "+BinDir)
 		}
@@ -87,10 +88,11 @@ func (m Machine) planRuntimeFiles(files []File) ([]string, error) {
 }
 
 func (s service) plan(ctx context.Context) ([]string, error) {
-	if err := s.m.refuseForeignRuntime(); err != nil {
+	e := s.options.Runtime.engine()
+	if err := s.m.refuseForeignRuntime(e); err != nil {
 		return nil, err
 	}
-	files, _, err := s.files()
+	files, err := s.files()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func (s service) plan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return changes, err
 	}
-	units, err := s.m.planUnit(ctx, "containerd")
+	units, err := s.m.planUnit(ctx, e.name)
 	return append(changes, units...), err
 }
 

@@ -86,7 +86,7 @@ func TestPlanOfRuntime(t *testing.T) {
 	f.fails("systemctl is-enabled --quiet containerd", 1, "")
 	f.fails("systemctl is-active --quiet containerd", 3, "")
 	wantPlan(t, f, RuntimeService(m, options(t, "", Facts{Driver: Systemd})),
-		"write "+containerdConfig+" (new)", "write "+containerdUnit+" (new)", "enable containerd.service", "start containerd.service")
+		"write "+containerdConfig+" (new)", "write "+containerd().unit+" (new)", "enable containerd.service", "start containerd.service")
 }
 
 func TestPlanOfNode(t *testing.T) {

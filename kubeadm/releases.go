@@ -15,6 +15,9 @@ type Release struct {
 	// Containerd is the oldest version of each of its lines that goes with this
 	// minor, newest line first. Lines that are newer than all of these go too.
 	Containerd []string `json:"containerd"`
+	// CRIO is the CRI-O that comes where airgap.yaml names none. Its minors are
+	// Kubernetes' own (CRI-O: README, compatibility matrix).
+	CRIO string `json:"crio"`
 	// Assumed says that containerd's project has not stated Containerd: what does
 	// not fit is told, not refused.
 	Assumed bool   `json:"assumed"`
@@ -30,13 +33,13 @@ type Release struct {
 func Releases() []Release {
 	const (
 		v2      = "v2; v1 with failCgroupV1: false"
-		kubeadm = "kubeadm constants.go; kubernetes#134744, KEP-5573"
+		kubeadm = "kubeadm constants.go; kubernetes#134744, KEP-5573; CRI-O README"
 		stated  = "; containerd RELEASES.md, Kubernetes support"
 	)
 	return []Release{
-		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, false, v2, kubeadm + stated},
-		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, false, v2, kubeadm + stated},
-		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, true, v2, kubeadm + "; containerd: assumed"},
+		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, kubeadm + stated},
+		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, kubeadm + stated},
+		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, kubeadm + "; containerd: assumed"},
 	}
 }
 

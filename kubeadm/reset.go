@@ -46,10 +46,11 @@ func (m Machine) leave(ctx context.Context) error {
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
 func (m Machine) resetNode(ctx context.Context, s state) error {
-	if err := m.run(ctx, "systemctl", "start", "containerd"); err != nil {
-		return m.explain(ctx, Failure{What: "start containerd, which has to remove the pods", Err: err, unit: "containerd"})
+	e := m.engine()
+	if err := m.run(ctx, "systemctl", "start", e.name); err != nil {
+		return m.explain(ctx, Failure{What: "start " + e.title + ", which has to remove the pods", Err: err, unit: e.name})
 	}
-	args := []string{"--force", "--cri-socket", "unix://" + CRISocket}
+	args := []string{"--force", "--cri-socket", e.endpoint()}
 	client, others := m.others(ctx)
 	if _, err := os.Stat(m.path(AdminConf)); others || err != nil { // on a worker it never was
 		if err := m.noteListed(); err != nil {

@@ -67,7 +67,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("data: %q, %v", got, err)
 	}
 	do(t, back(t, initStep(t, m)), back(t, Record(m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 {
+	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 {
 		t.Errorf("ran %v", f.calls)
 	}
 	for name, want := range map[string]bool{
@@ -132,7 +132,7 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 	f, m := clusterOn(t)
 	m.Wipe = true
 	do(t, back(t, initStep(t, m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket) != 1 || f.ran("kubeadm reset --force --cri-socket unix://"+CRISocket+" --skip") != 0 || f.has(KeptDir) {
+	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket) != 1 || f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip") != 0 || f.has(KeptDir) {
 		t.Errorf("ran %v", f.calls)
 	}
 }

@@ -10,21 +10,25 @@ import (
 
 // Runtime is the section runtime: of airgap.yaml.
 type Runtime struct {
-	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,default=containerd" jsonschema_description:"Container runtime."`
-	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=2.3.7" jsonschema_description:"containerd version, with its patch."`
-	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema:"default=1.5.2" jsonschema_description:"runc version, with its patch."`
-	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into containerd's configuration: version 3, with containerd 1.7 version 2."`
+	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,enum=crio,default=containerd" jsonschema_description:"Container runtime."`
+	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Version of the runtime, with its patch. Left out: containerd 2.3.7, or a CRI-O of Kubernetes' own minor."`
+	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema:"default=1.5.2" jsonschema_description:"runc version, with its patch, beside containerd. CRI-O brings its own."`
+	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's version 3, with containerd 1.7 version 2; or CRI-O's, below crio."`
 }
 
-// Default fills what was left out.
-func (r *Runtime) Default() {
+// Default fills what was left out, for a version of Kubernetes.
+func (r *Runtime) Default(kubernetes string) {
 	if r.Name == "" {
-		r.Name = "containerd"
+		r.Name = containerd().name
 	}
-	if r.Version == "" {
+	switch release, err := releaseOf(kubernetes); {
+	case r.Version != "":
+	case r.CRIO() && err == nil:
+		r.Version = release.CRIO
+	case r.Name == containerd().name:
 		r.Version = "2.3.7"
 	}
-	if r.RuncVersion == "" {
+	if r.RuncVersion == "" && r.Name == containerd().name {
 		r.RuncVersion = "1.5.2"
 	}
 	r.Version = strings.TrimPrefix(r.Version, "v")
@@ -33,20 +37,50 @@ func (r *Runtime) Default() {
 
 // Validate reports every wrong value of a section that was defaulted.
 func (r Runtime) Validate(at *field.Path) field.ErrorList {
-	var errs field.ErrorList
 	switch r.Name {
-	case "containerd":
-	case "crio":
-		errs = append(errs, field.Invalid(at.Child("name"), r.Name, "CRI-O is not supported yet; use containerd"))
+	case containerd().name:
+		return r.validateContainerd(at)
+	case crio().name:
+		return r.validateCRIO(at)
 	default:
-		errs = append(errs, field.NotSupported(at.Child("name"), r.Name, []string{"containerd"}))
+		return field.ErrorList{field.NotSupported(at.Child("name"), r.Name, []string{containerd().name, crio().name})}
 	}
-	errs = append(errs, atLeast(at.Child("version"), r.Version, "1.7.28")...) // with which Kubernetes: Releases
+}
+
+func (r Runtime) validateContainerd(at *field.Path) field.ErrorList {
+	errs := atLeast(at.Child("version"), r.Version, "1.7.28") // with which Kubernetes: Releases
 	errs = append(errs, atLeast(at.Child("runcVersion"), r.RuncVersion, "1.3.0")...)
 	if _, ok := r.Overrides["version"]; ok {
 		errs = append(errs, field.Forbidden(at.Child("overrides", "version"), "it is written by airgap"))
 	}
 	return errs
+}
+
+func (r Runtime) validateCRIO(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if r.Version != "" { // Default knows one, unless Kubernetes' version is wrong
+		errs = atLeast(at.Child("version"), r.Version, "1.35.0")
+	}
+	if r.RuncVersion != "" {
+		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "CRI-O brings the runc that it was tested with"))
+	}
+	for key := range r.Overrides {
+		if key != "crio" {
+			errs = append(errs, field.Invalid(at.Child("overrides"), key, "CRI-O's settings are all below crio"))
+		}
+	}
+	return errs
+}
+
+// CRIO reports whether it is CRI-O.
+func (r Runtime) CRIO() bool { return r.Name == crio().name }
+
+// String is "containerd 2.3.7 and runc 1.5.2".
+func (r Runtime) String() string {
+	if r.RuncVersion == "" {
+		return r.engine().title + " " + r.Version
+	}
+	return r.engine().title + " " + r.Version + " and runc " + r.RuncVersion
 }
 
 func atLeast(at *field.Path, text, least string) field.ErrorList {
@@ -78,6 +112,9 @@ type File struct {
 // Files are the release files of the runtime for a machine architecture in
 // Go's spelling: "amd64".
 func (r Runtime) Files(arch string) []File {
+	if r.CRIO() {
+		return r.crioFiles(arch)
+	}
 	containerd := fmt.Sprintf("containerd-%s-linux-%s.tar.gz", r.Version, arch)
 	fromContainerd := "https://github.com/containerd/containerd/releases/download/v" + r.Version + "/"
 	fromRunc := "https://github.com/opencontainers/runc/releases/download/v" + r.RuncVersion + "/"
@@ -85,6 +122,14 @@ func (r Runtime) Files(arch string) []File {
 		{Name: containerd, URL: fromContainerd + containerd, ChecksumURL: fromContainerd + containerd + ".sha256sum"},
 		{Name: runcName(r.RuncVersion, arch), URL: fromRunc + "runc." + arch, ChecksumURL: fromRunc + "runc.sha256sum"},
 	}
+}
+
+// crioFiles is the archive of static programs, conmon and runc among them, that the
+// project puts into its bucket with each release (cri-o/packaging, scripts/bundle/build).
+func (r Runtime) crioFiles(arch string) []File {
+	archive := fmt.Sprintf("cri-o.%s.v%s.tar.gz", arch, r.Version)
+	url := "https://storage.googleapis.com/cri-o/artifacts/" + archive
+	return []File{{Name: archive, URL: url, ChecksumURL: url + ".sha256sum"}}
 }
 
 // runcName adds the version that upstream leaves out of its file name.

@@ -17,7 +17,7 @@ import (
 const labelsUndo = undoDir + "/selinux.json"
 
 // LabelsStep has SELinux label the programs in BinDir as those in /usr/bin: the
-// policy knows containerd, its shim and runc there, by name. Without semanage,
+// policy knows the runtimes, their helpers and runc there, by name. Without semanage,
 // which a minimal system lacks, they keep the type of any program below /opt.
 // Where SELinux is off there is nothing to do.
 //

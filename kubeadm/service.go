@@ -3,68 +3,101 @@ package kubeadm
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
-// appliedFile holds the hash of the files that the running containerd was
+// appliedFile holds the hash of the files that the running runtime was
 // started with, so that a cut between writing and restarting is noticed.
 const appliedFile = stateDir + "/runtime.applied"
 
-// RuntimeService configures containerd, starts it, and waits for its socket.
-func RuntimeService(m Machine, o ContainerdOptions) step.Step {
+// RuntimeOptions are what the runtime's configuration depends on.
+type RuntimeOptions struct {
+	Runtime Runtime
+	Sandbox string   // image of every pod's sandbox: Sandbox(version)
+	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
+	Mirrors string   // file that says where images come from
+	Facts   Facts
+}
+
+// RuntimeService configures the runtime, starts it, and waits for its socket.
+func RuntimeService(m Machine, o RuntimeOptions) step.Step {
 	s := service{m: m, options: o}
 	return step.Step{
-		Name: "runtime", Title: "Start containerd",
+		Name: "runtime", Title: "Start " + o.Runtime.engine().title,
 		Done: s.done, Plan: s.plan, Run: s.start, Undo: s.stop,
 	}
 }
 
 type service struct {
 	m       Machine
-	options ContainerdOptions
+	options RuntimeOptions
 }
 
-// files are the service's files by path, and one hash over all that a running
-// containerd depends on.
-func (s service) files() (map[string][]byte, string, error) {
-	config, err := ContainerdConfig(s.options)
+// files are the service's files by path.
+func (s service) files() (map[string][]byte, error) {
+	e := s.options.Runtime.engine()
+	files, err := e.files(s.options)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	unit := []byte(ours + unitText)
-	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%s\n%s\n%s\n", s.options.Runtime.Version, s.options.Runtime.RuncVersion, config, unit)
-	return map[string][]byte{containerdConfig: config, containerdUnit: unit}, hex.EncodeToString(hash.Sum(nil)) + "\n", nil
+	files[e.unit] = []byte(ours + e.unitText)
+	return files, nil
+}
+
+// hash is of all that a running runtime depends on.
+func (s service) hash(files map[string][]byte) ([]byte, error) {
+	e, r, hash := s.options.Runtime.engine(), s.options.Runtime, sha256.New()
+	fmt.Fprintf(hash, "%s\n%s\n", r.Version, r.RuncVersion)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(hash, "%s\n", files[name])
+	}
+	if e.once {
+		mirrors, err := os.ReadFile(s.m.path(s.options.Mirrors))
+		if err != nil {
+			return nil, err
+		}
+		hash.Write(mirrors)
+	}
+	return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
 }
 
 func (s service) done(ctx context.Context) (bool, error) {
-	files, hash, err := s.files()
+	files, err := s.files()
 	if err != nil {
 		return false, err
 	}
-	files[appliedFile] = []byte(hash)
+	if files[appliedFile], err = s.hash(files); err != nil {
+		return false, host.IgnoreMissing(err)
+	}
 	for name, want := range files {
 		if holds, err := host.Holds(s.m.path(name), want, 0o644); err != nil || !holds {
 			return false, err
 		}
 	}
-	runs, err := s.m.unitRuns(ctx, "containerd")
-	return runs && s.m.answers(ctx), err
+	e := s.options.Runtime.engine()
+	runs, err := s.m.unitRuns(ctx, e.name)
+	return runs && s.m.answers(ctx, e), err
 }
 
 func (s service) start(ctx context.Context) error {
-	if err := s.m.refuseForeignRuntime(); err != nil {
+	e := s.options.Runtime.engine()
+	if err := s.m.refuseForeignRuntime(e); err != nil {
 		return err
 	}
-	files, hash, err := s.files()
+	files, err := s.files()
+	if err != nil {
+		return err
+	}
+	hash, err := s.hash(files)
 	if err != nil {
 		return err
 	}
@@ -73,58 +106,65 @@ func (s service) start(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, args := range [][]string{{"daemon-reload"}, {"enable", "containerd"}, {"restart", "containerd"}} {
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", e.name}, {"restart", e.name}} {
 		if err := s.m.run(ctx, "systemctl", args...); err != nil {
-			return s.m.explain(ctx, Failure{What: "start containerd", Err: err, unit: "containerd"})
+			return s.m.explain(ctx, Failure{What: "start " + e.title, Err: err, unit: e.name})
 		}
 	}
-	if err := s.m.awaitSocket(ctx, 30*time.Second); err != nil {
-		return s.m.explain(ctx, Failure{What: "start containerd", Err: err, unit: "containerd"})
+	if err := s.m.awaitSocket(ctx, e, 30*time.Second); err != nil {
+		return s.m.explain(ctx, Failure{What: "start " + e.title, Err: err, unit: e.name})
 	}
-	return host.WriteFile(s.m.path(appliedFile), []byte(hash), 0o644)
+	return host.WriteFile(s.m.path(appliedFile), hash, 0o644)
 }
 
+// stop takes back whatever runtime of ours is there.
 func (s service) stop(ctx context.Context) error {
-	// The unit may be all that was done: it need not have run.
-	unit := s.m.ours(containerdUnit)
-	if unit {
-		if err := s.m.run(ctx, "systemctl", "disable", "--now", "containerd"); err != nil {
-			return fmt.Errorf("stop containerd: %w", err)
-		}
-	}
-	for _, name := range []string{containerdUnit, containerdConfig} {
-		if _, err := os.Stat(s.m.path(name)); err == nil && !s.m.ours(name) {
-			continue
-		}
-		if err := host.Remove(s.m.path(name)); err != nil {
+	for _, e := range engines() {
+		if err := s.m.stopEngine(ctx, e); err != nil {
 			return err
 		}
 	}
-	if err := host.Remove(s.m.path(appliedFile)); err != nil {
-		return err
+	return host.Remove(s.m.path(appliedFile))
+}
+
+func (m Machine) stopEngine(ctx context.Context, e engine) error {
+	// The unit may be all that was done: it need not have run.
+	unit := m.ours(e.unit)
+	if unit {
+		if err := m.run(ctx, "systemctl", "disable", "--now", e.name); err != nil {
+			return fmt.Errorf("stop %s: %w", e.title, err)
+		}
+	}
+	for _, name := range append([]string{e.unit, e.config}, e.extra...) {
+		if _, err := os.Stat(m.path(name)); err == nil && !slices.Contains(e.extra, name) && !m.ours(name) {
+			continue
+		}
+		if err := host.Remove(m.path(name)); err != nil {
+			return err
+		}
 	}
 	if !unit {
 		return nil
 	}
-	return s.m.run(ctx, "systemctl", "daemon-reload")
+	return m.run(ctx, "systemctl", "daemon-reload")
 }
 
 // answers reports whether somebody listens on the runtime's socket.
-func (m Machine) answers(ctx context.Context) bool {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", m.path(CRISocket))
+func (m Machine) answers(ctx context.Context, e engine) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", m.path(e.socket))
 	if err != nil {
 		return false
 	}
 	return conn.Close() == nil
 }
 
-func (m Machine) awaitSocket(ctx context.Context, atMost time.Duration) error {
+func (m Machine) awaitSocket(ctx context.Context, e engine, atMost time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	for !m.answers(ctx) {
+	for !m.answers(ctx, e) {
 		select {
 		case <-ctx.Done():
-			return errors.New("nobody listens on " + CRISocket)
+			return errors.New("nobody listens on " + e.socket)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

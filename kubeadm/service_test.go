@@ -10,8 +10,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// withContainerd makes systemctl start and stop a listener on the socket.
 func withContainerd(t *testing.T, f *fakeHost, m Machine) {
+	t.Helper()
+	withRuntime(t, f, m, containerd())
+}
+
+// withRuntime makes systemctl start and stop a listener on the socket.
+func withRuntime(t *testing.T, f *fakeHost, m Machine, e engine) {
 	t.Helper()
 	var listener net.Listener
 	stop := func() {
@@ -21,16 +26,16 @@ func withContainerd(t *testing.T, f *fakeHost, m Machine) {
 		}
 	}
 	t.Cleanup(stop)
-	f.answers["systemctl restart containerd"] = func(host.Cmd) ([]byte, error) {
+	f.answers["systemctl restart "+e.name] = func(host.Cmd) ([]byte, error) {
 		stop()
-		socket := m.path(CRISocket)
+		socket := m.path(e.socket)
 		err := os.MkdirAll(filepath.Dir(socket), 0o755)
 		if err == nil {
 			listener, err = net.Listen("unix", socket)
 		}
 		return nil, err
 	}
-	f.answers["systemctl disable --now containerd"] = func(host.Cmd) ([]byte, error) { stop(); return nil, nil }
+	f.answers["systemctl disable --now "+e.name] = func(host.Cmd) ([]byte, error) { stop(); return nil, nil }
 }
 
 func TestRuntimeService(t *testing.T) {
@@ -60,7 +65,7 @@ func TestRuntimeService(t *testing.T) {
 	if err := changed.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.has(containerdConfig) || f.has(containerdUnit) || m.answers(t.Context()) {
+	if f.has(containerdConfig) || f.has(containerd().unit) || m.answers(t.Context(), containerd()) {
 		t.Error("undo left something")
 	}
 	before := len(f.calls)
@@ -77,11 +82,11 @@ func TestRuntimeServiceCutBeforeRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := RuntimeService(m, options(t, labOverrides, Facts{Driver: Systemd}))
-	text, err := ContainerdConfig(options(t, labOverrides, Facts{Driver: Systemd}))
+	files, err := containerdFiles(options(t, labOverrides, Facts{Driver: Systemd}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.put(t, containerdConfig, string(text))
+	f.put(t, containerdConfig, string(files[containerdConfig]))
 	mustHold(t, changed.Done, false)
 }
 

@@ -14,7 +14,7 @@ type Traces struct {
 	Data   []string // directories that outlast a reset unless their data is unwanted
 }
 
-// traces are those of kubeadm, kubelet, kube-proxy and containerd, together
+// traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
 // with those of the network plugin.
 func (m Machine) traces() Traces {
 	n := m.Network
@@ -24,15 +24,19 @@ func (m Machine) traces() Traces {
 		Chains: append([]string{"KUBE-"}, n.Chains...),
 		Paths: append([]string{
 			kubeletDir, "/usr/libexec/kubernetes",
-			"/run/containerd", "/run/nri", "/opt/containerd",
+			"/run/containerd", "/run/nri", "/opt/containerd", "/run/crio", "/var/log/crio",
+			"/var/cache/containers/short-name-aliases.conf.lock", "/var/lib/containers/cache/blob-info-cache-v1.sqlite",
 			"/run/xtables.lock", path.Dir(lockFile), path.Dir(BinDir),
 		}, n.Paths...),
 		// Each before the one it lies in.
 		Dirs: append([]string{
 			"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp", "/etc/kubernetes", etcdDir,
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
+			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
+			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",
+			CRIOContainers + "/certs.d", CRIOContainers, path.Dir(CRIOContainers), path.Dir(path.Dir(CRIOContainers)),
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
-		Data: append([]string{"/var/lib/containerd", "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
+		Data: append([]string{"/var/lib/containerd", crioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
 	}
 }

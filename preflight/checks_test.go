@@ -116,9 +116,9 @@ func TestChecks(t *testing.T) {
 		{"room that is not ours to use", diskSpace, quota(1000*gigabyte, 300*gigabyte, 100*gigabyte), Want{}, Fail, "90 % used"},
 		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
 		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
-		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "containerdFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},
+		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "imagesFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},
 
-		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "containerdFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},
+		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "imagesFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},
 		{"the site's limit for a store", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, StoreBytes: gigabyte, Site: site("disk-space", "storeFail", "10GB")}, Fail, "10.0 GB needed"},
 		{"the site's limit for a store that is full", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, Site: site("disk-space", "storeFail", "10GB")}, Pass, "9.0 GB free"},
 		{"a worker of one processor, and the site wants two", cpuCount, &Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},

@@ -18,9 +18,9 @@ var kubeletWarn = diskLimit("kubeletWarn", always(30*gigabyte), "Free space for 
 var etcdFail = diskLimit("etcdFail", always(8*gigabyte), "Free space etcd must have on control-plane nodes. Default 8GB.")
 var etcdWarn = diskLimit("etcdWarn", always(20*gigabyte), "Free space for etcd below which there is a warning. Default 20GB.")
 
-var containerdFail = diskLimit("containerdFail",
+var imagesFail = diskLimit("imagesFail",
 	func(w *Want) int64 { return 2*w.ImageBytes + 20*gigabyte },
-	"Free space containerd must have. Default 20GB and twice the images of the bundle.")
+	"Free space the runtime must have for images. Default 20GB and twice the images of the bundle.")
 
 var storeFail = diskLimit("storeFail",
 	func(w *Want) int64 { return w.StoreBytes + w.StoreBytes/10 },
@@ -37,7 +37,7 @@ func diskLimit(name string, byDefault func(*Want) int64, about string) Limit {
 
 var diskSpace = Check{
 	ID: "disk-space", Title: "Disk space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
-	Limits: []Limit{kubeletFail, kubeletWarn, containerdFail, etcdFail, etcdWarn, storeFail, usedFail},
+	Limits: []Limit{kubeletFail, kubeletWarn, imagesFail, etcdFail, etcdWarn, storeFail, usedFail},
 	Needs:  []string{"filesystems"}, Run: judgeSpace,
 }
 
@@ -49,10 +49,10 @@ type need struct {
 }
 
 func (w *Want) space() []need {
-	images := w.limit(containerdFail)
+	images := w.limit(imagesFail)
 	needs := []need{
 		{kubeletPath, w.limit(kubeletFail), w.limit(kubeletWarn), "kubelet"},
-		{containerdPath, images, images, "images"},
+		{w.imagesPath(), images, images, "images"},
 	}
 	if w.Is(ControlPlane) {
 		needs = append(needs, need{etcdPath, w.limit(etcdFail), w.limit(etcdWarn), "etcd"})
@@ -70,6 +70,14 @@ func (w *Want) space() []need {
 		needs = append(needs, need{storePath, store, store, "bundle"})
 	}
 	return needs
+}
+
+// imagesPath is where the runtime unpacks images.
+func (w *Want) imagesPath() string {
+	if w.CRIO {
+		return crioPath
+	}
+	return containerdPath
 }
 
 // demand adds up what the paths on one device need.

@@ -16,6 +16,7 @@ const (
 	storePath      = "/var/lib/airgap/store"
 	kubeletPath    = "/var/lib/kubelet"
 	containerdPath = "/var/lib/containerd"
+	crioPath       = "/var/lib/crio"
 	etcdPath       = "/var/lib/etcd"
 	logPath        = "/var/log" // hardened hosts give it a file system of its own
 )
@@ -35,7 +36,7 @@ type Filesystem struct {
 // surveyedPaths are those that something of the cluster is written to or
 // started from.
 func surveyedPaths() []string {
-	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
+	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, crioPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
 }
 
 func readFilesystems(ctx context.Context, r reader, f *Facts) error {
@@ -116,9 +117,9 @@ var mountNoexec = Check{
 	Needs: []string{"filesystems"}, Run: judgeMountOptions,
 }
 
-func judgeMountOptions(f *Facts, _ *Want) Result {
+func judgeMountOptions(f *Facts, w *Want) Result {
 	var noexec, other []string
-	for _, p := range []string{containerdPath, kubeletPath, "/opt"} {
+	for _, p := range []string{w.imagesPath(), kubeletPath, "/opt"} {
 		fsys := f.filesystem(p)
 		if slices.Contains(fsys.Options, "noexec") {
 			noexec = append(noexec, fmt.Sprintf("%s (%s)", p, fsys.Mount))

@@ -49,8 +49,8 @@ var runtimePresent = Check{
 	Needs: []string{"runtimes", "units", "packages"}, Run: judgeRuntimes,
 }
 
-// judgeRuntimes: airgap brings a containerd of its own, which needs the
-// well-known socket, directories and unit name; anything else may stay.
+// judgeRuntimes: airgap brings a runtime of its own, which needs the well-known
+// socket, directories and unit name; anything else may stay.
 func judgeRuntimes(f *Facts, w *Want) Result {
 	if w.Ours {
 		return skipped("this host's own cluster brought its runtime")
@@ -58,16 +58,16 @@ func judgeRuntimes(f *Facts, w *Want) Result {
 	containerd := f.ownerOf("containerd.io", "containerd", "docker.io", "moby-engine")
 	switch {
 	case f.unit("containerd.service").Active() || f.has("/run/containerd/containerd.sock"):
-		return Result{Fail, "a containerd runs (" + containerd + ")", "no containerd: the bundle brings its own",
+		return Result{Fail, "a containerd runs (" + containerd + ")", "one runtime: the bundle brings its own",
 			"remove it, and Docker with it where it belongs to Docker; or use another host. Podman may stay"}
 	case f.unit("crio.service").Active() || f.has("/run/crio/crio.sock"):
-		return Result{Fail, "CRI-O runs", "one runtime: the bundle brings containerd", "systemctl disable --now crio; remove the package"}
+		return Result{Fail, "CRI-O runs", "one runtime: the bundle brings its own", "systemctl disable --now crio; remove the package"}
 	case f.has("/run/cri-dockerd.sock"):
-		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings containerd", "remove cri-dockerd"}
+		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings its own", "remove cri-dockerd"}
 	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":
 		return Result{Warn, "Docker is there", "no Docker", "its iptables rules may drop the pods' packets (FORWARD policy); remove it where it is not needed"}
 	case f.unit("containerd.service").Name != "":
-		return Result{Fail, "a containerd.service exists (" + containerd + ")", "no containerd: the bundle brings its own", "remove it"}
+		return Result{Fail, "a containerd.service exists (" + containerd + ")", "one runtime: the bundle brings its own", "remove it"}
 	default:
 		return pass("%s", f.runtimeNames())
 	}

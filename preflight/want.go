@@ -25,6 +25,7 @@ type Want struct {
 	KubernetesVersion string // "1.36.3" or "v1.36.3"
 	AllowCgroupV1     bool   // the kubelet runs with failCgroupV1: false
 	ProxyMode         string // kube-proxy's mode: "iptables" (also when "") or "nftables"
+	CRIO              bool   // the runtime is CRI-O, and not containerd
 	NoDNS             bool   // the site has no name server, and CoreDNS is to forward nowhere
 
 	NodeAddress    string // the node's IP; "" for whichever it has

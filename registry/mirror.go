@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/distribution/reference"
 
@@ -20,13 +18,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-//go:embed hosts.toml.tmpl
-var hostsTemplate string
-
-// Mirror is containerd's configuration that sends every pull, whatever its
-// upstream host, to registries of the site and nowhere else.
+// Mirror is a runtime's configuration that sends pulls, whatever their upstream host,
+// to registries of the site and nowhere else. A runtime wants it in a way of its own:
+// containerd as a hosts.toml for each host and one for all others, CRI-O as one
+// registries.conf, where only hosts that are named can be sent elsewhere.
 type Mirror struct {
-	Dir     string // /etc/containerd/certs.d
+	CRIO    bool
+	Dir     string // of containerd /etc/containerd/certs.d, of CRI-O what HOME/.config/containers is to it
 	Sources []Source
 	CAFile  string // absolute path of the authority's certificate; "": what the host trusts
 	CA      string // PEM for CAFile, which then comes and goes with the mirror; "": it is there
@@ -38,119 +36,132 @@ type Source struct {
 	Bases    []string // URLs, in the order in which they are tried; one with a path is asked for PATH/NAME/manifests/…
 }
 
-// OwnMirror sends everything to our registries (HOST:PORT).
-func OwnMirror(dir string, registries []string, caFile string) Mirror {
-	var bases []string
-	for _, r := range registries {
-		bases = append(bases, "https://"+r)
+// OwnMirror sends everything to our registries (HOST:PORT). Hosts that images are named
+// after have a source of their own: a directory that somebody made for one of them would
+// win over the one for all hosts. CRI-O knows none for all; there each of our registries
+// has one too, for all of them have what was pushed to it.
+func OwnMirror(crio bool, dir string, registries []string, images []bundle.Image, caFile string) (Mirror, error) {
+	m := Mirror{CRIO: crio, Dir: dir, CAFile: caFile}
+	upstreams, err := upstreamHosts(images)
+	if !crio {
+		for _, upstream := range append([]string{""}, upstreams...) {
+			m.Sources = append(m.Sources, Source{upstream, bases(registries, "")})
+		}
+		return m, err
 	}
-	return Mirror{Dir: dir, Sources: []Source{{Bases: bases}}, CAFile: caFile}
+	for _, r := range registries {
+		m.Sources = append(m.Sources, Source{r, bases(registries, "")})
+	}
+	canary, _, _ := strings.Cut(Canary, "/")
+	for _, upstream := range append([]string{canary}, upstreams...) {
+		m.Sources = append(m.Sources, Source{upstream, bases(registries, "/v2/"+repositoryHost(upstream))})
+	}
+	return m, err
+}
+
+func bases(registries []string, path string) []string {
+	var urls []string
+	for _, r := range registries {
+		urls = append(urls, "https://"+r+path)
+	}
+	return urls
 }
 
 // Mirror sends everything to the registry of the site's own. A registry that knows
 // nothing of upstream hosts needs a path for each of those that images are named
-// after; names of others lead to it too, and are not found there. caFile is where
-// its authority's certificate goes.
-func (e Existing) Mirror(dir string, images []bundle.Image, caFile string) (Mirror, error) {
+// after; names of others lead containerd to it too, and are not found there. caFile is
+// where its authority's certificate goes.
+func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile string) (Mirror, error) {
 	if err := e.Check(); err != nil {
 		return Mirror{}, err
 	}
 	host, path := e.split()
-	base := "https://" + host
-	below := base + "/v2/"
-	if path != "" {
-		below += path + "/"
+	below := path + "/"
+	if path == "" {
+		below = ""
 	}
-	m := Mirror{Dir: dir, Sources: []Source{{Bases: []string{below + "unknown"}}, {Upstream: host, Bases: []string{base}}}}
+	m := Mirror{CRIO: crio, Dir: dir, Sources: []Source{{host, bases([]string{host}, "")}}}
+	if !crio {
+		m.Sources = append(m.Sources, Source{"", bases([]string{host}, "/v2/"+below+"unknown")})
+	}
 	if e.CA != "" {
 		m.CAFile, m.CA = caFile, e.CA
 	}
-	upstreams := map[string]string{}
-	for _, image := range images {
-		ref, err := reference.ParseNamed(image.Name)
-		if err != nil {
-			return Mirror{}, fmt.Errorf("parse image name %q: %w", image.Name, err)
-		}
-		if d := reference.Domain(ref); d != host {
-			upstreams[d] = below + repositoryHost(d)
-		}
+	upstreams, err := upstreamHosts(images)
+	if err != nil {
+		return Mirror{}, err
 	}
-	for _, upstream := range slices.Sorted(maps.Keys(upstreams)) {
-		m.Sources = append(m.Sources, Source{upstream, []string{upstreams[upstream]}})
+	for _, upstream := range upstreams {
+		if upstream != host {
+			m.Sources = append(m.Sources, Source{upstream, bases([]string{host}, "/v2/"+below+repositoryHost(upstream))})
+		}
 	}
 	return m, nil
 }
 
+// upstreamHosts are those that the images are named after, sorted.
+func upstreamHosts(images []bundle.Image) ([]string, error) {
+	hosts := map[string]bool{}
+	for _, image := range images {
+		ref, err := reference.ParseNamed(image.Name)
+		if err != nil {
+			return nil, fmt.Errorf("parse image name %q: %w", image.Name, err)
+		}
+		hosts[reference.Domain(ref)] = true
+	}
+	return slices.Sorted(maps.Keys(hosts)), nil
+}
+
 // files are all that the mirror consists of.
 func (m Mirror) files() (map[string][]byte, error) {
-	if len(m.Sources) == 0 {
-		return nil, errors.New("render mirror configuration: no registry; containerd would ask the internet")
-	}
-	all := map[string][]byte{}
-	for _, s := range m.Sources {
-		text, err := m.render(s)
-		if err != nil {
-			return nil, fmt.Errorf("render mirror configuration: %w", err)
-		}
-		all[m.file(s.Upstream)] = text
-	}
-	if m.CA != "" {
-		all[m.CAFile] = []byte(m.CA)
+	all, err := m.render()
+	if err != nil {
+		return nil, fmt.Errorf("render mirror configuration: %w", err)
 	}
 	return all, nil
 }
 
-// Default is the file for every upstream host that has none of its own.
-func (m Mirror) Default() string { return m.file("") }
-
-// file is where containerd looks for an upstream host: a port is written between
-// underscores. Hosts that have no directory of their own are _default's.
-func (m Mirror) file(upstream string) string {
-	name := "_default"
-	if upstream != "" {
-		name = upstream
-		if host, port, ok := strings.Cut(upstream, ":"); ok {
-			name = host + "_" + port + "_"
+func (m Mirror) render() (map[string][]byte, error) {
+	if len(m.Sources) == 0 {
+		return nil, errors.New("no registry; the runtime would ask the internet")
+	}
+	for _, s := range m.Sources {
+		if err := m.check(s); err != nil {
+			return nil, err
 		}
 	}
-	return filepath.Join(m.Dir, name, hostsName)
+	if m.CRIO {
+		return m.registriesConf()
+	}
+	return m.hostsFiles()
 }
 
-const hostsName = "hosts.toml"
-
-// render gives one hosts.toml. containerd takes a file that it cannot read for no
-// file at all and goes upstream, so what could break it is refused here.
-func (m Mirror) render(s Source) ([]byte, error) {
+// check refuses what could break a file: containerd takes one that it cannot read for
+// none at all, and goes upstream.
+func (m Mirror) check(s Source) error {
 	if len(s.Bases) == 0 {
-		return nil, fmt.Errorf("no registry for %q; containerd would ask the internet", s.Upstream)
+		return fmt.Errorf("no registry for %q; the runtime would ask the internet", s.Upstream)
 	}
 	for _, word := range append([]string{m.CAFile, s.Upstream}, s.Bases...) {
 		if strings.ContainsAny(word, "\"\\\n\r\t ") {
-			return nil, fmt.Errorf("%q cannot stand in it", word)
+			return fmt.Errorf("%q cannot stand in it", word)
 		}
 	}
-	var bases []base
 	for _, text := range s.Bases {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" || u.Host == "" {
-			return nil, fmt.Errorf("%q is no https URL", text)
+			return fmt.Errorf("%q is no https URL", text)
 		}
-		bases = append(bases, base{text, u.Path != "", m.CAFile})
 	}
-	t, err := template.New(hostsName).Option("missingkey=error").Parse(hostsTemplate)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = t.Execute(&out, bases)
-	return out.Bytes(), err
+	return nil
 }
 
-// base is one registry in hosts.toml.
-type base struct {
-	URL      string
-	Override bool // the URL has the API's path already
-	CAFile   string
+// Default is the file that says where images come from, whatever their host.
+func (m Mirror) Default() string {
+	if m.CRIO {
+		return filepath.Join(m.Dir, registriesName)
+	}
+	return m.file("")
 }
 
 // Holds reports whether the files are as they should be, and no others of ours are
@@ -158,7 +169,7 @@ type base struct {
 func (m Mirror) Holds() (bool, error) {
 	want, err := m.files()
 	if err != nil {
-		return false, err
+		return false, host.IgnoreMissing(err) // the authority's certificate has yet to come
 	}
 	for file, text := range want {
 		if same, err := host.Holds(file, text, 0o644); err != nil || !same {
@@ -176,6 +187,9 @@ func (m Mirror) Holds() (bool, error) {
 // empty are directories without a file, which a removal that was cut leaves: for
 // containerd they say that their upstream is to be asked.
 func (m Mirror) empty() ([]string, error) {
+	if m.CRIO {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return nil, host.IgnoreMissing(err)
@@ -225,9 +239,17 @@ func (m Mirror) Write() error {
 
 // stale are our files that are not wanted.
 func (m Mirror) stale(want map[string][]byte) ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(m.Dir, "*", hostsName))
-	if err != nil {
-		return nil, fmt.Errorf("look for mirror configuration: %w", err)
+	patterns := []string{"*/" + hostsName}
+	if m.CRIO {
+		patterns = []string{registriesName, nowhereName, "certs.d/*/" + authorityName}
+	}
+	var all []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(filepath.Join(m.Dir, p))
+		if err != nil {
+			return nil, fmt.Errorf("look for mirror configuration: %w", err)
+		}
+		all = append(all, found...)
 	}
 	var stale []string
 	for _, file := range all {
@@ -291,8 +313,7 @@ func keepForeign(file string) error {
 	return os.Rename(file, saved(file))
 }
 
-func isOurs(content []byte) bool {
-	mark, _, _ := strings.Cut(hostsTemplate, "\n")
-	first, _, _ := strings.Cut(string(content), "\n")
-	return first == mark
-}
+// mark begins each of our files.
+const mark = "# Written by airgap."
+
+func isOurs(content []byte) bool { return bytes.HasPrefix(content, []byte(mark)) }

@@ -2,7 +2,9 @@ package registry
 
 import (
 	"bytes"
+	"crypto/x509"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +19,9 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func newMirror(t testing.TB) Mirror {
 	t.Helper()
-	return OwnMirror(t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, "/etc/airgap/pki/ca.crt")
+	m, err := OwnMirror(false, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "/etc/airgap/pki/ca.crt")
+	must(t, err)
+	return m
 }
 
 // file is the mirror's file for an upstream host.
@@ -30,7 +34,7 @@ func rendered(t testing.TB, m Mirror, upstream string) []byte {
 
 func TestMirrorGolden(t *testing.T) {
 	existing := Existing{Address: "harbor.bank.example:8443/airgap"}
-	harbor, err := existing.Mirror(t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
+	harbor, err := existing.Mirror(false, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
 	must(t, err)
 	judgeGolden(t, "testdata/hosts.toml", rendered(t, newMirror(t), ""))
 	judgeGolden(t, "testdata/hosts-existing.toml", rendered(t, harbor, "docker.io"))
@@ -95,7 +99,7 @@ func TestMirrorReadsBack(t *testing.T) {
 func TestMirrorOfExisting(t *testing.T) {
 	e := Existing{Address: "harbor.bank.example:8443/airgap", CA: newBank(t, "").CA}
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	m, err := e.Mirror(t.TempDir(), []bundle.Image{
+	m, err := e.Mirror(false, t.TempDir(), []bundle.Image{
 		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"}, {Name: "harbor.bank.example:8443/team/own:1"},
 	}, caFile)
 	must(t, err)
@@ -116,7 +120,7 @@ func TestMirrorOfExisting(t *testing.T) {
 	if ca, err := os.ReadFile(caFile); err != nil || string(ca) != e.CA {
 		t.Errorf("the authority: %q, %v", ca, err)
 	}
-	fewer, err := e.Mirror(m.Dir, nil, caFile)
+	fewer, err := e.Mirror(false, m.Dir, nil, caFile)
 	must(t, err)
 	if ok, err := fewer.Holds(); ok || err != nil {
 		t.Errorf("with stale files it holds: %t, %v", ok, err)
@@ -135,12 +139,88 @@ func TestMirrorOfExisting(t *testing.T) {
 	}
 }
 
+// TestMirrorOfCRIO has a real CRI-O's library of this file (containers/image) in mind: each
+// host that images are named after leads to its path in all registries, and so does each
+// registry, for what was pushed to it.
+func TestMirrorOfCRIO(t *testing.T) {
+	ca := newBank(t, "").CA
+	caFile := filepath.Join(t.TempDir(), "ca.crt")
+	m, err := OwnMirror(true, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{
+		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"},
+	}, caFile)
+	must(t, err)
+	if ok, err := m.Holds(); ok || err != nil {
+		t.Errorf("before the authority is there: %t, %v", ok, err)
+	}
+	if plan, err := m.plan(); err != nil || len(plan) != 1 {
+		t.Errorf("the plan then: %q, %v", plan, err)
+	}
+	must(t, os.WriteFile(caFile, []byte(ca), 0o644))
+	must(t, m.Write())
+	if ok, err := m.Holds(); !ok || err != nil {
+		t.Errorf("Holds: %t, %v", ok, err)
+	}
+	text, err := os.ReadFile(m.Default())
+	must(t, err)
+	judgeGolden(t, "testdata/registries.conf", text)
+	environment, err := os.ReadFile(filepath.Join(m.Dir, "environment"))
+	if err != nil || !strings.Contains(string(environment), "\nHTTPS_PROXY=http://127.0.0.1:1\nNO_PROXY=10.1.2.3:5000,cp2.bank.example:5000\n") {
+		t.Errorf("environment: %s, %v", environment, err)
+	}
+	for _, r := range []string{"10.1.2.3:5000", "cp2.bank.example:5000"} {
+		pem, err := os.ReadFile(filepath.Join(m.Dir, "certs.d", r, "airgap.crt"))
+		must(t, err)
+		if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			t.Errorf("no certificate for %s: %s", r, pem)
+		}
+	}
+	fewer, err := OwnMirror(true, m.Dir, []string{"10.1.2.3:5000"}, nil, caFile)
+	must(t, err)
+	if ok, err := fewer.Holds(); ok || err != nil {
+		t.Errorf("with a stale certificate it holds: %t, %v", ok, err)
+	}
+	must(t, fewer.Write())
+	if ok, err := fewer.Holds(); !ok || err != nil {
+		t.Errorf("Holds: %t, %v", ok, err)
+	}
+	must(t, Mirror{CRIO: true, Dir: m.Dir}.Remove())
+	var left []string
+	must(t, filepath.WalkDir(m.Dir, func(path string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			left = append(left, path)
+		}
+		return err
+	}))
+	if len(left) > 0 {
+		t.Errorf("after Remove: %q", left)
+	}
+}
+
+// TestExistingForCRIO: no entry for names that no image has, and no authority where the
+// host's trust counts.
+func TestExistingForCRIO(t *testing.T) {
+	m, err := Existing{Address: "harbor.bank.example:8443/airgap"}.Mirror(true, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
+	must(t, err)
+	must(t, m.Write())
+	text, err := os.ReadFile(m.Default())
+	must(t, err)
+	judgeGolden(t, "testdata/registries-existing.conf", text)
+	if _, err := os.Stat(filepath.Join(m.Dir, "certs.d")); err == nil {
+		t.Error("there is an authority")
+	}
+}
+
 func TestMirrorRefuses(t *testing.T) {
+	own := func(caFile string, registries ...string) Mirror {
+		m, err := OwnMirror(false, "", registries, nil, caFile)
+		must(t, err)
+		return m
+	}
 	for name, m := range map[string]Mirror{
 		"nothing":     {CAFile: "/ca"},
-		"no registry": OwnMirror("", nil, "/ca"),
-		"quote":       OwnMirror("", []string{`a:1"` + "\n" + `server = "https://evil`}, "/ca"),
-		"backslash":   OwnMirror("", []string{"a:1"}, `C:\ca`),
+		"no registry": own("/ca"),
+		"quote":       own("/ca", `a:1"`+"\n"+`server = "https://evil`),
+		"backslash":   own(`C:\ca`, "a:1"),
 		"plain HTTP":  {Sources: []Source{{Bases: []string{"http://a:1"}}}, CAFile: "/ca"},
 	} {
 		if files, err := m.files(); err == nil {
@@ -149,10 +229,18 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 }
 
+// TestMirrorKeepsWhatWasThere: also a file for an upstream host, which would win over ours
+// for all hosts.
 func TestMirrorKeepsWhatWasThere(t *testing.T) {
+	for _, upstream := range []string{"", "docker.io"} {
+		keepsWhatWasThere(t, upstream)
+	}
+}
+
+func keepsWhatWasThere(t *testing.T, upstream string) {
 	m := newMirror(t)
-	must(t, os.MkdirAll(m.Dir+"/_default", 0o755))
-	must(t, os.WriteFile(m.file(""), []byte("server = \"https://harbor.bank\"\n"), 0o644))
+	must(t, os.MkdirAll(filepath.Dir(m.file(upstream)), 0o755))
+	must(t, os.WriteFile(m.file(upstream), []byte("server = \"https://harbor.bank\"\n"), 0o644))
 	must(t, m.Write())
 	m.Sources[0].Bases = m.Sources[0].Bases[:1]
 	must(t, m.Write()) // ours may change; what was there before us stays aside
@@ -161,7 +249,7 @@ func TestMirrorKeepsWhatWasThere(t *testing.T) {
 	}
 	must(t, m.Remove())
 	must(t, m.Remove())
-	if data, err := os.ReadFile(m.file("")); err != nil || !strings.Contains(string(data), "harbor.bank") {
+	if data, err := os.ReadFile(m.file(upstream)); err != nil || !strings.Contains(string(data), "harbor.bank") {
 		t.Errorf("after Remove: %q, %v", data, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,6 +51,9 @@ func (p PKI) plan(names []string) []string {
 
 func (m Mirror) plan() ([]string, error) {
 	want, err := m.files()
+	if errors.Is(err, fs.ErrNotExist) { // the authority's certificate has yet to come
+		return []string{"write " + m.Default() + " (new)"}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

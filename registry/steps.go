@@ -106,16 +106,32 @@ func AuthorityStep(p PKI, ca []byte, key func(context.Context) ([]byte, error)) 
 	}
 }
 
-// MirrorStep points containerd at the registries. Undo puts back what was there.
+// MirrorStep points the runtime at the registries. Undo puts back what was there.
 func MirrorStep(m Mirror) step.Step {
+	runtime := "containerd"
+	if m.CRIO {
+		runtime = "CRI-O"
+	}
 	return step.Step{
 		Name:  "mirror",
-		Title: "Point containerd at the registry",
+		Title: "Point " + runtime + " at the registry",
 		Done:  func(context.Context) (bool, error) { return m.Holds() },
 		Plan:  func(context.Context) ([]string, error) { return m.plan() },
 		Run:   func(context.Context) error { return m.Write() },
 		Undo:  func(context.Context) error { return m.Remove() },
 	}
+}
+
+// RemoveMirrors is the undo of MirrorStep, whichever of these it was.
+func RemoveMirrors(all ...Mirror) step.Step {
+	return step.Step{Name: "mirror", Undo: func(context.Context) error {
+		for _, m := range all {
+			if err := m.Remove(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 // Service is the registry's systemd unit on a host.

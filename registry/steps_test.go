@@ -71,11 +71,13 @@ func TestSteps(t *testing.T) {
 		}()
 	}}
 	addr := listener.Addr().String()
+	mirror, err := OwnMirror(false, filepath.Join(root, "certs.d"), []string{addr}, nil, pki.CAFile())
+	must(t, err)
 	steps := []step.Step{
 		StoreStep(store, bundle.NewView(stick), []*ecdsa.PublicKey{&f.Key.PublicKey}, ui.Discard()),
 		CertificatesStep(pki, []string{"10.1.2.3"}),
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
-		MirrorStep(OwnMirror(filepath.Join(root, "certs.d"), []string{addr}, pki.CAFile())),
+		MirrorStep(mirror),
 	}
 	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's authority: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
 		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")

@@ -193,7 +193,7 @@ func (s *site) nodeSteps(from source, addr string) []step.Step {
 	steps = append(steps,
 		kubeadm.LabelsStep(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
-		kubeadm.FapolicydStep(m),
+		kubeadm.FapolicydStep(m, s.config.Runtime),
 		s.mirrorStep(),
 	)
 	return append(steps, s.runtimeSteps()...)
@@ -203,13 +203,13 @@ func (s *site) nodeSteps(from source, addr string) []step.Step {
 // A registry of the site's own has no image of ours alone: kubeadm's first pull
 // shows it.
 func (s *site) runtimeSteps() []step.Step {
-	options, err := s.containerd()
+	options, err := s.runtime()
 	if err != nil {
-		return []step.Step{{Name: "runtime", Title: "Start containerd", Done: func(context.Context) (bool, error) { return false, err }}}
+		return []step.Step{{Name: "runtime", Title: "Start the runtime", Done: func(context.Context) (bool, error) { return false, err }}}
 	}
 	steps := []step.Step{kubeadm.RuntimeService(s.machine, options)}
 	if s.config.Registry.Existing == nil {
-		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary, registry.Mirror{Dir: certsDir}.Default()))
+		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary, options.Mirrors))
 	}
 	if s.config.Runtime.PinsByLabel() {
 		steps = append(steps, kubeadm.PinStep(s.machine, options.Pinned))

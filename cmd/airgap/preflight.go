@@ -184,7 +184,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(),
 		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
+		CRIO: c.Runtime.CRIO(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = s.portsToOpen()

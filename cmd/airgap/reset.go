@@ -31,7 +31,7 @@ It can be interrupted at any point and run again.
 Afterwards the server is as it was before, but for data, which stays:
   ` + storeDir + `     bundles: the next install need not copy them again
   ` + kubeadm.KeptDir + `/etcd-*  etcd's data, moved there, on a control-plane host
-  /var/lib/containerd       images, which the registry would give again
+  /var/lib/containerd, crio images, which the registry would give again
   /var/log/pods, ` + logDir + `
 With --wipe-data they are deleted, also after a reset that left them.
 

@@ -145,33 +145,44 @@ func (s *site) servesRegistry() bool { return s.node.Has(config.ControlPlane) }
 // kubeNode is this host as kubeadm knows it. A cluster of one host has nobody
 // else to run the pods.
 func (s *site) kubeNode() kubeadm.Node {
-	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker), ControlPlane: s.node.Has(config.ControlPlane)}
+	return kubeadm.Node{Name: s.node.Name, Address: s.node.Address, Workloads: s.node.Has(config.Worker), ControlPlane: s.node.Has(config.ControlPlane), Runtime: s.config.Runtime}
 }
 
-// mirrorStep sends containerd's pulls to the cluster's registries, or to the
-// site's own, and nowhere else.
+// mirrorStep sends the runtime's pulls to the cluster's registries, or to the site's
+// own, and nowhere else.
 func (s *site) mirrorStep() step.Step {
-	existing := s.config.Registry.Existing
-	if existing == nil {
-		return registry.MirrorStep(registry.OwnMirror(certsDir, s.registries(), registry.PKI{Dir: pkiDir}.CAFile()))
-	}
-	m, err := existing.Mirror(certsDir, s.index.Lock.Images, existingCAFile)
+	m, err := s.mirror()
 	if err != nil {
-		return step.Step{Name: "mirror", Title: "Point containerd at " + existing.Address, Done: func(context.Context) (bool, error) { return false, err }}
+		return step.Step{Name: "mirror", Title: "Point the runtime at the registry", Done: func(context.Context) (bool, error) { return false, err }}
 	}
 	return registry.MirrorStep(m)
 }
 
-// containerd are the runtime's options on this host. Pinned are the images a
-// node needs to come back at all; everything else may be evicted, because the
-// registry can give it back.
-func (s *site) containerd() (kubeadm.ContainerdOptions, error) {
+func (s *site) mirror() (registry.Mirror, error) {
+	crio, dir := s.config.Runtime.CRIO(), certsDir
+	if crio {
+		dir = kubeadm.CRIOContainers
+	}
+	if existing := s.config.Registry.Existing; existing != nil {
+		return existing.Mirror(crio, dir, s.index.Lock.Images, existingCAFile)
+	}
+	return registry.OwnMirror(crio, dir, s.registries(), s.index.Lock.Images, registry.PKI{Dir: pkiDir}.CAFile())
+}
+
+// runtime are the runtime's options on this host. Pinned are the images a node needs
+// to come back at all; everything else may be evicted, because the registry can give
+// it back.
+func (s *site) runtime() (kubeadm.RuntimeOptions, error) {
 	sandbox, err := kubeadm.Sandbox(s.config.Kubernetes.Version)
 	if err != nil {
-		return kubeadm.ContainerdOptions{}, err
+		return kubeadm.RuntimeOptions{}, err
 	}
 	pinned, err := bootstrapImages(s.config, s.node)
-	return kubeadm.ContainerdOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Facts: s.facts}, err
+	if err != nil {
+		return kubeadm.RuntimeOptions{}, err
+	}
+	m, err := s.mirror()
+	return kubeadm.RuntimeOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.facts}, err
 }
 
 // arch is the bundle's machine architecture in Go's spelling.

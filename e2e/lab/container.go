@@ -28,13 +28,21 @@ type Container struct {
 	small   bool // its images have a disk of their own
 }
 
-// disks are directories that containers are made in. They lie on the outer
-// file system, for overlayfs does not stack on overlayfs.
-var disks = []string{imagesDir, "kubelet", "etcd"}
+// disks are directories below /var/lib that containers are made in. They lie on the
+// outer file system, for overlayfs does not stack on overlayfs.
+var disks = []string{"containerd", "crio", "kubelet", "etcd"}
+
+// disk is where one of disks lies outside: images together, whatever the runtime.
+func (c *Container) disk(name string) string {
+	if name == "containerd" || name == "crio" {
+		return filepath.Join(c.path(imagesDir), name)
+	}
+	return c.path(name)
+}
 
 const (
-	imagesDir     = "containerd"
-	smallDisk     = "containerd.ext4"
+	imagesDir     = "images"
+	smallDisk     = "images.ext4"
 	smallDiskSize = 4 << 30 // bytes
 )
 
@@ -86,7 +94,7 @@ func (c *Container) insertDisk(ctx context.Context) error {
 		return fmt.Errorf("mount %s: %w", root, err)
 	}
 	for _, name := range disks {
-		for _, dir := range []string{c.path(name), filepath.Join(root, "var/lib", name)} {
+		for _, dir := range []string{c.disk(name), filepath.Join(root, "var/lib", name)} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err
 			}
@@ -166,7 +174,7 @@ func (c *Container) nspawn() []string {
 		"--bind=/dev/kmsg", // the kubelet watches it for the out-of-memory killer
 	}
 	for _, name := range disks {
-		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.path(name), name))
+		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.disk(name), name))
 	}
 	return append(argv, "sh", "-ec", initScript)
 }

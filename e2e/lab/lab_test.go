@@ -76,7 +76,7 @@ func TestServersLookLikeABanks(t *testing.T) {
 		{"cgroups", "mkdir /sys/fs/cgroup/pids/try && rmdir /sys/fs/cgroup/pids/try && echo writable", "writable"},
 		{"own cgroup", "grep -v ':/$' /proc/1/cgroup | grep -v ':/init.scope$'; true", ""},
 		{"own cgroup for visitors", "grep -v ':/visitors$' /proc/self/cgroup; true", ""},
-		{"container disks", "stat -f -c %T /var/lib/containerd /var/lib/kubelet /var/lib/etcd | sort -u", "ext2/ext3"},
+		{"container disks", "stat -f -c %T /var/lib/containerd /var/lib/crio /var/lib/kubelet /var/lib/etcd | sort -u", "ext2/ext3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Output(t.Context(), l.Machines[0], "bash", "-c", tc.script)

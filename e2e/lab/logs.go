@@ -13,14 +13,14 @@ import (
 const logScript = `
 dir=$(mktemp -d); cd "$dir"
 journalctl --no-pager -o short-precise >journal.log
-for u in containerd kubelet airgap; do
+for u in containerd crio kubelet airgap; do
 	journalctl --no-pager -o short-precise -u "$u*" >"$u.log"
 done
 systemctl list-units --all --no-pager >units.txt
 { ip addr; ip route; nft list ruleset; } >network.txt 2>&1
 ps axf >processes.txt
 rpm -qa >packages.txt
-for f in /var/log/pods /var/log/dnf.log /var/log/airgap /etc/containerd/config.toml /etc/kubernetes/manifests; do
+for f in /var/log/pods /var/log/dnf.log /var/log/airgap /etc/containerd /etc/crio /etc/airgap/crio /etc/kubernetes/manifests; do
 	if [ -e "$f" ]; then cp -aL --parents "$f" . ; fi
 done
 find /var/lib/airgap -maxdepth 2 -size -4M \( -name '*journal*' -o -name '*.log' \) -exec cp --parents {} . \; 2>/dev/null

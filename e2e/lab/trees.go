@@ -26,7 +26,7 @@ func (c *Container) Look(work func([]Tree) error) error {
 	}
 	if leader == 0 {
 		for _, name := range disks {
-			trees = append(trees, Tree{c.path(name), filepath.Join("/var/lib", name)})
+			trees = append(trees, Tree{c.disk(name), filepath.Join("/var/lib", name)})
 		}
 		return work(trees)
 	}

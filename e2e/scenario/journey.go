@@ -45,7 +45,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
 			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"a broken pod is found", func() error { return e.broken(ctx, first) }},
+			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
 			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
 		})
 	})

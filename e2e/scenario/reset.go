@@ -157,8 +157,8 @@ func (e *Env) killed(ctx context.Context, m lab.Machine, command, soFar string) 
 }
 
 // resetAll takes everything back, airgap.rpm and its key at last.
-func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture) error {
-	plan, err := e.must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/containerd"}, "airgap", "reset", "--dry-run", "--wipe-data")
+func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture, also ...exception) error {
+	plan, err := e.must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture) error {
 	if err := e.script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, bare, append(always(), exception{
+	return e.asBefore(ctx, m, bare, append(append(always(), also...), exception{
 		`^[+-] (user|group)\tairgap:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its user, as packages do: a number given out again could own somebody's files",
 	})...)
 }

@@ -39,6 +39,8 @@ func All() []Scenario {
 		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip},
 		{"reset", "a host after reset is the host before install, byte for byte", reset},
 		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc},
+		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio},
+		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1},
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},

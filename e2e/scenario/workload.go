@@ -45,10 +45,10 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 	return nil
 }
 
-// broken puts a pod into kube-system whose image nobody has, wants it named
-// with exit code 4, and a good verdict once it is gone. Our registry alone was
-// asked: nobody looked up the host in the image's name.
-func (e *Env) broken(ctx context.Context, m lab.Machine) error {
+// broken puts a pod into kube-system whose image nobody has, wants it named with exit
+// code 4, as the runtime words it, and a good verdict once it is gone. Our registry
+// alone was asked: nobody looked up the host in the image's name.
+func (e *Env) broken(ctx context.Context, m lab.Machine, words string) error {
 	if err := e.script(ctx, m, kubectl+"-n kube-system run stranger --image=registry.example/nobody/has:it"); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (e *Env) broken(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.want("verify with a broken pod", 4, "kube-system/stranger", "not found"); err != nil {
+	if err := r.want("verify with a broken pod", 4, "kube-system/stranger", words); err != nil {
 		return err
 	}
 	if strings.Contains(r.Stdout, "lookup registry.example") {

@@ -20,12 +20,18 @@ type release struct {
 	checksum string // name of the checksum file, in the same directory
 	recipe   string
 	files    func(dir string) ([]archive.File, error) // packed when set; else the program itself is the file
+	also     []string                                 // recipes that files takes programs of, too
 }
 
-func releases() []release {
+func (p places) releases() []release {
 	return []release{
 		containerd("containerd", recipe.Containerd),
 		containerd("containerd1", recipe.Containerd1),
+		{
+			path:     "storage.googleapis.com/cri-o/artifacts/cri-o.amd64.v" + recipe.CRIO + ".tar.gz",
+			checksum: "cri-o.amd64.v" + recipe.CRIO + ".tar.gz.sha256sum",
+			recipe:   "crio", files: p.crio, also: []string{"runc", "crictl", "cni-plugins"},
+		},
 		{
 			path:     "github.com/opencontainers/runc/releases/download/v" + recipe.Runc + "/runc.amd64",
 			checksum: "runc.sha256sum",
@@ -49,8 +55,12 @@ func containerd(name, version string) release {
 }
 
 func (b *builder) releases() error {
-	for _, r := range releases() {
-		key, err := stage.Key(format, b.keys[r.recipe], r.path, r.checksum)
+	for _, r := range b.cache.releases() {
+		keys := []string{b.keys[r.recipe]}
+		for _, other := range r.also {
+			keys = append(keys, b.keys[other])
+		}
+		key, err := stage.Key(format, keys, r.path, r.checksum)
 		if err != nil {
 			return err
 		}
@@ -108,6 +118,25 @@ func below(prefix, dir string) ([]archive.File, error) {
 		files = append(files, archive.File{Path: prefix + e.Name(), Source: filepath.Join(dir, e.Name()), Mode: 0o755})
 	}
 	return files, nil
+}
+
+// crio is CRI-O's archive: beside its own programs it has crictl, runc, and conmon,
+// which here is Debian's; plug-ins and settings are for its own script.
+func (p places) crio(dir string) ([]archive.File, error) {
+	files, err := below("cri-o/bin/", dir)
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := cniPlugins(p.programs("cni-plugins"))
+	for _, f := range plugins {
+		f.Path = "cri-o/cni-plugins/" + f.Path
+		files = append(files, f)
+	}
+	return append(files,
+		archive.File{Path: "cri-o/bin/crictl", Source: filepath.Join(p.programs("crictl"), "crictl"), Mode: 0o755},
+		archive.File{Path: "cri-o/bin/conmon", Source: "/usr/bin/conmon", Mode: 0o755},
+		archive.File{Path: "cri-o/bin/runc", Source: filepath.Join(p.programs("runc"), "runc"), Mode: 0o755},
+	), err
 }
 
 // cniPlugins are the reference plug-ins; flannel's comes in an image of its own.

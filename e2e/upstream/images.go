@@ -14,20 +14,18 @@ import (
 // images declares what the registries have. Programs lie where the projects'
 // own images have them, for manifests name those paths.
 func (b *builder) images() ([]oci.Image, error) {
-	net, err := packetFilter()
+	userland, err := userland()
 	if err != nil {
 		return nil, err
 	}
-	shell, err := debian.Closure("/usr/bin/dash", "/usr/bin/cp")
+	shell, err := shell()
 	if err != nil {
 		return nil, err
 	}
-	shell = append(shell, archive.File{Path: "bin/sh", Link: "/usr/bin/dash"}, archive.File{Path: "bin/cp", Link: "/usr/bin/cp"})
-	userland := oci.Layer{Files: slices.Concat(net, shell)}
-
-	images := b.controlPlane()
+	newest := recipe.Newest()
+	images := b.controlPlane(newest)
 	return append(images,
-		b.kubernetes("kube-proxy", userland),
+		b.kubernetes(newest, "kube-proxy", userland),
 		b.image("ghcr.io/flannel-io/flannel:v"+recipe.Flannel, "flannel/flanneld", "opt/bin/flanneld", userland),
 		b.image("ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "cni-plugins/flannel", "flannel", oci.Layer{Files: shell}),
 		b.image("quay.io/lab/tools:1.0", "programs/tools", "usr/bin/tools", oci.Layer{Files: shell}),
@@ -35,20 +33,35 @@ func (b *builder) images() ([]oci.Image, error) {
 	), nil
 }
 
-func (b *builder) controlPlane() []oci.Image {
+// userland is what kube-proxy and flanneld call, and a shell.
+func userland() (oci.Layer, error) {
+	net, err := packetFilter()
+	if err != nil {
+		return oci.Layer{}, err
+	}
+	shell, err := shell()
+	return oci.Layer{Files: slices.Concat(net, shell)}, err
+}
+
+func shell() ([]archive.File, error) {
+	files, err := debian.Closure("/usr/bin/dash", "/usr/bin/cp")
+	return append(files, archive.File{Path: "bin/sh", Link: "/usr/bin/dash"}, archive.File{Path: "bin/cp", Link: "/usr/bin/cp"}), err
+}
+
+func (b *builder) controlPlane(c recipe.Cluster) []oci.Image {
 	return []oci.Image{
-		b.kubernetes("kube-apiserver"),
-		b.kubernetes("kube-controller-manager"),
-		b.kubernetes("kube-scheduler"),
-		b.image("registry.k8s.io/etcd:"+recipe.Etcd+"-0", "etcd/etcd", "usr/local/bin/etcd"),
-		b.image("registry.k8s.io/coredns/coredns:v"+recipe.CoreDNS, "coredns/coredns", "coredns"),
-		b.image("registry.k8s.io/pause:3.10.2", "programs/pause", "pause"),
+		b.kubernetes(c, "kube-apiserver"),
+		b.kubernetes(c, "kube-controller-manager"),
+		b.kubernetes(c, "kube-scheduler"),
+		b.image("registry.k8s.io/etcd:"+c.Etcd+"-0", c.Program("etcd", "etcd"), "usr/local/bin/etcd"),
+		b.image("registry.k8s.io/coredns/coredns:v"+c.CoreDNS, c.Program("coredns", "coredns"), "coredns"),
+		b.image("registry.k8s.io/pause:"+c.Pause, "programs/pause", "pause"),
 	}
 }
 
-func (b *builder) kubernetes(name string, below ...oci.Layer) oci.Image {
-	ref := fmt.Sprintf("registry.k8s.io/%s:v%s", name, recipe.Kubernetes)
-	return b.image(ref, "kubernetes/"+name, "usr/local/bin/"+name, below...)
+func (b *builder) kubernetes(c recipe.Cluster, name string, below ...oci.Layer) oci.Image {
+	ref := fmt.Sprintf("registry.k8s.io/%s:v%s", name, c.Kubernetes)
+	return b.image(ref, c.Program("kubernetes", name), "usr/local/bin/"+name, below...)
 }
 
 func (b *builder) hello() oci.Image {

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"embed"
-	"path/filepath"
 
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 	"airgap.dev/airgap/e2e/upstream/internal/recipe"
@@ -14,14 +13,13 @@ var units embed.FS
 
 const (
 	kubernetesRelease = "150500.1.1"
-	olderKubernetes   = "1.36.2"
 	olderCNI          = "1.8.0"
 )
 
 // kubernetesPackages are those of pkgs.k8s.io, and an older version of each,
 // which holds no program: nobody should get it who asks for the best.
-func (b *builder) kubernetesPackages() ([]rpms.Package, error) {
-	kubelet, err := b.kubelet()
+func (b *builder) kubernetesPackages(c recipe.Cluster) ([]rpms.Package, error) {
+	kubelet, err := b.kubelet(c)
 	if err != nil {
 		return nil, err
 	}
@@ -29,16 +27,16 @@ func (b *builder) kubernetesPackages() ([]rpms.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := []rpms.Package{kubelet, cni, b.kubectl(), b.kubeadm()}
+	newest := []rpms.Package{kubelet, cni, b.kubectl(c), b.kubeadm(c)}
 	packages := newest
 	for _, p := range newest {
-		packages = append(packages, older(p))
+		packages = append(packages, older(p, c))
 	}
 	return packages, nil
 }
 
-func (b *builder) kubelet() (rpms.Package, error) {
-	p := b.kubernetesPackage("kubelet", "agent that runs pods on a node")
+func (b *builder) kubelet(c recipe.Cluster) (rpms.Package, error) {
+	p := b.kubernetesPackage(c, "kubelet", "agent that runs pods on a node")
 	p.Requires = []string{
 		"conntrack", "ethtool", "iproute", "iptables >= 1.4.21",
 		"kubernetes-cni >= 1.2.0", "socat", "util-linux",
@@ -57,12 +55,12 @@ func (b *builder) kubelet() (rpms.Package, error) {
 	return p, nil
 }
 
-func (b *builder) kubectl() rpms.Package {
-	return b.kubernetesPackage("kubectl", "command line of a Kubernetes cluster")
+func (b *builder) kubectl(c recipe.Cluster) rpms.Package {
+	return b.kubernetesPackage(c, "kubectl", "command line of a Kubernetes cluster")
 }
 
-func (b *builder) kubeadm() rpms.Package {
-	p := b.kubernetesPackage("kubeadm", "builds a Kubernetes cluster")
+func (b *builder) kubeadm(c recipe.Cluster) rpms.Package {
+	p := b.kubernetesPackage(c, "kubeadm", "builds a Kubernetes cluster")
 	p.Requires = []string{"kubelet >= 1.35.0", "kubectl >= 1.35.0", "kubernetes-cni >= 1.2.0"}
 	return p
 }
@@ -78,16 +76,16 @@ func (b *builder) kubernetesCNI() (rpms.Package, error) {
 	}, err
 }
 
-func (b *builder) kubernetesPackage(name, summary string) rpms.Package {
-	source := filepath.Join(b.cache.programs("kubernetes"), name)
+func (b *builder) kubernetesPackage(c recipe.Cluster, name, summary string) rpms.Package {
+	source := b.cache.path("bin", c.Program("kubernetes", name))
 	return rpms.Package{
-		Name: name, Version: recipe.Kubernetes, Release: kubernetesRelease, Summary: summary,
+		Name: name, Version: c.Kubernetes, Release: kubernetesRelease, Summary: summary,
 		Files: []archive.File{{Path: "usr/bin/" + name, Source: source, Mode: 0o755}},
 	}
 }
 
-func older(p rpms.Package) rpms.Package {
-	p.Version = olderKubernetes
+func older(p rpms.Package, c recipe.Cluster) rpms.Package {
+	p.Version = c.Minor + ".0"
 	if p.Name == "kubernetes-cni" {
 		p.Version = olderCNI
 	}

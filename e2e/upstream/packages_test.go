@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
@@ -23,7 +24,7 @@ func TestVendorsPackagesAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubelet, err := (&builder{}).kubelet()
+	kubelet, err := (&builder{}).kubelet(recipe.Newest())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,8 @@ func nameOf(relation string) string {
 }
 
 func TestOlderPackagesHoldNoProgram(t *testing.T) {
-	old := older((&builder{}).kubectl())
-	if old.Version != olderKubernetes || !strings.HasPrefix(old.Summary, "stub") {
+	old := older((&builder{}).kubectl(recipe.Newest()), recipe.Newest())
+	if old.Version != recipe.Newest().Minor+".0" || !strings.HasPrefix(old.Summary, "stub") {
 		t.Errorf("it is %+v", old)
 	}
 	for _, f := range old.Files {

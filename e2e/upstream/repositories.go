@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
 const (
-	kubernetesRepo    = "pkgs.k8s.io/core:/stable:/v1.36/rpm"
-	kubernetesRepoKey = kubernetesRepo + "/repodata/repomd.xml.key"
-	elRepo            = "dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os"
-	elRepoKey         = "dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9"
+	elRepo    = "dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os"
+	elRepoKey = "dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9"
 )
 
 // repositories makes both package repositories and the base package. The two
@@ -24,13 +23,7 @@ func (b *builder) repositories(ctx context.Context) error {
 	if err := os.MkdirAll(b.cache.keys(), 0o700); err != nil {
 		return err
 	}
-	kubernetes, err := b.kubernetesPackages()
-	if err != nil {
-		return err
-	}
-	err = b.repository(ctx, kubernetesRepo, kubernetesRepoKey, "Kubernetes project", kubernetes,
-		func(rpms.Writable) string { return "x86_64" })
-	if err != nil {
+	if err := b.kubernetesRepository(ctx, recipe.Newest()); err != nil {
 		return err
 	}
 	el, err := elPackages()
@@ -43,6 +36,17 @@ func (b *builder) repositories(ctx context.Context) error {
 		return err
 	}
 	return b.base()
+}
+
+// kubernetesRepository is one minor's.
+func (b *builder) kubernetesRepository(ctx context.Context, c recipe.Cluster) error {
+	packages, err := b.kubernetesPackages(c)
+	if err != nil {
+		return err
+	}
+	repo := "pkgs.k8s.io/core:/stable:/v" + c.Minor + "/rpm"
+	return b.repository(ctx, repo, repo+"/repodata/repomd.xml.key", "Kubernetes project", packages,
+		func(rpms.Writable) string { return "x86_64" })
 }
 
 func (b *builder) repository(ctx context.Context, path, keyPath, owner string, packages []rpms.Package, place func(rpms.Writable) string) error {

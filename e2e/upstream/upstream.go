@@ -31,7 +31,7 @@ func Build(ctx context.Context, cache string, progress io.Writer) error {
 		return err
 	}
 	defer unlock()
-	if err := b.programs(ctx); err != nil {
+	if err := b.programs(ctx, recipe.All()); err != nil {
 		return err
 	}
 	if err := b.releases(); err != nil {
@@ -48,6 +48,28 @@ func Build(ctx context.Context, cache string, progress io.Writer) error {
 		return err
 	}
 	return b.putImages(ctx, b.cache.images(), images)
+}
+
+// BuildBefore adds the minor of Kubernetes before the newest, in its packages and its
+// images, to a cache that Build has brought up to date.
+func BuildBefore(ctx context.Context, cache string, progress io.Writer) error {
+	b, unlock, err := open(ctx, cache, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c := recipe.Before()
+	if err := b.programs(ctx, c.Recipes()); err != nil {
+		return err
+	}
+	if err := b.kubernetesRepository(ctx, c); err != nil {
+		return err
+	}
+	userland, err := userland()
+	if err != nil {
+		return err
+	}
+	return b.putImages(ctx, b.cache.images(), append(b.controlPlane(c), b.kubernetes(c, "kube-proxy", userland)))
 }
 
 // builder is one run of Build.
@@ -77,14 +99,14 @@ func open(ctx context.Context, cache string, progress io.Writer) (*builder, func
 
 // programs compiles two recipes at a time: while one waits for the network or
 // links, which takes a single core, the other compiles.
-func (b *builder) programs(ctx context.Context) error {
+func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	compiler, err := recipe.Compiler(ctx)
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	for _, r := range recipe.All() {
+	for _, r := range recipes {
 		key, err := r.Key(b.root, compiler)
 		if err != nil {
 			return errors.Join(err, g.Wait())

@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/util/validation/field"
 func (c *Cluster) setDefaults() {
 	c.Kubernetes.Default(c.Master().Address)
 	c.Network.Default()
-	c.Runtime.Default()
+	c.Runtime.Default(c.Kubernetes.Version)
 	c.HostSettings.Default()
 	c.Packages.Default()
 	c.Addons.Default()

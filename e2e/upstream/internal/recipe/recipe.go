@@ -24,6 +24,13 @@ type Recipe struct {
 	Tags     []string          // build tags
 	Stamp    map[string]string // variables set by the linker: the version's name in the program
 	Rename   map[string]string // program as Go calls it: as its project does
+	C        []C
+}
+
+// C is a program that a module's project writes in C, compiled statically.
+type C struct {
+	Program, Module string
+	Sources         string // pattern below the module's directory
 }
 
 // Build compiles into the directory out, which appears complete or not at all.
@@ -37,6 +44,11 @@ func (r Recipe) Build(ctx context.Context, root, out string) error {
 	}
 	if err := r.compile(ctx, root, tmp); err != nil {
 		return err
+	}
+	for _, c := range r.C {
+		if err := c.compile(ctx, filepath.Join(root, r.Dir), tmp); err != nil {
+			return err
+		}
 	}
 	for from, to := range r.Rename {
 		if err := os.Rename(filepath.Join(tmp, from), filepath.Join(tmp, to)); err != nil {
@@ -59,6 +71,28 @@ func (r Recipe) compile(ctx context.Context, root, out string) error {
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("run go build in %s: %w\n%s", r.Dir, err, lastLines(log.String(), 20))
+	}
+	return nil
+}
+
+// compile uses the sources that the recipe in dir pins.
+func (c C) compile(ctx context.Context, dir, out string) error {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", c.Module)
+	list.Dir = dir
+	module, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("find the sources of %s: %w", c.Program, err)
+	}
+	sources, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), c.Sources))
+	if err != nil {
+		return fmt.Errorf("find the sources of %s: %w", c.Program, err)
+	}
+	if len(sources) == 0 {
+		return fmt.Errorf("find the sources of %s: none in %s", c.Program, c.Sources)
+	}
+	args := append([]string{"-std=c99", "-O2", "-static", "-s", "-o", filepath.Join(out, c.Program)}, sources...)
+	if log, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("run gcc for %s: %w\n%s", c.Program, err, lastLines(string(log), 20))
 	}
 	return nil
 }

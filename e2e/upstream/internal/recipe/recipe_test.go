@@ -14,14 +14,19 @@ const root = "../../.." // the lab's module, seen from here
 // A version is written twice, here and in the recipe's go.mod.
 func TestRecipesBuildTheVersionsTheyStamp(t *testing.T) {
 	for dir, require := range map[string]string{
-		"kubernetes":  "k8s.io/kubernetes v" + Kubernetes,
-		"etcd":        "go.etcd.io/etcd/server/v3 v" + Etcd,
-		"coredns":     "github.com/coredns/coredns v" + CoreDNS,
-		"flannel":     "github.com/flannel-io/flannel v" + Flannel,
-		"cni-plugins": "github.com/containernetworking/plugins v" + CNIPlugins,
-		"containerd":  "github.com/containerd/containerd/v2 v" + Containerd,
-		"containerd1": "github.com/containerd/containerd v" + Containerd1,
-		"runc":        "github.com/opencontainers/runc v" + Runc,
+		"kubernetes":    "k8s.io/kubernetes v" + Kubernetes,
+		"etcd":          "go.etcd.io/etcd/server/v3 v" + Etcd,
+		"coredns":       "github.com/coredns/coredns v" + CoreDNS,
+		"kubernetes135": "k8s.io/kubernetes v" + Before().Kubernetes,
+		"etcd135":       "go.etcd.io/etcd/server/v3 v" + Before().Etcd,
+		"coredns135":    "github.com/coredns/coredns v" + Before().CoreDNS,
+		"flannel":       "github.com/flannel-io/flannel v" + Flannel,
+		"cni-plugins":   "github.com/containernetworking/plugins v" + CNIPlugins,
+		"containerd":    "github.com/containerd/containerd/v2 v" + Containerd,
+		"containerd1":   "github.com/containerd/containerd v" + Containerd1,
+		"crio":          "github.com/cri-o/cri-o v" + CRIO,
+		"crictl":        "sigs.k8s.io/cri-tools v" + CRITools,
+		"runc":          "github.com/opencontainers/runc v" + Runc,
 	} {
 		mod, err := os.ReadFile(filepath.Join(root, "upstream/recipes", dir, "go.mod"))
 		if err != nil {

@@ -1,5 +1,7 @@
 package recipe
 
+import "strings"
+
 // Versions of the components; tags, file names and version stamps follow them.
 const (
 	Kubernetes  = "1.36.3"
@@ -9,21 +11,52 @@ const (
 	CNIPlugins  = "1.9.1"
 	Containerd  = "2.3.7"
 	Containerd1 = "1.7.35" // of the line before, which Kubernetes 1.35 takes
+	CRIO        = "1.36.3"
+	CRITools    = "1.36.0"
 	Runc        = "1.5.2"
 )
 
-// All lists the recipes, the longest build first.
-func All() []Recipe {
+// Cluster is a minor of Kubernetes and what kubeadm takes with it, each of a recipe of
+// its own.
+type Cluster struct {
+	Minor, Kubernetes, Etcd, CoreDNS, Pause string
+
+	suffix string // of the recipes
+}
+
+// Newest is what scenarios install.
+func Newest() Cluster { return Cluster{"1.36", Kubernetes, Etcd, CoreDNS, "3.10.2", ""} }
+
+// Before is the minor before, for those that ask for it.
+func Before() Cluster { return Cluster{"1.35", "1.35.8", "3.6.6", "1.13.1", "3.10.1", "135"} }
+
+// Program is where a program of a cluster's component lies below the recipes' results.
+func (c Cluster) Program(component, name string) string { return component + c.suffix + "/" + name }
+
+// Recipes are those of a cluster.
+func (c Cluster) Recipes() []Recipe {
+	major, minor, _ := strings.Cut(c.Minor, ".")
 	return []Recipe{
 		{
-			Name: "kubernetes", Dir: "upstream/recipes/kubernetes", Packages: []string{"tool"},
+			Name: "kubernetes" + c.suffix, Dir: "upstream/recipes/kubernetes" + c.suffix, Packages: []string{"tool"},
 			// kubeadm refuses to run, and the API server to be joined, without a version.
 			Stamp: map[string]string{
-				"k8s.io/component-base/version.gitVersion": "v" + Kubernetes,
-				"k8s.io/component-base/version.gitMajor":   "1",
-				"k8s.io/component-base/version.gitMinor":   "36",
+				"k8s.io/component-base/version.gitVersion": "v" + c.Kubernetes,
+				"k8s.io/component-base/version.gitMajor":   major,
+				"k8s.io/component-base/version.gitMinor":   minor,
 			},
 		},
+		{
+			Name: "etcd" + c.suffix, Dir: "upstream/recipes/etcd" + c.suffix, Packages: []string{"tool"},
+			Rename: map[string]string{"server": "etcd"},
+		},
+		{Name: "coredns" + c.suffix, Dir: "upstream/recipes/coredns" + c.suffix, Packages: []string{"tool"}},
+	}
+}
+
+// All lists the recipes that every scenario needs, the longest build first.
+func All() []Recipe {
+	return append(Newest().Recipes(), []Recipe{
 		{
 			Name: "containerd", Dir: "upstream/recipes/containerd", Packages: []string{"tool"},
 			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs"},
@@ -35,12 +68,18 @@ func All() []Recipe {
 			Stamp: map[string]string{"github.com/containerd/containerd/version.Version": "v" + Containerd1},
 		},
 		{
-			Name: "runc", Dir: "upstream/recipes/runc", Packages: []string{"tool"}, Cgo: true,
-			Tags: []string{"seccomp", "netgo", "osusergo"},
+			Name: "crio", Dir: "upstream/recipes/crio", Packages: []string{"tool"},
+			Cgo:  true,
+			Tags: []string{"containers_image_openpgp", "containers_image_ostree_stub", "exclude_graphdriver_btrfs", "seccomp", "netgo", "osusergo"},
+			C:    []C{{Program: "pinns", Module: "github.com/cri-o/cri-o", Sources: "pinns/src/*.c"}},
 		},
 		{
-			Name: "etcd", Dir: "upstream/recipes/etcd", Packages: []string{"tool"},
-			Rename: map[string]string{"server": "etcd"},
+			Name: "crictl", Dir: "upstream/recipes/crictl", Packages: []string{"tool"},
+			Stamp: map[string]string{"sigs.k8s.io/cri-tools/pkg/version.Version": "v" + CRITools},
+		},
+		{
+			Name: "runc", Dir: "upstream/recipes/runc", Packages: []string{"tool"}, Cgo: true,
+			Tags: []string{"seccomp", "netgo", "osusergo"},
 		},
 		{
 			Name: "flannel", Dir: "upstream/recipes/flannel", Packages: []string{"tool"}, Cgo: true,
@@ -52,7 +91,6 @@ func All() []Recipe {
 			Name: "cni-plugins", Dir: "upstream/recipes/cni-plugins", Packages: []string{"tool"},
 			Stamp: map[string]string{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion": "v" + CNIPlugins},
 		},
-		{Name: "coredns", Dir: "upstream/recipes/coredns", Packages: []string{"tool"}},
 		{Name: "programs", Dir: "upstream/programs", Packages: []string{"./..."}},
-	}
+	}...)
 }

@@ -1,0 +1,149 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// crioEdits choose CRI-O. The wrapper is the lab's: see labRunc.
+func crioEdits() []string {
+	return []string{
+		"runtime:\n  overrides:\n    plugins:\n      io.containerd.cri.v1.runtime:\n        restrict_oom_score_adj: true\n",
+		"runtime:\n  name: crio\n  overrides:\n    crio:\n      runtime: {runtimes: {runc: {runtime_path: " + labRunc + "}}}\n",
+	}
+}
+
+// labRunc does for CRI-O what restrict_oom_score_adj does for containerd, which also gives
+// privileged containers no more than it has itself: nobody on this machine has
+// CAP_SYS_RESOURCE, and may lower that score.
+const (
+	labRunc     = "/usr/local/sbin/runc"
+	labRuncText = `#!/bin/sh
+for word; do
+	[ "$before" = --bundle ] && sed -i 's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj": 0/; /"CAP_SYS_RESOURCE",$/d' "$word/config.json"
+	before=$word
+done
+exec /opt/airgap/bin/runc "$@"
+`
+)
+
+// podmans is what podman has on a bank's servers, and CRI-O would read as well: a mirror
+// that is no more, and a policy that lets nothing in.
+const podmans = `mkdir -p /etc/containers/registries.conf.d
+echo 'unqualified-search-registries = ["mirror.bank.example"]' >/etc/containers/registries.conf
+printf '[[registry]]\nprefix = "registry.k8s.io"\nlocation = "mirror.bank.example/k8s"\n' >/etc/containers/registries.conf.d/bank.conf
+echo '{"default": [{"type": "reject"}]}' >/etc/containers/policy.json
+printf '[storage]\ndriver = "vfs"\nrunroot = "/run/bank"\ngraphroot = "/srv/bank"\n' >/etc/containers/storage.conf`
+
+// crio is a cluster whose runtime is CRI-O, beside a podman that stays as it is.
+func crio(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var bare, bareWorker picture
+		return e.inOrder([]part{
+			{"podman's settings, and the lab's runc", func() error { return errors.Join(e.besidePodman(ctx, first), e.besidePodman(ctx, worker)) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, crioEdits()...) }},
+			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
+			{"pictures before", func() (err error) {
+				if bare, err = e.picture(ctx, first); err != nil {
+					return err
+				}
+				bareWorker, err = e.picture(ctx, worker)
+				return err
+			}},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install, twice", func() error { return e.install(ctx, first) }},
+			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"a broken pod is found", func() error { return e.broken(ctx, first, "127.0.0.1:1: connect: connection refused") }},
+			{"the images that it needs are pinned", func() error { return errors.Join(e.pinnedByCRIO(ctx, first), e.pinnedByCRIO(ctx, worker)) }},
+			{"the runtime restarts, and the pods stay", func() error { return e.crioRestarts(ctx, first, worker) }},
+			{"a power cut, and an empty file", func() error { return e.emptiedImage(ctx, first, worker) }},
+			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker, bootedAgain()...) }},
+			{"reset of the control plane", func() error {
+				if err := first.PullStick(ctx); err != nil {
+					return err
+				}
+				return e.resetAll(ctx, first, bare)
+			}},
+		})
+	})
+}
+
+// bootedAgain are the differences that a power cut makes.
+func bootedAgain() []exception {
+	return []exception{
+		{`^[+-] file\t.* /var/log/wtmp `, "one boot more"},
+		{`^[+-] ((link|address)\teth0@|route\tlocal fe80::)`, "the lab plugs in another cable"},
+	}
+}
+
+func (e *Env) besidePodman(ctx context.Context, m lab.Machine) error {
+	if err := lab.PutFile(ctx, m, labRunc, 0o755, strings.NewReader(labRuncText)); err != nil {
+		return err
+	}
+	return e.script(ctx, m, podmans)
+}
+
+// pinnedByCRIO asks the runtime itself, by the program that came with it.
+func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
+	const pinned = `/opt/airgap/bin/crictl --runtime-endpoint unix:///run/crio/crio.sock images --pinned -o json 2>/dev/null || /opt/airgap/bin/crictl --runtime-endpoint unix:///run/crio/crio.sock images -o json`
+	r, err := e.must(ctx, m, nil, "sh", "-c", pinned+` | tr -d ' \n' | tr '{' '\n' | grep '"pinned":true' | grep -o '"repoTags":\[[^]]*'`)
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"/pause:", "/kube-proxy:", "/flannel:", "/flannel-cni-plugin:"} {
+		if !strings.Contains(r.Stdout, want) {
+			return errors.New(m.Name() + ": no " + want + " among the pinned images: " + r.Stdout)
+		}
+	}
+	return nil
+}
+
+// crioRestarts wants no container to notice.
+func (e *Env) crioRestarts(ctx context.Context, first, worker lab.Machine) error {
+	const restarts = kubectl + "get pods --all-namespaces -o jsonpath='{range .items[*]}{.metadata.name}={.status.containerStatuses[*].restartCount} {end}'"
+	before, err := e.must(ctx, first, nil, "sh", "-c", restarts)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(e.script(ctx, worker, "systemctl restart crio"), e.script(ctx, first, "systemctl restart crio"), e.verified(ctx, first)); err != nil {
+		return err
+	}
+	after, err := e.must(ctx, first, nil, "sh", "-c", restarts)
+	if err == nil && after.Stdout != before.Stdout {
+		err = errors.New("restarts before: " + before.Stdout + ", after: " + after.Stdout)
+	}
+	return err
+}
+
+// emptiedImage cuts the power of a server of which a layer's file had not reached the
+// disk: the pod that needs it runs all the same.
+func (e *Env) emptiedImage(ctx context.Context, first, worker lab.Machine) error {
+	return errors.Join(
+		e.script(ctx, first, kubectl+"delete pod/tools --now --timeout=60s"),
+		e.script(ctx, worker, `file=$(find /var/lib/crio/storage/overlay -path '*/diff/*' -type f -name tools) && test -s "$file" && truncate -s 0 "$file"`),
+		worker.Kill(ctx), worker.Start(ctx),
+		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s"),
+		e.podAgain(ctx, first),
+		e.verified(ctx, first),
+		e.script(ctx, worker, "journalctl -b -u crio --no-pager | grep -q 'Attempting to repair storage directory'"))
+}
+
+// podAgain starts what lacks of the workload.
+func (e *Env) podAgain(ctx context.Context, m lab.Machine) error {
+	r, err := e.On(ctx, m, workloadYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.want("apply the workload", 0), e.script(ctx, m,
+		kubectl+"wait --for=condition=Ready pod/tools --timeout=120s",
+		kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local/"))
+}

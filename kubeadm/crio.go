@@ -1,0 +1,105 @@
+package kubeadm
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const (
+	crioConfig  = "/etc/crio/crio.conf"
+	crioDropIns = "/etc/crio/crio.conf.d" // of an accelerator's toolkit, and of the site
+	crioDir     = "/var/lib/crio"
+	// CRIOContainers has what CRI-O reads by way of containers/image: registries.conf,
+	// certs.d and policy.json. The unit makes it that of CRI-O alone, by HOME: podman has
+	// its own in /etc/containers.
+	CRIOContainers = "/etc/airgap/crio/.config/containers"
+	crioPolicy     = CRIOContainers + "/policy.json"
+)
+
+//go:embed crio.service
+var crioService string
+
+func crio() engine {
+	return engine{
+		name: "crio", title: "CRI-O",
+		socket: "/run/crio/crio.sock",
+		config: crioConfig,
+		unit:   "/etc/systemd/system/crio.service", unitText: crioService,
+		programs: []string{"crio", "conmon", "pinns", "runc"},
+		once:     true,
+		extra:    []string{crioPolicy},
+		files:    crioFiles,
+		dump:     []string{"--config", crioConfig, "--config-dir", crioDropIns, "config"},
+		readDump: readCRIODump,
+	}
+}
+
+// crioFiles are the configuration, and the policy of whose signatures an image needs:
+// nobody's. What an image is, its digest says, and the bundle's index vouches for that.
+func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
+	text, err := toml.Marshal(merge(crioSettings(o), o.Runtime.Overrides))
+	if err != nil {
+		return nil, fmt.Errorf("write CRI-O's configuration: %w", err)
+	}
+	return map[string][]byte{
+		crioConfig: append([]byte(ours), text...),
+		crioPolicy: []byte(`{"default": [{"type": "insecureAcceptAnything"}]}` + "\n"),
+	}, nil
+}
+
+// crioSettings has all tables below "crio" (crio.conf(5)). Storage is another than
+// podman's, whose "system prune" would take the images.
+func crioSettings(o RuntimeOptions) map[string]any {
+	return map[string]any{"crio": map[string]any{
+		"root":           crioDir + "/storage",
+		"runroot":        "/run/crio/storage",
+		"storage_driver": "overlay",
+		"storage_option": []any{"overlay.mountopt=nodev"}, // left out, they are podman's
+		"api":            map[string]any{"listen": crio().socket},
+		"image": map[string]any{
+			"pause_image":           o.Sandbox,
+			"pinned_images":         o.Pinned,
+			"signature_policy":      crioPolicy,
+			"pull_progress_timeout": pullProgressTimeout,
+		},
+		"network": map[string]any{
+			"network_dir": "/etc/cni/net.d",
+			"plugin_dirs": []any{"/opt/cni/bin"},
+		},
+		"runtime": map[string]any{
+			"cgroup_manager":  string(o.Facts.Driver),
+			"conmon_cgroup":   "pod",
+			"default_runtime": "runc",
+			"hooks_dir":       []any{"/etc/crio/hooks.d"}, // podman's are for podman
+			"namespaces_dir":  "/run/crio/ns",
+			"pinns_path":      BinDir + "/pinns",
+			"selinux":         o.Facts.SELinux,
+			"runtimes": map[string]any{"runc": map[string]any{
+				"runtime_path": BinDir + "/runc",
+				"runtime_root": "/run/crio/runc",
+				"monitor_path": BinDir + "/conmon",
+			}},
+		},
+	}}
+}
+
+// readCRIODump takes `crio config`, which writes what is its default as a comment.
+func readCRIODump(dump []byte) (effective, error) {
+	var config struct {
+		CRIO struct {
+			Image struct {
+				Pause string `toml:"pause_image"`
+			} `toml:"image"`
+			Runtime struct {
+				Manager Driver `toml:"cgroup_manager"`
+			} `toml:"runtime"`
+		} `toml:"crio"`
+	}
+	config.CRIO.Runtime.Manager = Systemd
+	if err := toml.Unmarshal(dump, &config); err != nil {
+		return effective{}, err
+	}
+	return effective{Driver: config.CRIO.Runtime.Manager, Sandbox: config.CRIO.Image.Pause}, nil
+}

@@ -1,0 +1,70 @@
+package registry
+
+import (
+	"bytes"
+	_ "embed"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+//go:embed hosts.toml.tmpl
+var hostsTemplate string
+
+const hostsName = "hosts.toml"
+
+// hostsFiles are containerd's, with the authority's certificate.
+func (m Mirror) hostsFiles() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, s := range m.Sources {
+		text, err := m.hosts(s)
+		if err != nil {
+			return nil, err
+		}
+		all[m.file(s.Upstream)] = text
+	}
+	if m.CA != "" {
+		all[m.CAFile] = []byte(m.CA)
+	}
+	return all, nil
+}
+
+// file is where containerd looks for an upstream host: a port is written between
+// underscores. Hosts that have no directory of their own are _default's.
+func (m Mirror) file(upstream string) string {
+	name := "_default"
+	if upstream != "" {
+		name = upstream
+		if host, port, ok := strings.Cut(upstream, ":"); ok {
+			name = host + "_" + port + "_"
+		}
+	}
+	return filepath.Join(m.Dir, name, hostsName)
+}
+
+// hosts gives one hosts.toml.
+func (m Mirror) hosts(s Source) ([]byte, error) {
+	var bases []base
+	for _, text := range s.Bases {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, base{text, u.Path != "", m.CAFile})
+	}
+	t, err := template.New(hostsName).Option("missingkey=error").Parse(hostsTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, bases)
+	return out.Bytes(), err
+}
+
+// base is one registry in hosts.toml.
+type base struct {
+	URL      string
+	Override bool // the URL has the API's path already
+	CAFile   string
+}
