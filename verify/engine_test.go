@@ -146,7 +146,7 @@ func imageBrought(t *testing.T, b *bank) {
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "our registry does not have it; it runs in kube-flannel/", "Every running image is in our registry: holds")
+	said.want(t, "the registry does not have it; it runs in kube-flannel/", "Every running image is in our registry: holds")
 	if n := asked.Load(); n != 4 {
 		t.Errorf("the registry was asked %d times, want 4: an answer found stays", n)
 	}

@@ -53,8 +53,8 @@ func judgeImages(v view, look func(image) answer) []Finding {
 		switch a := look(img); a.state {
 		case missing:
 			findings = append(findings, Finding{
-				Object: "Image " + img.String(), Saw: "our registry does not have it" + usedBy(v, id), Want: "found by digest",
-				Fix: "add it to images: in airgap.yaml, bundle again, and bring the bundle to the registry",
+				Object: "Image " + img.String(), Saw: "the registry does not have it" + usedBy(v, id), Want: "found by digest",
+				Fix: "add it to images: in airgap.yaml, bundle again, and airgap registry import the bundle; into a registry of the site's own, airgap push",
 			})
 		case unknown:
 			silent = append(silent, img)
@@ -72,7 +72,7 @@ func registrySilent(asked []image, reason error) Finding {
 	if reason != nil {
 		saw = fmt.Sprintf("no answer about %s: %v", plural(len(asked), "image"), reason)
 	}
-	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status"}
+	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people"}
 }
 
 // usedBy names the pods that run an image.

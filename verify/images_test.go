@@ -48,7 +48,7 @@ func TestRunningImages(t *testing.T) {
 			return answer{state: found}
 		}
 		wantSaw(t, judgeImages(v, look),
-			Finding{Object: "Image " + foreign, Saw: "our registry does not have it; it runs in shop/b, shop/c"},
+			Finding{Object: "Image " + foreign, Saw: "the registry does not have it; it runs in shop/b, shop/c"},
 			Finding{Object: "Image " + digest, Saw: "the runtime knows it only as " + digest + ", by no registry's name; it runs in shop/loaded"})
 	})
 	t.Run("silence is one finding", func(t *testing.T) {
