@@ -82,7 +82,7 @@ func Packages(version, os string) []string {
 	}
 	return []string{
 		"kubelet-" + version, "kubeadm-" + version, "kubectl-" + version,
-		"container-selinux", // containerd comes as an archive that cannot ask for its policy
+		"container-selinux", // the runtime comes as an archive that cannot ask for its policy
 		"conntrack-tools", "ethtool", "iproute", iptables, "socat",
 	}
 }

@@ -28,6 +28,15 @@ type Overrides struct {
 	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines: kubeletHealthCheck: 10m."`
 }
 
+// Within are the host and the networks of the cluster itself, which no proxy is for.
+func (c Config) Within() []string {
+	within := []string{c.PodSubnet, c.ServiceSubnet}
+	if endpoint, _, err := net.SplitHostPort(c.ControlPlaneEndpoint); err == nil {
+		within = append(within, endpoint)
+	}
+	return within
+}
+
 // Default fills what was left out. firstControlPlane is the address of the
 // first control-plane node, "" when it is not known yet.
 func (c *Config) Default(firstControlPlane string) {

@@ -16,7 +16,8 @@ const (
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
 	// pullProgressTimeout is how long a pull waits for a byte. containerd looks
-	// every 10 s, CRI-O every 2 s, and the kubelet waits 10 s more.
+	// every 10 s, and the kubelet waits 10 s more. CRI-O counts the unpacking, too: after
+	// more than that for a layer the pull fails, and the next one finds the layer there.
 	pullProgressTimeout = "20s"
 )
 

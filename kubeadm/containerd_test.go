@@ -55,7 +55,7 @@ func TestContainerdConfig(t *testing.T) {
 			if err := toml.Unmarshal(got, &parsed); err != nil {
 				t.Fatal(err)
 			}
-			if e, err := readContainerdDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir, o.Sandbox}) {
+			if e, err := readContainerdDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir}) {
 				t.Errorf("it reads back as %+v, %v", e, err)
 			}
 			takenByContainerd(t, got, o)
@@ -74,12 +74,13 @@ func takenByContainerd(t *testing.T, config []byte, o RuntimeOptions) {
 		t.Fatal(err)
 	}
 	dump := output(t, labProgram(t, program), "--config", file, "config", "dump")
-	if e, err := readContainerdDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir, o.Sandbox}) {
+	if e, err := readContainerdDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir}) {
 		t.Errorf("in effect is %+v, %v", e, err)
 	}
 	var all struct {
 		Plugins map[string]struct {
 			Pinned      map[string]string `toml:"pinned_images"`
+			Sandbox     string            `toml:"sandbox_image"`
 			Timeout     string            `toml:"image_pull_progress_timeout"`
 			Sync        bool              `toml:"image_pull_with_sync_fs"`
 			Local       bool              `toml:"use_local_image_pull"`
@@ -93,6 +94,9 @@ func takenByContainerd(t *testing.T, config []byte, o RuntimeOptions) {
 	i, r := all.Plugins[images], all.Plugins[runtime]
 	if i.Timeout != pullProgressTimeout || !i.Sync || o.Runtime.configVersion() > 2 && (!i.Local || i.Pinned["flannel"] == "") {
 		t.Errorf("containerd has images %+v", i)
+	}
+	if cmp.Or(i.Sandbox, i.Pinned["sandbox"]) != o.Sandbox {
+		t.Errorf("containerd has the sandbox %q, %q", i.Sandbox, i.Pinned["sandbox"])
 	}
 	if r.RestrictOOM != (len(o.Runtime.Overrides) > 0) || r.SELinux != o.Facts.SELinux {
 		t.Errorf("containerd has runtime %+v", r)

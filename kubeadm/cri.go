@@ -15,9 +15,9 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// pullTimeout is how long the runtime may take for an image of a few hundred bytes:
-// the first registries in its list may be down.
-const pullTimeout = 30 * time.Second
+// pullTimeout is how long the runtime may take for an image of a few hundred bytes: the
+// first registries in its list may be down, and CRI-O waits 30 s for one that is silent.
+const pullTimeout = 3 * time.Minute
 
 // pulledFile holds the hash of the files with which the runtime has pulled the
 // canary.

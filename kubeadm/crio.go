@@ -12,10 +12,11 @@ const (
 	crioDropIns = "/etc/crio/crio.conf.d" // of an accelerator's toolkit, and of the site
 	crioDir     = "/var/lib/crio"
 	// CRIOContainers has what CRI-O reads by way of containers/image: registries.conf,
-	// certs.d and policy.json. The unit makes it that of CRI-O alone, by HOME: podman has
+	// registries.d, certs.d and policy.json. The unit makes it that of CRI-O alone, by HOME: podman has
 	// its own in /etc/containers.
 	CRIOContainers = "/etc/airgap/crio/.config/containers"
 	crioPolicy     = CRIOContainers + "/policy.json"
+	crioEnv        = CRIOContainers + "/environment"
 )
 
 //go:embed crio.service
@@ -28,7 +29,7 @@ func crio() engine {
 		config: crioConfig,
 		unit:   "/etc/systemd/system/crio.service", unitText: crioService,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
-		once:     true,
+		reads:    []string{crioEnv},
 		extra:    []string{crioPolicy},
 		files:    crioFiles,
 		dump:     []string{"--config", crioConfig, "--config-dir", crioDropIns, "config"},
@@ -57,8 +58,10 @@ func crioSettings(o RuntimeOptions) map[string]any {
 		"runroot":        "/run/crio/storage",
 		"storage_driver": "overlay",
 		"storage_option": []any{"overlay.mountopt=nodev"}, // left out, they are podman's
+		"imagestore":     "",
 		"api":            map[string]any{"listen": crio().socket},
 		"image": map[string]any{
+			"global_auth_file":      CRIOContainers + "/auth.json", // left out, it is podman's login
 			"pause_image":           o.Sandbox,
 			"pinned_images":         o.Pinned,
 			"signature_policy":      crioPolicy,
@@ -74,8 +77,12 @@ func crioSettings(o RuntimeOptions) map[string]any {
 			"default_runtime": "runc",
 			"hooks_dir":       []any{"/etc/crio/hooks.d"}, // podman's are for podman
 			"namespaces_dir":  "/run/crio/ns",
-			"pinns_path":      BinDir + "/pinns",
-			"selinux":         o.Facts.SELinux,
+			// Left out, a host's subscription to its vendor would be copied into each pod.
+			"default_mounts_file": "/dev/null",
+			// Left out, what an administrator has set for irqbalance would be put back.
+			"irqbalance_config_restore_file": "disable",
+			"pinns_path":                     BinDir + "/pinns",
+			"selinux":                        o.Facts.SELinux,
 			"runtimes": map[string]any{"runc": map[string]any{
 				"runtime_path": BinDir + "/runc",
 				"runtime_root": "/run/crio/runc",
@@ -89,9 +96,6 @@ func crioSettings(o RuntimeOptions) map[string]any {
 func readCRIODump(dump []byte) (effective, error) {
 	var config struct {
 		CRIO struct {
-			Image struct {
-				Pause string `toml:"pause_image"`
-			} `toml:"image"`
 			Runtime struct {
 				Manager Driver `toml:"cgroup_manager"`
 			} `toml:"runtime"`
@@ -101,5 +105,5 @@ func readCRIODump(dump []byte) (effective, error) {
 	if err := toml.Unmarshal(dump, &config); err != nil {
 		return effective{}, err
 	}
-	return effective{Driver: config.CRIO.Runtime.Manager, Sandbox: config.CRIO.Image.Pause}, nil
+	return effective{Driver: config.CRIO.Runtime.Manager}, nil
 }

@@ -54,10 +54,10 @@ func TestCRIOConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			dump := output(t, labProgram(t, "crio/crio"), "--config", config, "--config-dir", dropIns, "config")
-			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{tc.driver, "", o.Sandbox}) {
+			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: tc.driver}) {
 				t.Errorf("in effect is %+v, %v:\n%s", e, err, dump)
 			}
-			for _, setting := range []string{`pull_progress_timeout = "20s"`, `root = "/var/lib/crio/storage"`, `"registry.k8s.io/kube-proxy:v1.36.3"`, `runtime_path = "/opt/airgap/bin/runc"`} {
+			for _, setting := range []string{`pull_progress_timeout = "20s"`, `root = "/var/lib/crio/storage"`, `"registry.k8s.io/kube-proxy:v1.36.3"`, `runtime_path = "/opt/airgap/bin/runc"`, `pause_image = "registry.k8s.io/pause:3.10.2"`, `default_mounts_file = "/dev/null"`, `irqbalance_config_restore_file = "disable"`} {
 				if !strings.Contains(dump, setting) {
 					t.Errorf("not in effect: %s", setting)
 				}
@@ -137,6 +137,7 @@ func TestCRIOService(t *testing.T) {
 	s := RuntimeService(m, o)
 	mustHold(t, s.Done, false) // no registries yet
 	f.put(t, o.Mirrors, "one registry\n")
+	f.put(t, crioEnv, "NO_PROXY=\n")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -15,7 +14,6 @@ import (
 type effective struct {
 	Driver  Driver // of the default runtime
 	Mirrors string // what says where images come from; "" for a runtime whose configuration does not name it
-	Sandbox string // image of every pod's sandbox
 }
 
 func (m Machine) effective(ctx context.Context, e engine) (effective, error) {
@@ -37,8 +35,6 @@ func readContainerdDump(dump []byte) (effective, error) {
 		Registry struct {
 			ConfigPath string `toml:"config_path"`
 		} `toml:"registry"`
-		Pinned  map[string]string `toml:"pinned_images"`
-		Sandbox string            `toml:"sandbox_image"`
 	}
 	type runtimes struct {
 		Containerd struct {
@@ -66,7 +62,7 @@ func readContainerdDump(dump []byte) (effective, error) {
 	if config.Version == 2 && config.Plugins.CRI2 != nil {
 		i, r = config.Plugins.CRI2.images, config.Plugins.CRI2.runtimes
 	}
-	e := effective{Driver: Cgroupfs, Mirrors: i.Registry.ConfigPath, Sandbox: cmp.Or(i.Pinned["sandbox"], i.Sandbox)}
+	e := effective{Driver: Cgroupfs, Mirrors: i.Registry.ConfigPath}
 	chosen, ok := r.Containerd.Runtimes[r.Containerd.DefaultRuntimeName]
 	if !ok {
 		return e, fmt.Errorf("its default runtime %q is not defined", r.Containerd.DefaultRuntimeName)

@@ -10,7 +10,7 @@ type engine struct {
 	unitText string   // what comes after ours in it
 	programs []string // that its release has to hold
 	mirrors  string   // what its configuration has to name as the place that says where images come from; "" where it names none
-	once     bool     // it reads that place at its start only, and not at each pull
+	reads    []string // files that say where images come from, beside RuntimeOptions.Mirrors, and that it reads at its start only; nil: all at each pull
 	extra    []string // what else we write for it, in directories of ours
 
 	files    func(RuntimeOptions) (map[string][]byte, error) // that we write beside the unit, by path
@@ -32,7 +32,7 @@ func (r Runtime) engine() engine {
 // not yet.
 func (m Machine) engine() engine {
 	for _, e := range engines() {
-		if m.ours(e.unit) {
+		if m.ours(e.unit) || m.ours(e.config) {
 			return e
 		}
 	}

@@ -12,7 +12,7 @@ import (
 type Runtime struct {
 	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,enum=crio,default=containerd" jsonschema_description:"Container runtime."`
 	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Version of the runtime, with its patch. Left out: containerd 2.3.7, or a CRI-O of Kubernetes' own minor."`
-	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema:"default=1.5.2" jsonschema_description:"runc version, with its patch, beside containerd. CRI-O brings its own."`
+	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"runc version, with its patch, beside containerd: 1.5.2 where it is left out. CRI-O brings its own."`
 	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's version 3, with containerd 1.7 version 2; or CRI-O's, below crio."`
 }
 

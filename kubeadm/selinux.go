@@ -22,7 +22,8 @@ const labelsUndo = undoDir + "/selinux.json"
 // Where SELinux is off there is nothing to do.
 //
 // What else airgap writes lies where the policy's own types are right: programs
-// that serve it run from /usr, data is below /var/lib, settings below /etc.
+// that serve it run from /usr, data is below /var/lib, settings below /etc. For
+// /var/lib/crio the policy has no rule: CRI-O labels what it makes there.
 func LabelsStep(m Machine) step.Step {
 	l := labels{m}
 	return step.Step{

@@ -60,12 +60,16 @@ func (s service) hash(files map[string][]byte) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(hash, "%s\n", files[name])
 	}
-	if e.once {
-		mirrors, err := os.ReadFile(s.m.path(s.options.Mirrors))
+	if e.reads == nil {
+		return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
+	}
+	for _, name := range append([]string{s.options.Mirrors}, e.reads...) {
+		info, err := os.Stat(s.m.path(name))
 		if err != nil {
 			return nil, err
 		}
-		hash.Write(mirrors)
+		// One that was changed and put back may have been read in between.
+		fmt.Fprintln(hash, info.Size(), info.ModTime().UnixNano())
 	}
 	return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
 }

@@ -20,8 +20,8 @@ func (m Machine) traces() Traces {
 	n := m.Network
 	return Traces{
 		Links:  append([]string{"kube-ipvs0"}, n.Links...),
-		Tables: append([]string{"kube-proxy"}, n.Tables...),
-		Chains: append([]string{"KUBE-"}, n.Chains...),
+		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
+		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),
 		Paths: append([]string{
 			kubeletDir, "/usr/libexec/kubernetes",
 			"/run/containerd", "/run/nri", "/opt/containerd", "/run/crio", "/var/log/crio",
@@ -34,7 +34,7 @@ func (m Machine) traces() Traces {
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
 			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
 			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",
-			CRIOContainers + "/certs.d", CRIOContainers, path.Dir(CRIOContainers), path.Dir(path.Dir(CRIOContainers)),
+			CRIOContainers + "/certs.d", CRIOContainers + "/registries.d", CRIOContainers, path.Dir(CRIOContainers), path.Dir(path.Dir(CRIOContainers)),
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
 		Data: append([]string{"/var/lib/containerd", crioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),

@@ -171,7 +171,7 @@ func judgeControllers(f *Facts, _ *Want) Result {
 }
 
 var cgroupDriver = Check{
-	ID: "cgroup-driver", Title: "cgroup driver", Source: "containerd and kubelet: one driver, systemd's under systemd",
+	ID: "cgroup-driver", Title: "cgroup driver", Source: "runtime and kubelet: one driver, systemd's under systemd",
 	Needs: []string{"init", "cgroup"}, Run: judgeCgroupDriver,
 }
 
@@ -181,9 +181,12 @@ func judgeCgroupDriver(f *Facts, w *Want) Result {
 		driver = "systemd"
 	}
 	if !w.Ours {
-		return pass("%s, for containerd and the kubelet", driver)
+		return pass("%s, for the runtime and the kubelet", driver)
 	}
 	for _, set := range []struct{ name, driver string }{{"containerd", f.Cgroup.ContainerdDriver}, {"the kubelet", f.Cgroup.KubeletDriver}} {
+		if w.CRIO && set.name == "containerd" {
+			continue // somebody's leftover
+		}
 		if set.driver != "" && set.driver != driver {
 			return Result{Fail, fmt.Sprintf("%s uses %s", set.name, set.driver), driver + " for both",
 				"set " + set.name + " to " + driver + " and restart it"}

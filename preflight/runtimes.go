@@ -62,6 +62,8 @@ func judgeRuntimes(f *Facts, w *Want) Result {
 			"remove it, and Docker with it where it belongs to Docker; or use another host. Podman may stay"}
 	case f.unit("crio.service").Active() || f.has("/run/crio/crio.sock"):
 		return Result{Fail, "CRI-O runs", "one runtime: the bundle brings its own", "systemctl disable --now crio; remove the package"}
+	case w.CRIO && f.unit("crio.service").Name != "":
+		return Result{Fail, "a crio.service exists (" + f.ownerOf("cri-o") + ")", "one runtime: the bundle brings its own", "remove it"}
 	case f.has("/run/cri-dockerd.sock"):
 		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings its own", "remove cri-dockerd"}
 	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":

@@ -28,6 +28,12 @@ type Mirror struct {
 	Sources []Source
 	CAFile  string // absolute path of the authority's certificate; "": what the host trusts
 	CA      string // PEM for CAFile, which then comes and goes with the mirror; "": it is there
+	// Direct are the addresses and subnets (CIDR) of the cluster that what CRI-O starts has
+	// to reach, which asks nobody else.
+	Direct []string
+	// Open says that a registry of the site's own may send CRI-O elsewhere, for tokens and
+	// layers.
+	Open bool
 }
 
 // Source is where the images of one upstream host come from.
@@ -80,7 +86,7 @@ func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile st
 	if path == "" {
 		below = ""
 	}
-	m := Mirror{CRIO: crio, Dir: dir, Sources: []Source{{host, bases([]string{host}, "")}}}
+	m := Mirror{CRIO: crio, Open: true, Dir: dir, Sources: []Source{{host, bases([]string{host}, "")}}}
 	if !crio {
 		m.Sources = append(m.Sources, Source{"", bases([]string{host}, "/v2/"+below+"unknown")})
 	}
@@ -241,7 +247,7 @@ func (m Mirror) Write() error {
 func (m Mirror) stale(want map[string][]byte) ([]string, error) {
 	patterns := []string{"*/" + hostsName}
 	if m.CRIO {
-		patterns = []string{registriesName, nowhereName, "certs.d/*/" + authorityName}
+		patterns = []string{registriesName, environmentName, registriesDName, "certs.d/*/" + authorityName}
 	}
 	var all []string
 	for _, p := range patterns {

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	registriesName = "registries.conf"
-	authorityName  = "airgap.crt"
-	nowhereName    = "environment"
+	registriesName  = "registries.conf"
+	authorityName   = "airgap.crt"
+	environmentName = "environment"
+	registriesDName = "registries.d/airgap.yaml" // without one the host's own would count, and its signatures be asked for
 
 	// nowhere is a proxy at which nobody listens. In registries.conf no line stands for
 	// all other hosts: CRI-O would look them up and ask them.
@@ -56,7 +57,7 @@ func (m Mirror) registriesConf() (map[string][]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			hosts[u.Host] = true
+			hosts[direct(u)] = true
 			if authority != nil {
 				all[filepath.Join(m.Dir, "certs.d", u.Host, authorityName)] = authority
 			}
@@ -70,10 +71,29 @@ func (m Mirror) registriesConf() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	all[filepath.Join(m.Dir, nowhereName)] = fmt.Appendf(nil, "%s CRI-O asks these registries, and nobody else: a proxy that is not there has the rest.\n"+
-		"HTTP_PROXY=%s\nHTTPS_PROXY=%s\nNO_PROXY=%s\n", mark, nowhere, nowhere, strings.Join(slices.Sorted(maps.Keys(hosts)), ","))
+	all[filepath.Join(m.Dir, environmentName)] = m.environment(slices.Sorted(maps.Keys(hosts)))
+	all[filepath.Join(m.Dir, registriesDName)] = []byte(mark + "\ndocker: {}\n")
 	all[m.Default()] = append([]byte(mark+" Every image comes from the registries below.\n"), text...)
 	return all, nil
+}
+
+// environment has CRI-O reach the registries directly and, unless they may send it
+// elsewhere, nobody else.
+func (m Mirror) environment(registries []string) []byte {
+	if m.Open {
+		return []byte(mark + " Registries are asked directly.\nHTTP_PROXY=\nHTTPS_PROXY=\nNO_PROXY=*\n")
+	}
+	return fmt.Appendf(nil, "%s CRI-O asks these registries, and nobody else: a proxy that is not there has the rest.\n"+
+		"HTTP_PROXY=%s\nHTTPS_PROXY=%s\nNO_PROXY=%s\n", mark, nowhere, nowhere, strings.Join(slices.Concat(registries, m.Direct), ","))
+}
+
+// direct is a host as NO_PROXY has it: an IPv6 address without brackets, unless a port
+// follows.
+func direct(u *url.URL) string {
+	if u.Port() == "" {
+		return u.Hostname()
+	}
+	return u.Host
 }
 
 // authority is the certificate, marked as ours; nil where the host's trust counts.

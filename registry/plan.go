@@ -69,6 +69,9 @@ func (m Mirror) plan() ([]string, error) {
 	for _, file := range stale {
 		changes = append(changes, "remove "+file)
 	}
+	if _, err := os.Stat(m.Default()); m.CRIO && err == nil && len(changes) > 0 {
+		changes = append(changes, "restart crio.service") // it reads them at its start; the runtime's step does it
+	}
 	return changes, errors.Join(err, unread)
 }
 

@@ -5,7 +5,7 @@
 // index vouches for. The distribution engine speaks the registry protocol over
 // a read-only view of the bundles, blobs are served straight from the parts.
 // The package also makes what clients need to find and trust the registry: the
-// certificate authority and containerd's mirror configuration.
+// certificate authority and the runtimes' mirror configuration.
 //
 // It never takes a push, never asks an upstream, and never hands out a blob
 // that differs from its digest: a damaged chunk ends the connection.

@@ -87,7 +87,7 @@ func podFix(pod *corev1.Pod) string {
 	for _, status := range statuses(pod) {
 		if w := status.State.Waiting; w != nil {
 			switch w.Reason {
-			case "ErrImagePull", "ImagePullBackOff":
+			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
 				return "airgap registry status; is " + status.Image + " in the bundle?"
 			case "CrashLoopBackOff":
 				return fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", pod.Namespace, pod.Name, status.Name)

@@ -166,7 +166,9 @@ func (s *site) mirror() (registry.Mirror, error) {
 	if existing := s.config.Registry.Existing; existing != nil {
 		return existing.Mirror(crio, dir, s.index.Lock.Images, existingCAFile)
 	}
-	return registry.OwnMirror(crio, dir, s.registries(), s.index.Lock.Images, registry.PKI{Dir: pkiDir}.CAFile())
+	m, err := registry.OwnMirror(crio, dir, s.registries(), s.index.Lock.Images, registry.PKI{Dir: pkiDir}.CAFile())
+	m.Direct = s.config.Kubernetes.Within()
+	return m, err
 }
 
 // runtime are the runtime's options on this host. Pinned are the images a node needs

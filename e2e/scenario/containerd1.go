@@ -13,7 +13,7 @@ import (
 func containerd1Edits() []string {
 	return []string{
 		`version: "1.36.3"`, `version: "1.35.8"`,
-		"runtime:\n", "runtime:\n  version: 1.7.35\n",
+		"runtime:\n  overrides:\n", "runtime:\n  version: 1.7.35\n  overrides:\n",
 		"io.containerd.cri.v1.runtime:", "io.containerd.grpc.v1.cri:",
 	}
 }

@@ -32,12 +32,16 @@ exec /opt/airgap/bin/runc "$@"
 )
 
 // podmans is what podman has on a bank's servers, and CRI-O would read as well: a mirror
-// that is no more, and a policy that lets nothing in.
-const podmans = `mkdir -p /etc/containers/registries.conf.d
+// that is no more, signatures to be asked for, a policy that lets nothing in, a storage of
+// another kind, a password that is no more, a subscription for every container.
+const podmans = `mkdir -p /etc/containers/registries.conf.d /etc/containers/registries.d /run/containers/0 /srv/subscription
+echo secret >/srv/subscription/key.pem && echo /srv/subscription:/run/secrets >/etc/containers/mounts.conf
+echo 'default-docker: {lookaside: "https://sig.bank.example"}' >/etc/containers/registries.d/default.yaml
+echo '{"auths": {"10.88.0.11:5000": {"auth": "YmFuazpnb25l"}}}' >/run/containers/0/auth.json
 echo 'unqualified-search-registries = ["mirror.bank.example"]' >/etc/containers/registries.conf
 printf '[[registry]]\nprefix = "registry.k8s.io"\nlocation = "mirror.bank.example/k8s"\n' >/etc/containers/registries.conf.d/bank.conf
 echo '{"default": [{"type": "reject"}]}' >/etc/containers/policy.json
-printf '[storage]\ndriver = "vfs"\nrunroot = "/run/bank"\ngraphroot = "/srv/bank"\n' >/etc/containers/storage.conf`
+printf '[storage]\ndriver = "vfs"\nrunroot = "/run/bank"\ngraphroot = "/srv/bank"\nimagestore = "/srv/images"\n' >/etc/containers/storage.conf`
 
 // crio is a cluster whose runtime is CRI-O, beside a podman that stays as it is.
 func crio(ctx context.Context, e *Env) error {
@@ -64,6 +68,10 @@ func crio(ctx context.Context, e *Env) error {
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first, "127.0.0.1:1: connect: connection refused") }},
 			{"the images that it needs are pinned", func() error { return errors.Join(e.pinnedByCRIO(ctx, first), e.pinnedByCRIO(ctx, worker)) }},
+			{"nothing of podman's in a pod", func() error {
+				return e.script(ctx, first, kubectl+"exec tools -- sh -c 'test ! -e /run/secrets/key.pem'")
+			}},
+			{"a port of the host's", func() error { return e.hostPort(ctx, first, worker) }},
 			{"the runtime restarts, and the pods stay", func() error { return e.crioRestarts(ctx, first, worker) }},
 			{"a power cut, and an empty file", func() error { return e.emptiedImage(ctx, first, worker) }},
 			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker, bootedAgain()...) }},
@@ -105,6 +113,15 @@ func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
 		}
 	}
 	return nil
+}
+
+// hostPort leads to a pod, by rules that reset has to take away.
+func (e *Env) hostPort(ctx context.Context, first, worker lab.Machine) error {
+	const pod = `{"spec": {"nodeName": "node2", "containers": [{"name": "edge", "image": "hello:1.0", "ports": [{"containerPort": 8080, "hostPort": 8088}]}]}}`
+	return e.script(ctx, first,
+		kubectl+"run edge --image=hello:1.0 --overrides='"+pod+"'",
+		kubectl+"wait --for=condition=Ready pod/edge --timeout=60s",
+		"curl -sf --max-time 5 http://"+worker.Addr().String()+":8088/")
 }
 
 // crioRestarts wants no container to notice.
