@@ -89,6 +89,7 @@ func crio(ctx context.Context, e *Env) error {
 func bootedAgain() []exception {
 	return []exception{
 		{`^[+-] file\t.* /var/log/wtmp `, "one boot more"},
+		{`^- run\t. /run/containers`, "podman's login is gone with the power"},
 		{`^[+-] ((link|address)\teth0@|route\tlocal fe80::)`, "the lab plugs in another cable"},
 	}
 }
