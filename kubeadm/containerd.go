@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	containerdConfig = "/etc/containerd/config.toml"
-	certsDir         = "/etc/containerd/certs.d" // where images come from
+	containerdConfig  = "/etc/containerd/config.toml"
+	containerdDropIns = "/etc/containerd/conf.d"
+	certsDir          = "/etc/containerd/certs.d" // where images come from
 	// ours begins every file of the runtime that airgap wrote: what does not
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
@@ -28,8 +29,8 @@ func containerd() engine {
 	return engine{
 		name: "containerd", title: "containerd",
 		socket: "/run/containerd/containerd.sock",
-		config: containerdConfig,
-		unit:   "/etc/systemd/system/containerd.service", unitText: containerdService,
+		config: containerdConfig, dropIns: containerdDropIns,
+		unit: "/etc/systemd/system/containerd.service", unitText: containerdService,
 		programs: []string{"containerd", "containerd-shim-runc-v2"},
 		mirrors:  certsDir,
 		files:    containerdFiles,
@@ -80,7 +81,7 @@ func settings2(o RuntimeOptions) map[string]any {
 
 // dropIns is where an accelerator's toolkit puts its runtime, and a site its own
 // settings.
-func dropIns() []string { return []string{"/etc/containerd/conf.d/*.toml"} }
+func dropIns() []string { return []string{containerdDropIns + "/*.toml"} }
 
 // pulling is how images come.
 func pulling() map[string]any {

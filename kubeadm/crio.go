@@ -26,8 +26,8 @@ func crio() engine {
 	return engine{
 		name: "crio", title: "CRI-O",
 		socket: "/run/crio/crio.sock",
-		config: crioConfig,
-		unit:   "/etc/systemd/system/crio.service", unitText: crioService,
+		config: crioConfig, dropIns: crioDropIns,
+		unit: "/etc/systemd/system/crio.service", unitText: crioService,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
 		reads:    []string{crioEnv},
 		extra:    []string{crioPolicy},

@@ -6,6 +6,7 @@ type engine struct {
 	title    string   // as its project writes it
 	socket   string   // of its Container Runtime Interface
 	config   string   // that we write
+	dropIns  string   // directory of the site's own settings, and of an accelerator's toolkit
 	unit     string   // that we write
 	unitText string   // what comes after ours in it
 	programs []string // that its release has to hold

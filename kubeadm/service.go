@@ -118,7 +118,24 @@ func (s service) start(ctx context.Context) error {
 	if err := s.m.awaitSocket(ctx, e, 30*time.Second); err != nil {
 		return s.m.explain(ctx, Failure{What: "start " + e.title, Err: err, unit: e.name})
 	}
+	if err := s.effective(ctx, e); err != nil {
+		return err
+	}
 	return host.WriteFile(s.m.path(appliedFile), hash, 0o644)
+}
+
+// effective wants our settings in force: the site's drop-ins, and its overrides, come
+// after them. containerd 1.7 takes a drop-in's table of a plug-in instead of ours.
+func (s service) effective(ctx context.Context, e engine) error {
+	found, err := s.m.effective(ctx, e)
+	if err != nil {
+		return err
+	}
+	a := Agreement{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
+	if err := a.Err(); err != nil {
+		return &Failure{What: "configure " + e.title, Err: err, Next: "what a file of the site's in " + e.dropIns + " is to change belongs into runtime.overrides of airgap.yaml"}
+	}
+	return nil
 }
 
 // stop takes back whatever runtime of ours is there.

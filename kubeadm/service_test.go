@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,6 +36,7 @@ func withRuntime(t *testing.T, f *fakeHost, m Machine, e engine) {
 		}
 		return nil, err
 	}
+	f.answers[BinDir+"/"+e.name] = func(host.Cmd) ([]byte, error) { return os.ReadFile(m.path(e.config)) } // what is in force is what we wrote
 	f.answers["systemctl disable --now "+e.name] = func(host.Cmd) ([]byte, error) { stop(); return nil, nil }
 }
 
@@ -88,6 +90,22 @@ func TestRuntimeServiceCutBeforeRestart(t *testing.T) {
 	}
 	f.put(t, containerdConfig, string(files[containerdConfig]))
 	mustHold(t, changed.Done, false)
+}
+
+// TestDropInReplacesOurs is what containerd 1.7 makes of a drop-in for the same plug-in.
+func TestDropInReplacesOurs(t *testing.T) {
+	f, m := newFake(t)
+	withContainerd(t, f, m)
+	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) {
+		return []byte("version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n"), nil
+	}
+	s := RuntimeService(m, options(t, "", Facts{Driver: Systemd}))
+	var failed *Failure
+	if err := s.Run(t.Context()); !errors.As(err, &failed) || !strings.Contains(failed.Error(), "containerd uses cgroupfs") ||
+		!strings.Contains(failed.Error(), `looks for registries in ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
+		t.Errorf("got %v", failed)
+	}
+	mustHold(t, s.Done, false)
 }
 
 func TestRuntimeServiceExplains(t *testing.T) {

@@ -37,6 +37,7 @@ exec /opt/airgap/bin/runc "$@"
 const podmans = `mkdir -p /etc/containers/registries.conf.d /etc/containers/registries.d /run/containers/0 /srv/subscription
 echo secret >/srv/subscription/key.pem && echo /srv/subscription:/run/secrets >/etc/containers/mounts.conf
 echo 'default-docker: {lookaside: "https://sig.bank.example"}' >/etc/containers/registries.d/default.yaml
+mkdir -p /etc/crio/crio.conf.d && printf '[crio.runtime]\npids_limit = 4096\n' >/etc/crio/crio.conf.d/50-bank.conf
 echo '{"auths": {"10.88.0.11:5000": {"auth": "YmFuazpnb25l"}}}' >/run/containers/0/auth.json
 echo 'unqualified-search-registries = ["mirror.bank.example"]' >/etc/containers/registries.conf
 printf '[[registry]]\nprefix = "registry.k8s.io"\nlocation = "mirror.bank.example/k8s"\n' >/etc/containers/registries.conf.d/bank.conf
@@ -70,6 +71,9 @@ func crio(ctx context.Context, e *Env) error {
 			{"the images that it needs are pinned", func() error { return errors.Join(e.pinnedByCRIO(ctx, first), e.pinnedByCRIO(ctx, worker)) }},
 			{"nothing of podman's in a pod", func() error {
 				return e.script(ctx, first, kubectl+"exec tools -- sh -c 'test ! -e /run/secrets/key.pem'")
+			}},
+			{"the site's own setting of CRI-O counts", func() error {
+				return e.script(ctx, first, "/opt/airgap/bin/crio --config /etc/crio/crio.conf --config-dir /etc/crio/crio.conf.d config 2>/dev/null | grep -qx 'pids_limit = 4096'")
 			}},
 			{"a port of the host's", func() error { return e.hostPort(ctx, first, worker) }},
 			{"the runtime restarts, and the pods stay", func() error { return e.crioRestarts(ctx, first, worker) }},

@@ -44,6 +44,9 @@ func reset(ctx context.Context, e *Env) error {
 			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"the site's own setting of containerd counts", func() error {
+				return e.script(ctx, first, "/opt/airgap/bin/containerd --config /etc/containerd/config.toml config dump | grep -q 'max_concurrent_downloads = 7'")
+			}},
 			{"dnf keeps the packages", func() error { return e.locked(ctx, first) }},
 			{"only the runtime starts flannel", func() error { return e.onlyRuntime(ctx, first, worker) }},
 			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
@@ -71,6 +74,7 @@ func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
 		"nft add table ip filter && nft 'add chain ip filter INPUT { type filter hook input priority filter; policy accept; }' && nft add rule ip filter INPUT ip saddr 10.99.0.0/24 counter accept",
 		"ip link add bank0 type bridge && ip address add 10.99.0.1/24 dev bank0 && ip link set bank0 up",
 		"mkdir -p /etc/cni/net.d && echo podman >/etc/cni/net.d/README",
+		"mkdir -p /etc/containerd/conf.d && printf 'version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\nmax_concurrent_downloads = 7\n' >/etc/containerd/conf.d/bank.toml",
 		"cat >/etc/firewalld/zones/public.xml <<'END'\n"+theirZone+"END",
 		"systemctl enable --now firewalld",
 		"firewall-cmd --add-port=9100/tcp",                  // until the next reload: ours must not be one
