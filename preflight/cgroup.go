@@ -103,7 +103,8 @@ func readDrivers(r reader, c *Cgroup) error {
 
 var systemdInit = Check{
 	ID: "systemd-init", Title: "systemd is process 1", Source: "airgap: units, and the systemd cgroup driver",
-	Needs: []string{"init"}, Run: judgeInit,
+	Breaks: "airgap writes systemd's units and uses its cgroup driver: in a plain container neither works.",
+	Needs:  []string{"init"}, Run: judgeInit,
 }
 
 func judgeInit(f *Facts, _ *Want) Result {
@@ -115,7 +116,8 @@ func judgeInit(f *Facts, _ *Want) Result {
 
 var cgroupVersion = Check{
 	ID: "cgroup-version", Title: "cgroup version", Source: "kubernetes#134744, KEP-5573",
-	Needs: []string{"cgroup"}, Run: judgeCgroupVersion,
+	Breaks: "From Kubernetes 1.35 on the kubelet does not start on cgroup v1 unless it is told to.",
+	Needs:  []string{"cgroup"}, Run: judgeCgroupVersion,
 }
 
 func judgeCgroupVersion(f *Facts, w *Want) Result {
@@ -149,7 +151,8 @@ func minor(version string) int {
 
 var cgroupControllers = Check{
 	ID: "cgroup-controllers", Title: "cgroup controllers", Source: "kubernetes/system-validators",
-	Needs: []string{"cgroup"}, Run: judgeControllers,
+	Breaks: "Without one of these the kubelet cannot hold pods to their limits, and does not start.",
+	Needs:  []string{"cgroup"}, Run: judgeControllers,
 }
 
 func judgeControllers(f *Facts, _ *Want) Result {
@@ -172,7 +175,8 @@ func judgeControllers(f *Facts, _ *Want) Result {
 
 var cgroupDriver = Check{
 	ID: "cgroup-driver", Title: "cgroup driver", Source: "runtime and kubelet: one driver, systemd's under systemd",
-	Needs: []string{"init", "cgroup"}, Run: judgeCgroupDriver,
+	Breaks: "Two managers of one cgroup tree move processes behind each other's back: pods die under pressure, weeks later.",
+	Needs:  []string{"init", "cgroup"}, Run: judgeCgroupDriver,
 }
 
 func judgeCgroupDriver(f *Facts, w *Want) Result {

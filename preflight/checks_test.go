@@ -32,6 +32,42 @@ func kubeletSysctls() map[string]string {
 	return map[string]string{"kernel.panic": "10", "vm.overcommit_memory": "1"}
 }
 
+// TestEveryCheckExplainsItself: the reader has nowhere to look it up.
+func TestEveryCheckExplainsItself(t *testing.T) {
+	ids := map[string]bool{}
+	for _, c := range Checks() {
+		if ids[c.ID] {
+			t.Errorf("%s is there twice", c.ID)
+		}
+		ids[c.ID] = true
+		if c.Title == "" || c.Source == "" || len(c.Breaks) < 20 || !strings.HasSuffix(c.Breaks, ".") {
+			t.Errorf("%s: title %q, breaks %q, source %q", c.ID, c.Title, c.Breaks, c.Source)
+		}
+		for _, l := range c.Limits {
+			if l.Check != c.ID || l.About == "" {
+				t.Errorf("%s: limit %+v", c.ID, l)
+			}
+		}
+	}
+}
+
+// TestChoice: those that were chosen and no others, in the report's own order.
+func TestChoice(t *testing.T) {
+	report, err := Run(t.Context(), &Facts{}, Want{}, Choice{Only: []string{"swap", "cpu-count", "memory"}, Skip: []string{"swap"}})
+	var ids []string
+	for _, r := range report.Results {
+		ids = append(ids, r.ID)
+	}
+	if err != nil || !slices.Equal(ids, []string{"cpu-count", "memory", "swap"}) || report.Results[2].Status != Skip {
+		t.Errorf("got %v, %+v, %v", ids, report.Results, err)
+	}
+	for _, wrong := range []Choice{{Only: []string{"swpa"}}, {Skip: []string{"swpa"}}} {
+		if _, err := Run(t.Context(), &Facts{}, Want{}, wrong); err == nil || !strings.Contains(err.Error(), `"swpa"`) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}
+
 func TestChecks(t *testing.T) {
 	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
 	v1 := &Facts{Cgroup: Cgroup{Mode: "v1"}}
@@ -244,7 +280,7 @@ func TestCheckList(t *testing.T) {
 
 func TestSkip(t *testing.T) {
 	facts := gather(t, "rhel8-cgroup1-podman-swap")
-	report, err := Run(context.Background(), facts, Want{KubernetesVersion: "1.36.3"}, []string{"swap", "cgroup-version"})
+	report, err := Run(context.Background(), facts, Want{KubernetesVersion: "1.36.3"}, Choice{Skip: []string{"swap", "cgroup-version"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +290,7 @@ func TestSkip(t *testing.T) {
 	if skipped := ids(report, Skip); !slices.Contains(skipped, "swap") || !slices.Contains(skipped, "cgroup-version") {
 		t.Errorf("skipped: %q", skipped)
 	}
-	if _, err := Run(context.Background(), facts, Want{}, []string{"swpa"}); err == nil {
+	if _, err := Run(context.Background(), facts, Want{}, Choice{Skip: []string{"swpa"}}); err == nil {
 		t.Error("a mistyped check was skipped without a word")
 	}
 }

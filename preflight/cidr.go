@@ -8,7 +8,8 @@ import (
 
 var cidrOverlap = Check{
 	ID: "cidr-overlap", Title: "Pod and Service subnets are free", Source: "kubespray; embedded-cluster",
-	Needs: []string{"links", "routes", "resolv"}, Run: judgeOverlap,
+	Breaks: "Hosts of the site would be taken for pods or Services, and could not be reached from the cluster.",
+	Needs:  []string{"links", "routes", "resolv"}, Run: judgeOverlap,
 }
 
 // taken is a range of addresses that the site already uses.

@@ -39,7 +39,8 @@ func readSynchronized(ctx context.Context, r reader, f *Facts) error {
 
 var timeSync = Check{
 	ID: "time-sync", Title: "Clock is synchronized", Source: "replicatedhq/embedded-cluster; etcd and TLS need it",
-	Needs: []string{"synchronized"}, Run: judgeSynchronized,
+	Breaks: "Clocks drift apart: certificates are not valid yet on other hosts, and etcd loses its leader.",
+	Needs:  []string{"synchronized"}, Run: judgeSynchronized,
 }
 
 func judgeSynchronized(f *Facts, _ *Want) Result {
@@ -55,6 +56,7 @@ var clockBack = Limit{Check: "clock-sane", Name: "back", Unit: Elapsed, Default:
 
 var clockSane = Check{
 	ID: "clock-sane", Title: "Clock is behind neither the bundle nor airgap's last run", Source: "airgap: certificates would not be valid yet",
+	Breaks: "Certificates that are made now would have ended, or not begun, once somebody sets the clock.",
 	Limits: []Limit{clockBack}, Needs: []string{"now"}, Run: judgeClock,
 }
 
@@ -82,6 +84,7 @@ var clockApartWarn = Limit{Check: "clock-registry", Name: "warn", Unit: Elapsed,
 
 var clockPeer = Check{
 	ID: "clock-registry", Title: "Clock agrees with the registry host's", Source: "airgap: certificates of one host are not valid yet on the other, or no more; etcd warns from 1 s",
+	Breaks: "What one host signs is not valid yet on the other.",
 	Limits: []Limit{clockApartFail, clockApartWarn}, Needs: []string{"now"}, Run: judgePeer,
 }
 

@@ -82,7 +82,7 @@ func TestSeverityWarn(t *testing.T) {
 	facts.CPUs = 1
 	want := Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", severity, "warn")}
 	want.Site.Checks["time-sync"] = map[string]string{severity: "warn"}
-	report, err := Run(context.Background(), facts, want, nil)
+	report, err := Run(context.Background(), facts, want, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,7 @@ var cpuWarn = Limit{
 
 var cpuCount = Check{
 	ID: "cpu-count", Title: "Processors", Source: "kubeadm NumCPU",
+	Breaks: "kubeadm refuses a control plane on one processor: etcd is too slow there.",
 	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus"}, Run: judgeCPUs,
 }
 

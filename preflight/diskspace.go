@@ -37,6 +37,7 @@ func diskLimit(name string, byDefault func(*Want) int64, about string) Limit {
 
 var diskSpace = Check{
 	ID: "disk-space", Title: "Disk space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
+	Breaks: "When a disk fills up the kubelet evicts pods and deletes images, and etcd stops.",
 	Limits: []Limit{kubeletFail, kubeletWarn, imagesFail, etcdFail, etcdWarn, storeFail, usedFail},
 	Needs:  []string{"filesystems"}, Run: judgeSpace,
 }

@@ -2,6 +2,7 @@ package preflight
 
 var endpointFree = Check{
 	ID: "endpoint-free", Title: "No cluster answers at the API's address yet",
+	Breaks: "Two clusters would stand behind one address: requests go now to one, now to the other.",
 	Source: "airgap: a second cluster behind the first one's balancer would get part of its requests",
 	Run:    judgeEndpoint,
 }

@@ -25,7 +25,7 @@ systemd
 		fmt.Println(err)
 		return
 	}
-	report, err := preflight.Run(context.Background(), facts, preflight.Want{}, []string{"time-sync"})
+	report, err := preflight.Run(context.Background(), facts, preflight.Want{}, preflight.Choice{Skip: []string{"time-sync"}})
 	if err != nil {
 		fmt.Println(err)
 		return

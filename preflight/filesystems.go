@@ -114,7 +114,8 @@ func (f *Facts) filesystem(p string) Filesystem {
 
 var mountNoexec = Check{
 	ID: "mount-noexec", Title: "Mount options", Source: "k3s#7296",
-	Needs: []string{"filesystems"}, Run: judgeMountOptions,
+	Breaks: "Programs of containers do not start from a file system that is mounted noexec.",
+	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
 }
 
 func judgeMountOptions(f *Facts, w *Want) Result {

@@ -128,7 +128,7 @@ func TestRecordedHosts(t *testing.T) {
 			if test.change != nil {
 				test.change(&want)
 			}
-			report, err := Run(context.Background(), gather(t, test.host), want, nil)
+			report, err := Run(context.Background(), gather(t, test.host), want, Choice{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,8 +198,8 @@ func TestSurveyIsEnough(t *testing.T) {
 		if second := survey(t, back); second != first {
 			t.Errorf("%s: facts changed on their way through YAML:\n%s\n%s", name, first, second)
 		}
-		before, _ := Run(context.Background(), facts, Want{}, nil)
-		after, _ := Run(context.Background(), back, Want{}, nil)
+		before, _ := Run(context.Background(), facts, Want{}, Choice{})
+		after, _ := Run(context.Background(), back, Want{}, Choice{})
 		if !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: judged as\n%+v, from the survey as\n%+v", name, before, after)
 		}

@@ -30,7 +30,8 @@ func readIdentity(_ context.Context, r reader, f *Facts) error {
 
 var machineIDs = Check{
 	ID: "machine-ids", Title: "Machine ID", Source: "Kubernetes documentation: unique product_uuid and machine-id",
-	Needs: []string{"identity"}, Run: judgeMachineID,
+	Breaks: "Clones of one image are the same host for DHCP, for the journal and for parts of the cluster.",
+	Needs:  []string{"identity"}, Run: judgeMachineID,
 }
 
 func judgeMachineID(f *Facts, _ *Want) Result {
@@ -46,7 +47,8 @@ func judgeMachineID(f *Facts, _ *Want) Result {
 
 var hostname = Check{
 	ID: "hostname", Title: "Host name", Source: "kubeadm Hostname: DNS-1123",
-	Needs: []string{"kernel"}, Run: judgeHostname,
+	Breaks: "The node is named after it, and static pods do not start under a name that Kubernetes does not take.",
+	Needs:  []string{"kernel"}, Run: judgeHostname,
 }
 
 // nodeName is a DNS-1123 subdomain. The kubelet writes capitals small.

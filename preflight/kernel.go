@@ -43,7 +43,8 @@ func (k Kernel) atLeast(major, minor int) (bool, error) {
 
 var kernelVersion = Check{
 	ID: "kernel-version", Title: "Kernel version", Source: "kubernetes/system-validators; kubernetes#131919; runc docs/cgroup-v2.md",
-	Needs: []string{"kernel"}, Run: judgeKernelVersion,
+	Breaks: "Kubernetes, runc and kube-proxy's nftables mode need what older kernels lack.",
+	Needs:  []string{"kernel"}, Run: judgeKernelVersion,
 }
 
 func judgeKernelVersion(f *Facts, w *Want) Result {
@@ -60,7 +61,8 @@ func judgeKernelVersion(f *Facts, w *Want) Result {
 
 var kernelRunning = Check{
 	ID: "kernel-running", Title: "Running kernel is the newest installed", Source: "airgap: a driver is built for the running kernel",
-	Needs: []string{"kernel", "packages"}, Run: judgeKernelRunning,
+	Breaks: "After the next reboot another kernel runs, for which no driver has been built.",
+	Needs:  []string{"kernel", "packages"}, Run: judgeKernelRunning,
 }
 
 func judgeKernelRunning(f *Facts, w *Want) Result {

@@ -102,7 +102,8 @@ func readLeftoverLinks(r reader, f *Facts) error {
 
 var oldCluster = Check{
 	ID: "old-cluster", Title: "No cluster left over", Source: "kubeadm DirAvailable, FileAvailable",
-	Needs: []string{"leftovers", "units"}, Run: judgeLeftovers,
+	Breaks: "kubeadm stops at another cluster's files, and its interfaces and rules lead packets astray.",
+	Needs:  []string{"leftovers", "units"}, Run: judgeLeftovers,
 }
 
 func judgeLeftovers(f *Facts, w *Want) Result {

@@ -61,7 +61,8 @@ func parseLinks(text string) ([]Link, error) {
 
 var nodeIP = Check{
 	ID: "node-ip", Title: "Node address", Source: "kubespray; embedded-cluster",
-	Needs: []string{"links"}, Run: judgeNodeIP,
+	Breaks: "The node would be known by an address that it does not have.",
+	Needs:  []string{"links"}, Run: judgeNodeIP,
 }
 
 func judgeNodeIP(f *Facts, w *Want) Result {

@@ -38,6 +38,7 @@ var memoryWarn = Limit{
 
 var memory = Check{
 	ID: "memory", Title: "Memory", Source: "kubeadm Mem",
+	Breaks: "Where memory is short the kernel kills etcd or the API server first, since they have most of it.",
 	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory"}, Run: judgeMemory,
 }
 

@@ -214,7 +214,8 @@ func (r reader) gunzip(name string) (string, error) {
 
 var kernelModules = Check{
 	ID: "kernel-modules", Title: "Kernel modules", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724",
-	Needs: []string{"modules", "kernel"}, Run: judgeModules,
+	Breaks: "Without these there is no overlay for images, or no network between pods.",
+	Needs:  []string{"modules", "kernel"}, Run: judgeModules,
 }
 
 func judgeModules(f *Facts, w *Want) Result {
@@ -272,7 +273,8 @@ func (f *Facts) best(names []string) Module {
 
 var modulesLocked = Check{
 	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
-	Needs: []string{"sysctls", "modules"}, Run: judgeModulesLocked,
+	Breaks: "A module that is not loaded yet cannot be until the next reboot: pods would have no network.",
+	Needs:  []string{"sysctls", "modules"}, Run: judgeModulesLocked,
 }
 
 func judgeModulesLocked(f *Facts, w *Want) Result {

@@ -61,7 +61,8 @@ func parseHosts(text string) []HostsEntry {
 
 var hostsFile = Check{
 	ID: "hosts-file", Title: "Host name in /etc/hosts", Source: "airgap: a loopback address would be advertised",
-	Needs: []string{"hosts", "kernel"}, Run: judgeHosts,
+	Breaks: "The node would advertise a loopback address, at which no other host reaches it.",
+	Needs:  []string{"hosts", "kernel"}, Run: judgeHosts,
 }
 
 func judgeHosts(f *Facts, w *Want) Result {
@@ -86,7 +87,8 @@ func judgeHosts(f *Facts, w *Want) Result {
 
 var resolvConf = Check{
 	ID: "resolv-conf", Title: "Name servers", Source: "kubespray; embedded-cluster: CoreDNS forwards to them",
-	Needs: []string{"resolv"}, Run: judgeResolv,
+	Breaks: "CoreDNS forwards to the host's name servers: with none it does not start, with itself as one it asks in a loop.",
+	Needs:  []string{"resolv"}, Run: judgeResolv,
 }
 
 func judgeResolv(f *Facts, w *Want) Result {

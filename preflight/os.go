@@ -72,7 +72,8 @@ func unquote(value string) string {
 
 var osSupported = Check{
 	ID: "os-supported", Title: "Operating system", Source: "airgap: RPMs of Enterprise Linux 8 to 10",
-	Needs: []string{"os"}, Run: judgeOS,
+	Breaks: "The bundle's packages are built for another system.",
+	Needs:  []string{"os"}, Run: judgeOS,
 }
 
 func judgeOS(f *Facts, w *Want) Result {

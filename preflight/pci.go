@@ -28,7 +28,8 @@ func readPCI(_ context.Context, r reader, f *Facts) error {
 
 var gpuPresent = Check{
 	ID: "gpu-present", Title: "GPUs", Source: "airgap: the PCI tree, no driver needed",
-	Needs: []string{"pci"}, Run: judgeGPU,
+	Breaks: "The role promises pods a GPU that containers on this host cannot have.",
+	Needs:  []string{"pci"}, Run: judgeGPU,
 }
 
 func judgeGPU(f *Facts, w *Want) Result {
@@ -53,7 +54,8 @@ func judgeGPU(f *Facts, w *Want) Result {
 
 var gpuDriver = Check{
 	ID: "gpu-driver", Title: "Loaded GPU driver", Source: "NVIDIA: drivers by architecture, as airgap bundle --matrix lists them",
-	Needs: []string{"pci"}, Run: judgeDriver,
+	Breaks: "A driver that does not know the card leaves it invisible; one whose branch has ended gets no fixes.",
+	Needs:  []string{"pci"}, Run: judgeDriver,
 }
 
 func judgeDriver(f *Facts, w *Want) Result {

@@ -44,6 +44,7 @@ type Result struct {
 type Check struct {
 	ID     string  // stable, for --skip: "cgroup-version"
 	Title  string  // for people: "cgroup version"
+	Breaks string  // what goes wrong without it, in a sentence
 	Source string  // where the rule comes from
 	Limits []Limit // that a site may set
 	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
@@ -69,17 +70,46 @@ func Checks() []Check {
 	}
 }
 
-// Run judges the facts by every check but those whose IDs are in skip. An ID
-// in skip that no check has is an error: a mistyped skip would otherwise look
-// like a fixed host.
-func Run(ctx context.Context, facts *Facts, want Want, skip []string) (Report, error) {
-	checks := Checks()
-	if err := known(checks, skip); err != nil {
+// Choice is which checks are run, by ID.
+type Choice struct {
+	Only []string // nil: all
+	Skip []string // stand in the report as skipped
+}
+
+// checks gives those that were chosen. An ID that no check has is an error: a mistyped
+// one to skip would otherwise look like a fixed host.
+func (c Choice) checks() ([]Check, error) {
+	all := Checks()
+	for _, id := range slices.Concat(c.Only, c.Skip) {
+		if _, err := Lookup(id); err != nil {
+			return nil, err
+		}
+	}
+	if c.Only == nil {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(check Check) bool { return !slices.Contains(c.Only, check.ID) }), nil
+}
+
+// Lookup gives the check with an ID.
+func Lookup(id string) (Check, error) {
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c, nil
+		}
+	}
+	return Check{}, fmt.Errorf("look up check %q: there is no such check (airgap preflight --list has all)", id)
+}
+
+// Run judges the facts by the checks that were chosen.
+func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, error) {
+	checks, err := choice.checks()
+	if err != nil {
 		return Report{}, err
 	}
 	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
 	for _, c := range checks {
-		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, skip)}
+		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, choice.Skip)}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)
 	}
@@ -89,12 +119,11 @@ func Run(ctx context.Context, facts *Facts, want Want, skip []string) (Report, e
 // RunOne judges by a single check, with the site's settings, for who cannot wait
 // for the others.
 func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c.judge(facts, &want, skip), nil
-		}
+	c, err := Lookup(id)
+	if err != nil {
+		return Result{}, err
 	}
-	return Result{}, fmt.Errorf("run check %q: there is no such check", id)
+	return c.judge(facts, &want, skip), nil
 }
 
 func (c Check) judge(f *Facts, w *Want, skip []string) Result {
@@ -106,15 +135,6 @@ func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 			Fix: "run as root; or look yourself and pass --skip " + c.ID})
 	}
 	return w.Site.Checks.soften(c.ID, c.Run(f, w))
-}
-
-func known(checks []Check, skip []string) error {
-	for _, id := range skip {
-		if !slices.ContainsFunc(checks, func(c Check) bool { return c.ID == id }) {
-			return fmt.Errorf("skip check %q: there is no such check", id)
-		}
-	}
-	return nil
 }
 
 // worse orders statuses by how much they stand in the way: skip counts as

@@ -72,7 +72,8 @@ func parseDestination(text string, v6 bool) (netip.Prefix, error) {
 
 var defaultRoute = Check{
 	ID: "default-route", Title: "Default route", Source: "kubeadm and kube-proxy: Service addresses need a route to leave by",
-	Needs: []string{"routes"}, Run: judgeDefaultRoute,
+	Breaks: "Services have addresses that no interface has: without a default route the kernel refuses packets to them.",
+	Needs:  []string{"routes"}, Run: judgeDefaultRoute,
 }
 
 func judgeDefaultRoute(f *Facts, _ *Want) Result {

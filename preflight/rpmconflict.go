@@ -24,7 +24,8 @@ func (f *Facts) installed(name string) *Package {
 
 var rpmConflict = Check{
 	ID: "rpm-conflict", Title: "No conflicting RPMs", Source: "containerd#5417: containerd.io against runc and podman",
-	Needs: []string{"packages"}, Run: judgeConflicts,
+	Breaks: "dnf would refuse, or take away what podman needs.",
+	Needs:  []string{"packages"}, Run: judgeConflicts,
 }
 
 // judgeConflicts finds what can be told by names alone; versions are the
@@ -66,7 +67,8 @@ func (f *Facts) declaredConflicts(names []string) []string {
 // the host again, through what the caller gives.
 var packages = Check{
 	ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
-	Run: judgeTransaction,
+	Breaks: "dnf would fail in the middle of the installation, or change packages that are frozen.",
+	Run:    judgeTransaction,
 }
 
 func judgeTransaction(_ *Facts, w *Want) Result {

@@ -46,7 +46,8 @@ func readRuntimes(_ context.Context, r reader, f *Facts) error {
 
 var runtimePresent = Check{
 	ID: "runtime-present", Title: "No other container runtime in the way", Source: "kubeadm: more than one CRI socket; kubespray",
-	Needs: []string{"runtimes", "units", "packages"}, Run: judgeRuntimes,
+	Breaks: "Two runtimes fight over one socket, one unit and one directory.",
+	Needs:  []string{"runtimes", "units", "packages"}, Run: judgeRuntimes,
 }
 
 // judgeRuntimes: airgap brings a runtime of its own, which needs the well-known

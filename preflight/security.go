@@ -25,7 +25,8 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 
 var selinux = Check{
 	ID: "selinux", Title: "SELinux", Source: "replicatedhq/embedded-cluster",
-	Needs: []string{"security", "packages"}, Run: judgeSELinux,
+	Breaks: "Without the policy's package containers start in the wrong domain, and are denied their files.",
+	Needs:  []string{"security", "packages"}, Run: judgeSELinux,
 }
 
 func judgeSELinux(f *Facts, w *Want) Result {
@@ -44,7 +45,8 @@ func judgeSELinux(f *Facts, w *Want) Result {
 
 var fapolicyd = Check{
 	ID: "fapolicyd", Title: "fapolicyd", Source: "k3s#9008, fapolicyd#310",
-	Needs: []string{"units"}, Run: judgeFapolicyd,
+	Breaks: "It starts no program that nobody vouches for: neither the runtime nor network plugins.",
+	Needs:  []string{"units"}, Run: judgeFapolicyd,
 }
 
 func judgeFapolicyd(f *Facts, _ *Want) Result {
@@ -56,7 +58,8 @@ func judgeFapolicyd(f *Facts, _ *Want) Result {
 
 var firewalld = Check{
 	ID: "firewalld", Title: "firewalld", Source: "kubeadm, flannel and Calico documentation",
-	Needs: []string{"units"}, Run: judgeFirewalld,
+	Breaks: "Hosts do not reach each other's API server, kubelet, registry or pods.",
+	Needs:  []string{"units"}, Run: judgeFirewalld,
 }
 
 func judgeFirewalld(f *Facts, w *Want) Result {
@@ -73,7 +76,8 @@ func judgeFirewalld(f *Facts, w *Want) Result {
 
 var fips = Check{
 	ID: "fips", Title: "FIPS mode", Source: "airgap: programs of the cluster are not FIPS-validated",
-	Needs: []string{"security"}, Run: judgeFIPS,
+	Breaks: "Whoever asks for validated cryptography has to know that the cluster's programs are not.",
+	Needs:  []string{"security"}, Run: judgeFIPS,
 }
 
 func judgeFIPS(f *Facts, _ *Want) Result {

@@ -7,6 +7,7 @@ import (
 
 var siteRegistry = Check{
 	ID: "site-registry", Title: "The site's registry gives every image to this host",
+	Breaks: "A pod whose image the site's registry does not give never starts.",
 	Source: "airgap: registry.existing; the nodes get their images from there and from nowhere else",
 	Run:    judgeSiteRegistry,
 }

@@ -108,7 +108,8 @@ func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol
 
 var portsFree = Check{
 	ID: "ports-free", Title: "Ports are free", Source: "kubeadm Port",
-	Needs: []string{"listening"}, Run: judgePorts,
+	Breaks: "A part of the control plane, the kubelet or the registry cannot listen on its port.",
+	Needs:  []string{"listening"}, Run: judgePorts,
 }
 
 func judgePorts(f *Facts, w *Want) Result {

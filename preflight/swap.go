@@ -47,7 +47,8 @@ func parseSwaps(text string) ([]SwapArea, error) {
 
 var swap = Check{
 	ID: "swap", Title: "Swap is off", Source: "kubeadm Swap; kubelet failSwapOn",
-	Needs: []string{"swap"}, Run: judgeSwap,
+	Breaks: "The kubelet does not start where swap is on.",
+	Needs:  []string{"swap"}, Run: judgeSwap,
 }
 
 func judgeSwap(f *Facts, w *Want) Result {

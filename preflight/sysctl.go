@@ -116,19 +116,22 @@ func (f *Facts) sysctl(name string) Sysctl {
 
 var ipForward = Check{
 	ID: "ip-forward", Title: "IP forwarding stays on", Source: "kubeadm; hardening guides switch it off",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result { return judgeSysctl(f, w, "net.ipv4.ip_forward") },
+	Breaks: "A hardened setting comes back at the next boot, and packets between pods and nodes are dropped from then on.",
+	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result { return judgeSysctl(f, w, "net.ipv4.ip_forward") },
 }
 
 var bridgeNF = Check{
 	ID: "bridge-nf", Title: "Bridged packets are filtered", Source: "kubeadm FileContent bridge-nf-call-iptables",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+	Breaks: "Packets over a bridge would pass kube-proxy's rules by: a Service does not answer from its own node.",
+	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
 		return judgeSysctl(f, w, "net.bridge.bridge-nf-call-iptables")
 	},
 }
 
 var kernelDefaults = Check{
 	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
-	Needs: []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+	Breaks: "The kubelet exits when one of these parameters is another one after the next boot.",
+	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
 		for _, name := range slices.Sorted(maps.Keys(w.KubeletSysctls)) {
 			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(w, want) {
 				return s.lost(want)

@@ -60,7 +60,7 @@ func (a *app) rehearse(ctx context.Context, s *site, r rehearsal) error {
 		return err
 	}
 	p.Now("Ask what would change")
-	report, err := s.judge(ctx, r.skip, r.stored, r.packages)
+	report, err := s.judge(ctx, preflight.Choice{Skip: r.skip}, r.stored, r.packages)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ import (
 )
 
 func (a *app) preflight() *cobra.Command {
-	var keys, skip []string
-	var nodeName string
+	var keys []string
+	var choice preflight.Choice
+	var nodeName, explain string
 	var list, indexOnly bool
 	cmd := &cobra.Command{
 		Use:   "preflight DIR",
@@ -35,34 +36,40 @@ A site sets limits of the checks, and which of them only warn, in airgap.yaml
 under preflight.checks; airgap schema has the names.
 
 Exit code 3 when a check fails, or when something could not be told.`,
-		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml",
+		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml\n" +
+			"  airgap preflight --explain disk-space",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if list {
+			if list || explain != "" {
 				return noArgs(cmd, args)
 			}
 			return oneArg("the bundle's directory")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if list {
+			switch {
+			case list:
 				return a.listChecks()
+			case explain != "":
+				return a.explainCheck(explain)
+			case indexOnly:
+				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, choice)
+			default:
+				return a.preflightFrom(cmd.Context(), args[0], keys, nodeName, choice)
 			}
-			if indexOnly {
-				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, skip)
-			}
-			return a.preflightFrom(cmd.Context(), args[0], keys, nodeName, skip)
 		},
 	}
 	keyFlags(cmd, &keys)
-	cmd.Flags().StringSliceVar(&skip, "skip", nil, "checks to leave out, by id")
+	cmd.Flags().StringSliceVar(&choice.Skip, "skip", nil, "checks to leave out, by id")
+	cmd.Flags().StringSliceVar(&choice.Only, "only", nil, "the checks to run, by id; default: all")
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
+	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit)
 }
 
 // preflightFrom judges this host by the bundle in dir. Of a delta, a host that
 // is to join has no base, and needs none: its packages come from the registry.
-func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, skip []string) error {
+func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, choice preflight.Choice) error {
 	b, t, err := openBundle(dir, keys)
 	if err != nil {
 		return err
@@ -87,7 +94,7 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 	case !joins || !errors.Is(err, bundle.ErrBase):
 		return err
 	}
-	report, err := s.judge(ctx, skip, stored, dry)
+	report, err := s.judge(ctx, choice, stored, dry)
 	if err != nil {
 		return err
 	}
@@ -96,7 +103,7 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 
 // judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
 // answer to a later moment.
-func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(context.Context) error) (preflight.Report, error) {
+func (s *site) judge(ctx context.Context, choice preflight.Choice, stored bool, dry func(context.Context) error) (preflight.Report, error) {
 	facts, err := preflight.Gather(ctx, host.Local{})
 	if err != nil {
 		return preflight.Report{}, err
@@ -117,7 +124,7 @@ func (s *site) judge(ctx context.Context, skip []string, stored bool, dry func(c
 	} else {
 		want.DryTransaction = func() error { return dry(ctx) }
 	}
-	return preflight.Run(ctx, facts, want, skip)
+	return preflight.Run(ctx, facts, want, choice)
 }
 
 // askEndpoint asks for a cluster at the API's address where this host is to start
@@ -152,7 +159,7 @@ func (s *site) judgeAtRest(ctx context.Context, skip []string, stored bool, dry 
 	if err := s.atRest(ctx, p); err != nil {
 		return preflight.Report{}, err
 	}
-	return s.judge(ctx, skip, stored, dry)
+	return s.judge(ctx, preflight.Choice{Skip: skip}, stored, dry)
 }
 
 // pass lets nothing happen to the host unless all checks pass.
@@ -228,6 +235,43 @@ func (a *app) showPreflight(r preflight.Report) error {
 		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed and run the command again"}
 	}
 	return nil
+}
+
+// explained is a check without its code.
+type explained struct {
+	ID     string         `json:"id"`
+	Title  string         `json:"title"`
+	Breaks string         `json:"breaks"`
+	Source string         `json:"source"`
+	Limits []limitAllowed `json:"limits"`
+}
+
+// limitAllowed is what a site may set in airgap.yaml.
+type limitAllowed struct {
+	Name  string            `json:"name"` // preflight.checks.ID.NAME
+	Unit  preflight.Measure `json:"unit"`
+	About string            `json:"about"`
+}
+
+// explainCheck says of a check what nobody can look up at a site without internet.
+func (a *app) explainCheck(id string) error {
+	c, err := preflight.Lookup(id)
+	if err != nil {
+		return usage("%v", err)
+	}
+	e := explained{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source}
+	for _, l := range c.Limits {
+		e.Limits = append(e.Limits, limitAllowed{l.Name, l.Unit, l.About})
+	}
+	return a.print(e, func(w io.Writer) error {
+		fmt.Fprintf(w, "%s: %s\n\n  without it  %s\n", e.ID, e.Title, e.Breaks)
+		for _, l := range e.Limits {
+			fmt.Fprintf(w, "  limit       %s (%s): %s\n", l.Name, l.Unit, l.About)
+		}
+		fmt.Fprintf(w, "  airgap.yaml preflight.checks.%s: severity: warn lets it pass with a warning\n", e.ID)
+		_, err := fmt.Fprintf(w, "  skip        --skip %s\n  source      %s\n", e.ID, e.Source)
+		return err
+	})
 }
 
 func (a *app) listChecks() error {

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
 
 // preflightByIndex judges this host by the signed index alone. It says all that
 // is wanted of a host; only for dnf's dry run there has to be a repository.
-func (a *app) preflightByIndex(ctx context.Context, dir string, values []string, node string, skip []string) error {
+func (a *app) preflightByIndex(ctx context.Context, dir string, values []string, node string, choice preflight.Choice) error {
 	t, err := trustedKeys(values, dir)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, values []string,
 	if err != nil {
 		return err
 	}
-	report, err := s.judge(ctx, skip, stored, nil)
+	report, err := s.judge(ctx, choice, stored, nil)
 	if err != nil {
 		return err
 	}
