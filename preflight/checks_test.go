@@ -74,6 +74,7 @@ func TestChecks(t *testing.T) {
 	oneDisk := func(size, used int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
 	}
+	typed := func(kind string) *Facts { return &Facts{Filesystems: []Filesystem{{Path: "/", Type: kind}}} }
 	quota := func(size, used, free int64) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
 	}
@@ -122,6 +123,15 @@ func TestChecks(t *testing.T) {
 		{"an 8 GB machine", memory, &Facts{Memory: 7_770_000_000}, Want{Roles: []Role{ControlPlane}}, Pass, "7.8 GB"},
 		{"a 2 GB machine", memory, &Facts{Memory: 1_900_000_000}, Want{Roles: []Role{ControlPlane}}, Warn, "1.9 GB"},
 		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1.0 GB"},
+
+		{"XFS", fsType, typed("xfs"), Want{Roles: []Role{ControlPlane}}, Pass, "xfs on /var/lib/etcd"},
+		{"a worker has no etcd", fsType, &Facts{Filesystems: []Filesystem{{Path: "/", Type: "ext4"}, {Path: "/var/lib/etcd", Type: "nfs4"}}}, Want{}, Pass, "ext4 on /var/lib/containerd, ext4 on /var/lib/kubelet"},
+		{"etcd on NFS", fsType, &Facts{Filesystems: []Filesystem{{Path: "/", Type: "ext4"}, {Path: "/var/lib/etcd", Type: "nfs4"}}}, Want{Roles: []Role{ControlPlane}}, Fail, "nfs4 on /var/lib/etcd"},
+		{"a container's own root", fsType, typed("overlay"), Want{CRIO: true}, Fail, "overlay on /var/lib/crio"},
+		{"FUSE", fsType, typed("fuse.glusterfs"), Want{}, Fail, "fuse.glusterfs"},
+		{"no cloud setup", nmCloudSetup, &Facts{}, Want{}, Pass, "off"},
+		{"cloud setup by its timer", nmCloudSetup, &Facts{Units: []Unit{{"nm-cloud-setup.service", "inactive", "disabled"}, {"nm-cloud-setup.timer", "active", "enabled"}}}, Want{}, Fail, "nm-cloud-setup.timer is on"},
+		{"there, but off", nmCloudSetup, &Facts{Units: []Unit{{"nm-cloud-setup.service", "inactive", "disabled"}}}, Want{}, Pass, "off"},
 
 		{"v1, kubelet 1.34", cgroupVersion, v1, Want{KubernetesVersion: "v1.34.2"}, Warn, "v1"},
 		{"v1, kubelet 1.35", cgroupVersion, v1, Want{KubernetesVersion: "1.35.0"}, Fail, "v1"},

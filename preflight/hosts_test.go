@@ -119,7 +119,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host:   "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "selinux", "fapolicyd", "firewalld", "old-cluster", "runtime-present", "rpm-conflict"},
+			errors: []string{"kernel-running", "time-sync", "selinux", "fapolicyd", "firewalld", "nm-cloud-setup", "old-cluster", "runtime-present", "rpm-conflict"},
 		},
 	}
 	for _, test := range tests {
