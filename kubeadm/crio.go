@@ -12,8 +12,8 @@ const (
 	crioDropIns = "/etc/crio/crio.conf.d" // of an accelerator's toolkit, and of the site
 	crioDir     = "/var/lib/crio"
 	// CRIOContainers has what CRI-O reads by way of containers/image: registries.conf,
-	// registries.d, certs.d and policy.json. The unit makes it that of CRI-O alone, by HOME: podman has
-	// its own in /etc/containers.
+	// registries.d, certs.d and policy.json. The unit makes it that of CRI-O alone, by
+	// HOME: podman has its own in /etc/containers.
 	CRIOContainers = "/etc/airgap/crio/.config/containers"
 	crioPolicy     = CRIOContainers + "/policy.json"
 	crioEnv        = CRIOContainers + "/environment"
@@ -29,7 +29,8 @@ func crio() engine {
 		config: crioConfig, dropIns: crioDropIns,
 		unit: "/etc/systemd/system/crio.service", unitText: crioService,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
-		reads:    []string{crioEnv},
+		once:     true,
+		env:      crioEnv,
 		extra:    []string{crioPolicy},
 		files:    crioFiles,
 		dump:     []string{"--config", crioConfig, "--config-dir", crioDropIns, "config"},

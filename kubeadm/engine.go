@@ -11,7 +11,8 @@ type engine struct {
 	unitText string   // what comes after ours in it
 	programs []string // that its release has to hold
 	mirrors  string   // what its configuration has to name as the place that says where images come from; "" where it names none
-	reads    []string // files that say where images come from, beside RuntimeOptions.Mirrors, and that it reads at its start only; nil: all at each pull
+	once     bool     // it reads that place at its start, and not at each pull
+	env      string   // file with the environment of its unit, "" for none
 	extra    []string // what else we write for it, in directories of ours
 
 	files    func(RuntimeOptions) (map[string][]byte, error) // that we write beside the unit, by path
@@ -38,6 +39,15 @@ func (m Machine) engine() engine {
 		}
 	}
 	return containerd()
+}
+
+// readOnce are the files for which it has to be restarted, beside those that we write
+// with it. mirrors is the one that says where images come from.
+func (e engine) readOnce(mirrors string) []string {
+	if !e.once {
+		return nil
+	}
+	return []string{mirrors, e.env}
 }
 
 func (e engine) endpoint() string { return "unix://" + e.socket }

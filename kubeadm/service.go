@@ -60,10 +60,7 @@ func (s service) hash(files map[string][]byte) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(hash, "%s\n", files[name])
 	}
-	if e.reads == nil {
-		return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
-	}
-	for _, name := range append([]string{s.options.Mirrors}, e.reads...) {
+	for _, name := range e.readOnce(s.options.Mirrors) {
 		info, err := os.Stat(s.m.path(name))
 		if err != nil {
 			return nil, err
@@ -156,10 +153,8 @@ func (m Machine) stopEngine(ctx context.Context, e engine) error {
 			return fmt.Errorf("stop %s: %w", e.title, err)
 		}
 	}
-	for _, name := range append([]string{e.unit, e.config}, e.extra...) {
-		if _, err := os.Stat(m.path(name)); err == nil && !slices.Contains(e.extra, name) && !m.ours(name) {
-			continue
-		}
+	gone := slices.DeleteFunc([]string{e.unit, e.config}, func(name string) bool { return !m.ours(name) })
+	for _, name := range append(gone, e.extra...) {
 		if err := host.Remove(m.path(name)); err != nil {
 			return err
 		}

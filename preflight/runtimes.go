@@ -54,7 +54,7 @@ var runtimePresent = Check{
 // socket, directories and unit name; anything else may stay.
 func judgeRuntimes(f *Facts, w *Want) Result {
 	if w.Ours {
-		return skipped("this host's own cluster brought its runtime")
+		return judgeOwnRuntime(f, w)
 	}
 	containerd := f.ownerOf("containerd.io", "containerd", "docker.io", "moby-engine")
 	switch {
@@ -74,6 +74,18 @@ func judgeRuntimes(f *Facts, w *Want) Result {
 	default:
 		return pass("%s", f.runtimeNames())
 	}
+}
+
+// judgeOwnRuntime: one runtime does not take the other's place while its pods run.
+func judgeOwnRuntime(f *Facts, w *Want) Result {
+	wanted, other := "containerd", "crio"
+	if w.CRIO {
+		wanted, other = other, wanted
+	}
+	if f.unit(other+".service").Name != "" && f.unit(wanted+".service").Name == "" {
+		return Result{Fail, "airgap has installed this host with " + other, wanted + ", by airgap.yaml", "airgap reset this host first, and install it again; or runtime.name: " + other + " in airgap.yaml"}
+	}
+	return skipped("this host's own cluster brought its runtime")
 }
 
 func (f *Facts) has(socket string) bool { return slices.Contains(f.Runtimes.Sockets, socket) }

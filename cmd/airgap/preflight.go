@@ -268,7 +268,7 @@ func (a *app) explainCheck(id string) error {
 		for _, l := range e.Limits {
 			fmt.Fprintf(w, "  limit       %s (%s): %s\n", l.Name, l.Unit, l.About)
 		}
-		fmt.Fprintf(w, "  airgap.yaml preflight.checks.%s: severity: warn lets it pass with a warning\n", e.ID)
+		fmt.Fprintf(w, "  airgap.yaml preflight.checks.%s.severity: warn, and it only warns\n", e.ID)
 		_, err := fmt.Fprintf(w, "  skip        --skip %s\n  source      %s\n", e.ID, e.Source)
 		return err
 	})

@@ -2,7 +2,9 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -55,12 +57,8 @@ func crio(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, crioEdits()...) }},
 			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
-			{"pictures before", func() (err error) {
-				if bare, err = e.picture(ctx, first); err != nil {
-					return err
-				}
-				bareWorker, err = e.picture(ctx, worker)
-				return err
+			{"pictures before", func() error {
+				return errors.Join(e.takePicture(ctx, first, &bare), e.takePicture(ctx, worker, &bareWorker))
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install, twice", func() error { return e.install(ctx, first) }},
@@ -107,15 +105,33 @@ func (e *Env) besidePodman(ctx context.Context, m lab.Machine) error {
 
 // pinnedByCRIO asks the runtime itself, by the program that came with it.
 func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
-	const pinned = `/opt/airgap/bin/crictl --runtime-endpoint unix:///run/crio/crio.sock images --pinned -o json 2>/dev/null || /opt/airgap/bin/crictl --runtime-endpoint unix:///run/crio/crio.sock images -o json`
-	r, err := e.must(ctx, m, nil, "sh", "-c", pinned+` | tr -d ' \n' | tr '{' '\n' | grep '"pinned":true' | grep -o '"repoTags":\[[^]]*'`)
+	r, err := e.must(ctx, m, nil, "/opt/airgap/bin/crictl", "--runtime-endpoint", "unix:///run/crio/crio.sock", "images", "--output", "json")
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"/pause:", "/kube-proxy:", "/flannel:", "/flannel-cni-plugin:"} {
-		if !strings.Contains(r.Stdout, want) {
-			return errors.New(m.Name() + ": no " + want + " among the pinned images: " + r.Stdout)
+	var held struct {
+		Images []struct {
+			RepoTags []string
+			Pinned   bool
 		}
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &held); err != nil {
+		return err
+	}
+	var tags []string
+	for _, i := range held.Images {
+		if i.Pinned {
+			tags = append(tags, i.RepoTags...)
+		}
+	}
+	pinned := strings.Join(tags, " ")
+	for _, want := range []string{"/pause:", "/kube-proxy:", "/flannel:", "/flannel-cni-plugin:"} {
+		if !strings.Contains(pinned, want) {
+			return fmt.Errorf("%s: no %s among the pinned images: %s", m.Name(), want, pinned)
+		}
+	}
+	if strings.Contains(pinned, "/hello:") {
+		return fmt.Errorf("%s: the workload's image is pinned: %s", m.Name(), pinned)
 	}
 	return nil
 }

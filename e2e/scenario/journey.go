@@ -181,7 +181,9 @@ func (e *Env) preflight(ctx context.Context, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", labSkips, lab.StickPath+"/bank"); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
+	return e.script(ctx, m,
+		"airgap preflight --only swap,memory "+lab.StickPath+"/bank | grep -c '  pass  ' | grep -qx 2",
+		"! test -e /var/lib/airgap/journal.jsonl")
 }
 
 // installed is what `airgap install --output json` prints.

@@ -25,6 +25,11 @@ func (e *Env) picture(ctx context.Context, m lab.Machine) (picture, error) {
 	return e.pictureBut(ctx, m, "")
 }
 
+func (e *Env) takePicture(ctx context.Context, m lab.Machine, to *picture) (err error) {
+	*to, err = e.picture(ctx, m)
+	return err
+}
+
 // livePicture leaves out what a running cluster writes all the time: the data
 // of etcd and containerd, and logs.
 func (e *Env) livePicture(ctx context.Context, m lab.Machine) (picture, error) {

@@ -22,12 +22,8 @@ func reset(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
-			{"pictures before", func() (err error) {
-				if bare, err = e.picture(ctx, first); err != nil {
-					return err
-				}
-				bareWorker, err = e.picture(ctx, worker)
-				return err
+			{"pictures before", func() error {
+				return errors.Join(e.takePicture(ctx, first, &bare), e.takePicture(ctx, worker, &bareWorker))
 			}},
 			{"the program, from the stick", func() (err error) {
 				if err := e.begin(ctx, first, stick); err != nil {

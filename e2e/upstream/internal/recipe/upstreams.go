@@ -54,7 +54,7 @@ func (c Cluster) Recipes() []Recipe {
 	}
 }
 
-// All lists the recipes that every scenario needs, the longest build first.
+// All lists the recipes that every scenario needs, Kubernetes first: it takes longest.
 func All() []Recipe {
 	return append(Newest().Recipes(), []Recipe{
 		{
