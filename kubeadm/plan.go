@@ -30,19 +30,19 @@ func (m Machine) planModules(text []byte) ([]string, error) {
 func (m Machine) planSysctls() ([]string, error) {
 	var changes []string
 	want := map[string]int{}
-	for _, s := range settings() {
-		have, err := m.readSysctl(s.key)
+	for _, s := range NodeSysctls() {
+		have, err := m.readSysctl(s.Key)
 		switch {
 		case host.IgnoreMissing(err) != nil:
 			return changes, err
 		case err != nil:
-			want[s.key] = s.value
-			changes = append(changes, fmt.Sprintf("%s → %d", s.key, s.value))
+			want[s.Key] = s.Value
+			changes = append(changes, fmt.Sprintf("%s → %d", s.Key, s.Value))
 		case s.holds(have):
-			want[s.key] = have
+			want[s.Key] = have
 		default:
-			want[s.key] = s.value
-			changes = append(changes, fmt.Sprintf("%s %d → %d", s.key, have, s.value))
+			want[s.Key] = s.Value
+			changes = append(changes, fmt.Sprintf("%s %d → %d", s.Key, have, s.Value))
 		}
 	}
 	file, err := host.PlanFiles(map[string][]byte{m.path(SysctlFile): sysctlText(want)}, 0o644)

@@ -20,33 +20,35 @@ const SysctlFile = "/etc/sysctl.d/90-airgap.conf"
 
 const sysctlUndo = undoDir + "/sysctl.json"
 
-// setting is one kernel parameter. One that is a floor is only ever raised.
-type setting struct {
-	key   string
-	value int
-	floor bool
+// Sysctl is one kernel parameter that a node needs. One that is a floor is only ever
+// raised.
+type Sysctl struct {
+	Key   string
+	Value int
+	Floor bool
 }
 
-func settings() []setting {
-	return append([]setting{
-		{key: "net.ipv4.ip_forward", value: 1},
-		{key: "net.bridge.bridge-nf-call-iptables", value: 1},
-		{key: "net.bridge.bridge-nf-call-ip6tables", value: 1},
-		{key: "fs.inotify.max_user_instances", value: 8192, floor: true},
-		{key: "fs.inotify.max_user_watches", value: 524288, floor: true},
+// NodeSysctls are all that Sysctls sets, and has set at every boot.
+func NodeSysctls() []Sysctl {
+	return append([]Sysctl{
+		{Key: "net.ipv4.ip_forward", Value: 1},
+		{Key: "net.bridge.bridge-nf-call-iptables", Value: 1},
+		{Key: "net.bridge.bridge-nf-call-ip6tables", Value: 1},
+		{Key: "fs.inotify.max_user_instances", Value: 8192, Floor: true},
+		{Key: "fs.inotify.max_user_watches", Value: 524288, Floor: true},
 	}, kubeletSettings()...)
 }
 
 // kubeletSettings are what the kubelet insists on: with protectKernelDefaults it
 // does not set them itself.
-func kubeletSettings() []setting {
-	return []setting{
-		{key: "vm.overcommit_memory", value: 1},
-		{key: "vm.panic_on_oom", value: 0},
-		{key: "kernel.panic", value: 10},
-		{key: "kernel.panic_on_oops", value: 1},
-		{key: "kernel.keys.root_maxkeys", value: 1000000},
-		{key: "kernel.keys.root_maxbytes", value: 25000000},
+func kubeletSettings() []Sysctl {
+	return []Sysctl{
+		{Key: "vm.overcommit_memory", Value: 1},
+		{Key: "vm.panic_on_oom", Value: 0},
+		{Key: "kernel.panic", Value: 10},
+		{Key: "kernel.panic_on_oops", Value: 1},
+		{Key: "kernel.keys.root_maxkeys", Value: 1000000},
+		{Key: "kernel.keys.root_maxbytes", Value: 25000000},
 	}
 }
 
@@ -55,7 +57,7 @@ func kubeletSettings() []setting {
 func KubeletSysctls() map[string]string {
 	values := map[string]string{}
 	for _, s := range kubeletSettings() {
-		values[s.key] = strconv.Itoa(s.value)
+		values[s.Key] = strconv.Itoa(s.Value)
 	}
 	return values
 }
@@ -72,7 +74,7 @@ func touched() []string {
 	}
 }
 
-func (s setting) holds(have int) bool { return have == s.value || s.floor && have > s.value }
+func (s Sysctl) holds(have int) bool { return have == s.Value || s.Floor && have > s.Value }
 
 // Sysctls sets the kernel parameters of a node, now and at every boot, and
 // reads them back. The values from before are kept for the undo.
@@ -88,15 +90,15 @@ func Sysctls(m Machine) step.Step {
 
 func (m Machine) sysctlsHold() (bool, error) {
 	want := map[string]int{}
-	for _, s := range settings() {
-		have, err := m.readSysctl(s.key)
+	for _, s := range NodeSysctls() {
+		have, err := m.readSysctl(s.Key)
 		if err != nil {
 			return false, host.IgnoreMissing(err) // br_netfilter may not be loaded yet
 		}
 		if !s.holds(have) {
 			return false, nil
 		}
-		want[s.key] = have
+		want[s.Key] = have
 	}
 	return host.Holds(m.path(SysctlFile), sysctlText(want), 0o644)
 }
@@ -110,14 +112,14 @@ func (m Machine) setSysctls() error {
 			before[key] = have
 		}
 	}
-	for _, s := range settings() {
-		have, err := m.readSysctl(s.key)
+	for _, s := range NodeSysctls() {
+		have, err := m.readSysctl(s.Key)
 		if err != nil {
-			return fmt.Errorf("read kernel parameter %s: %w", s.key, err)
+			return fmt.Errorf("read kernel parameter %s: %w", s.Key, err)
 		}
-		before[s.key], want[s.key] = have, have
+		before[s.Key], want[s.Key] = have, have
 		if !s.holds(have) {
-			want[s.key] = s.value
+			want[s.Key] = s.Value
 		}
 	}
 	if err := m.keepForUndo(sysctlUndo, before); err != nil {
@@ -131,8 +133,8 @@ func (m Machine) setSysctls() error {
 
 func ourKeys() []string {
 	var keys []string
-	for _, s := range settings() {
-		keys = append(keys, s.key)
+	for _, s := range NodeSysctls() {
+		keys = append(keys, s.Key)
 	}
 	return keys
 }
@@ -162,8 +164,8 @@ func (m Machine) keepForUndo(name string, value any) error {
 
 func sysctlText(values map[string]int) []byte {
 	text := bytes.NewBufferString("# Written by airgap for Kubernetes.\n")
-	for _, s := range settings() {
-		fmt.Fprintf(text, "%s = %d\n", s.key, values[s.key])
+	for _, s := range NodeSysctls() {
+		fmt.Fprintf(text, "%s = %d\n", s.Key, values[s.Key])
 	}
 	return text.Bytes()
 }

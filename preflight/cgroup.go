@@ -22,12 +22,6 @@ type Cgroup struct {
 	ContainerdDriver string `yaml:"containerdDriver,omitempty" json:"containerdDriver,omitempty"`
 }
 
-func readInit(_ context.Context, r reader, f *Facts) error {
-	var err error
-	f.Init, err = r.text("proc/1/comm")
-	return err
-}
-
 func readCgroup(_ context.Context, r reader, f *Facts) error {
 	mounts, err := readMounts(r)
 	if err != nil {
@@ -99,19 +93,6 @@ func readDrivers(r reader, c *Cgroup) error {
 		c.KubeletDriver = m[1]
 	}
 	return nil
-}
-
-var systemdInit = Check{
-	ID: "systemd-init", Title: "systemd is process 1", Source: "airgap: units, and the systemd cgroup driver",
-	Breaks: "airgap writes systemd's units and uses its cgroup driver: in a plain container neither works.",
-	Needs:  []string{"init"}, Run: judgeInit,
-}
-
-func judgeInit(f *Facts, _ *Want) Result {
-	if f.Init != "systemd" {
-		return Result{Fail, f.Init, "systemd", "install on a machine that boots with systemd, not in a plain container"}
-	}
-	return pass("%s", f.Init)
 }
 
 var cgroupVersion = Check{

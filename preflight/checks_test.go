@@ -82,14 +82,7 @@ func TestChecks(t *testing.T) {
 	sysctl := func(now, boot, file string) *Facts {
 		return &Facts{Sysctls: []Sysctl{{Name: "net.bridge.bridge-nf-call-iptables", Value: now, Boot: boot, File: file}}}
 	}
-	tests := []struct {
-		name  string
-		check Check
-		facts *Facts
-		want  Want
-		got   Status
-		found string // a part of Found
-	}{
+	runChecks(t, []checkTest{
 		{"Fedora", osSupported, &Facts{OS: OS{ID: "fedora", Version: "42"}}, Want{}, Fail, "fedora 42"},
 		{"EL 7", osSupported, &Facts{OS: OS{ID: "rhel", Version: "7.9"}}, Want{}, Fail, "rhel 7.9"},
 		{"CentOS Stream, no bundle", osSupported, &Facts{OS: OS{ID: "centos", Version: "10"}}, Want{}, Pass, "centos 10"},
@@ -231,10 +224,24 @@ func TestChecks(t *testing.T) {
 		{"clock behind, by a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
 
 		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
-	}
+	})
+}
+
+// checkTest is a host that a check judges.
+type checkTest struct {
+	name  string
+	check Check
+	facts *Facts
+	want  Want
+	got   Status
+	found string // a part of Found
+}
+
+func runChecks(t *testing.T, tests []checkTest) {
+	t.Helper()
 	for _, test := range tests {
 		t.Run(test.check.ID+"/"+test.name, func(t *testing.T) {
-			got := test.check.Run(test.facts, &test.want)
+			got := test.check.judge(test.facts, &test.want, nil)
 			if got.Status != test.got || !strings.Contains(got.Found, test.found) {
 				t.Errorf("got %+v, want %s with %q", got, test.got, test.found)
 			}

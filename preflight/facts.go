@@ -21,32 +21,52 @@ type Facts struct {
 	Host    string    `yaml:"host" json:"host"` // the kernel's host name
 	Unknown []Unknown `yaml:"unknown,omitempty" json:"unknown,omitempty"`
 
-	OS       OS                `yaml:"os" json:"os"`
-	Kernel   Kernel            `yaml:"kernel" json:"kernel"`
-	Modules  map[string]Module `yaml:"modules" json:"modules"` // those a node may need
-	Init     string            `yaml:"init" json:"init"`       // name of process 1
-	Cgroup   Cgroup            `yaml:"cgroup" json:"cgroup"`
-	CPUs     int               `yaml:"cpus" json:"cpus"` // online
-	Memory   int64             `yaml:"memory" json:"memory"`
-	Swap     []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
-	Identity Identity          `yaml:"identity" json:"identity"`
-	Time     Time              `yaml:"time" json:"time"`
+	OS     OS     `yaml:"os" json:"os"`
+	Kernel Kernel `yaml:"kernel" json:"kernel"`
+	// KernelOptions are those of the running kernel's configuration that are
+	// judged: by the name without CONFIG_, "y" or "m".
+	KernelOptions map[string]string `yaml:"kernelOptions,omitempty" json:"kernelOptions,omitempty"`
+	SecureBoot    SecureBoot        `yaml:"secureBoot" json:"secureBoot"`
+	Modules       map[string]Module `yaml:"modules" json:"modules"` // those a node may need
+	Init          string            `yaml:"init" json:"init"`       // name of process 1
+	Systemd       int               `yaml:"systemd" json:"systemd"` // its version: 252
+	Manager       Manager           `yaml:"manager" json:"manager"`
+	Cgroup        Cgroup            `yaml:"cgroup" json:"cgroup"`
+	CPUs          int               `yaml:"cpus" json:"cpus"`         // online
+	CPULevel      int               `yaml:"cpuLevel" json:"cpuLevel"` // 3 for x86-64-v3; 0 for other processors
+	Memory        int64             `yaml:"memory" json:"memory"`
+	Swap          []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
+	Identity      Identity          `yaml:"identity" json:"identity"`
+	Time          Time              `yaml:"time" json:"time"`
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`
+	XFS         []XFS        `yaml:"xfs,omitempty" json:"xfs,omitempty"`
+	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`
 
-	Links     []Link           `yaml:"links" json:"links"`
-	Routes    []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
-	Listening []Listener       `yaml:"listening,omitempty" json:"listening,omitempty"`
-	Resolv    Resolv           `yaml:"resolv" json:"resolv"`
-	Hosts     []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`
-	Sysctls   []Sysctl         `yaml:"sysctls" json:"sysctls"`
-	Security  Security         `yaml:"security" json:"security"`
-	Units     []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
-	Runtimes  Runtimes         `yaml:"runtimes" json:"runtimes"`
-	Leftovers []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
-	PCI       []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                   // of NVIDIA
-	Driver    string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"` // what a loaded one says of itself
-	Packages  []Package        `yaml:"packages" json:"packages"`
+	Links        []Link           `yaml:"links" json:"links"`
+	Routes       []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
+	Listening    []Listener       `yaml:"listening,omitempty" json:"listening,omitempty"`
+	Resolv       Resolv           `yaml:"resolv" json:"resolv"`
+	Hosts        []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`
+	Filtering    []Filtering      `yaml:"filtering,omitempty" json:"filtering,omitempty"`
+	DropChains   []DropChain      `yaml:"dropChains,omitempty" json:"dropChains,omitempty"`
+	Iptables     Iptables         `yaml:"iptables" json:"iptables"`
+	Proxies      []ProxySetting   `yaml:"proxies,omitempty" json:"proxies,omitempty"`
+	Sysctls      []Sysctl         `yaml:"sysctls" json:"sysctls"`
+	Tuned        Tuned            `yaml:"tuned" json:"tuned"`
+	Security     Security         `yaml:"security" json:"security"`
+	Audit        Audit            `yaml:"audit" json:"audit"`
+	Umask        Umask            `yaml:"umask" json:"umask"`
+	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
+	Runtimes     Runtimes         `yaml:"runtimes" json:"runtimes"`
+	Leftovers    []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
+	Certificates []Certificate    `yaml:"certificates,omitempty" json:"certificates,omitempty"`
+	PCI          []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                     // of NVIDIA
+	Driver       string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"`   // what a loaded one says of itself
+	Runfile      bool             `yaml:"nvidiaRunfile,omitempty" json:"nvidiaRunfile,omitempty"` // NVIDIA's installer has been here
+	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // of the programs looked for, those that are there
+	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
+	Packages     []Package        `yaml:"packages" json:"packages"`
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`

@@ -2,13 +2,15 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// EtcdDir is where etcd keeps its data.
+const EtcdDir = "/var/lib/etcd"
 
 // Paths whose file systems are surveyed, because something of the cluster
 // will live there.
@@ -17,7 +19,7 @@ const (
 	kubeletPath    = "/var/lib/kubelet"
 	containerdPath = "/var/lib/containerd"
 	crioPath       = "/var/lib/crio"
-	etcdPath       = "/var/lib/etcd"
+	etcdPath       = EtcdDir
 	logPath        = "/var/log" // hardened hosts give it a file system of its own
 )
 
@@ -31,6 +33,9 @@ type Filesystem struct {
 	Size    int64    `yaml:"size" json:"size"`
 	Used    int64    `yaml:"used" json:"used"`
 	Free    int64    `yaml:"free" json:"free"` // without what is kept for root
+	// Inodes are 0 where the file system makes them as they are needed.
+	Inodes     int64 `yaml:"inodes,omitempty" json:"inodes,omitempty"`
+	InodesFree int64 `yaml:"inodesFree,omitempty" json:"inodesFree,omitempty"`
 }
 
 // surveyedPaths are those that something of the cluster is written to or
@@ -49,7 +54,7 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 		existing = append(existing, r.nearest(p))
 	}
 	asked := slices.Compact(slices.Sorted(slices.Values(existing)))
-	out, err := r.output(ctx, "df", append([]string{"--block-size=1", "--output=size,used,avail,file", "--"}, asked...)...)
+	out, err := r.output(ctx, "df", append([]string{"--block-size=1", "--output=size,used,avail,itotal,iavail,file", "--"}, asked...)...)
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 		if !ok || !measured {
 			return fmt.Errorf("find the file system of %s", p)
 		}
-		f.Filesystems = append(f.Filesystems, Filesystem{p, m.point, m.device, m.fsType, m.options, space.size, space.used, space.free})
+		f.Filesystems = append(f.Filesystems, Filesystem{p, m.point, m.device, m.fsType, m.options, space.size, space.used, space.free, space.inodes, space.inodesFree})
 	}
 	return nil
 }
@@ -76,9 +81,9 @@ func (r reader) nearest(p string) string {
 	return p
 }
 
-type space struct{ size, used, free int64 }
+type space struct{ size, used, free, inodes, inodesFree int64 }
 
-// parseSpaces reads df's columns size, used, avail and file, by file.
+// parseSpaces reads df's columns size, used, avail, itotal, iavail and file, by file.
 func parseSpaces(text string) (map[string]space, error) {
 	spaces := map[string]space{}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -86,16 +91,20 @@ func parseSpaces(text string) (map[string]space, error) {
 		if i == 0 { // the heading
 			continue
 		}
-		if len(words) != 4 {
+		if len(words) != 6 {
 			return nil, fmt.Errorf("parse the output of df: %q", line)
 		}
-		size, errSize := strconv.ParseInt(words[0], 10, 64)
-		used, errUsed := strconv.ParseInt(words[1], 10, 64)
-		free, errFree := strconv.ParseInt(words[2], 10, 64)
-		if err := errors.Join(errSize, errUsed, errFree); err != nil {
-			return nil, fmt.Errorf("parse the output of df: %w", err)
+		var numbers [5]int64
+		for n := range numbers {
+			if words[n] == "-" { // a file system that does not count it
+				continue
+			}
+			var err error
+			if numbers[n], err = strconv.ParseInt(words[n], 10, 64); err != nil {
+				return nil, fmt.Errorf("parse the output of df: %w", err)
+			}
 		}
-		spaces[words[3]] = space{size, used, free}
+		spaces[words[5]] = space{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]}
 	}
 	return spaces, nil
 }
@@ -110,34 +119,4 @@ func (f *Facts) filesystem(p string) Filesystem {
 		}
 	}
 	return best
-}
-
-var mountNoexec = Check{
-	ID: "mount-noexec", Title: "Mount options", Source: "k3s#7296",
-	Breaks: "Programs of containers do not start from a file system that is mounted noexec.",
-	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
-}
-
-func judgeMountOptions(f *Facts, w *Want) Result {
-	var noexec, other []string
-	for _, p := range []string{w.imagesPath(), kubeletPath, "/opt"} {
-		fsys := f.filesystem(p)
-		if slices.Contains(fsys.Options, "noexec") {
-			noexec = append(noexec, fmt.Sprintf("%s (%s)", p, fsys.Mount))
-		}
-		for _, option := range []string{"nosuid", "nodev"} {
-			if p != "/opt" && slices.Contains(fsys.Options, option) {
-				other = append(other, fmt.Sprintf("%s on %s (%s)", option, p, fsys.Mount))
-			}
-		}
-	}
-	switch {
-	case len(noexec) > 0:
-		return Result{Fail, "noexec on " + strings.Join(noexec, ", "), "exec: containers are started from there",
-			"give these directories a file system of their own without noexec, or remount it"}
-	case len(other) > 0:
-		return Result{Warn, strings.Join(other, ", "), "no restriction", "containers that rely on set-uid programs or device files may break; mount these directories on their own"}
-	default:
-		return pass("no restriction")
-	}
 }

@@ -24,14 +24,16 @@ type probe struct {
 func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"modules", readModules}, {"init", readInit},
-		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"memory", readMemory}, {"swap", readSwap},
+		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
+		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized},
-		{"filesystems", readFilesystems},
+		{"filesystems", readFilesystems}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
-		{"security", readSecurity}, {"units", readUnits},
-		{"runtimes", readRuntimes}, {"leftovers", readLeftovers},
-		{"pci", readPCI}, {"packages", readPackages}, {"streams", readStreams},
+		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
+		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask},
+		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
+		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"streams", readStreams},
 	}
 }
 

@@ -72,10 +72,15 @@ func TestRecordedHosts(t *testing.T) {
 	node := Want{
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", VXLANPort: 8472, Ports: append(masterPorts(), workerPorts()...),
-		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools"},
+		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools", "iptables-nft", "socat"},
 		BundleCreated:  time.Unix(1_790_000_000, 0),
 		DryTransaction: func() error { return nil }, GPUs: countNVIDIA,
-		SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(),
+		SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
+		Sysctls: []BootSysctl{
+			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false},
+			{"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
+		},
+		SyncLatency: func() (time.Duration, error) { return 2 * time.Millisecond, nil },
 	}
 	tests := []struct {
 		host   string
@@ -106,7 +111,7 @@ func TestRecordedHosts(t *testing.T) {
 				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
 				w.Driver = driver("driver 580.82.07 (open)", "", nil)
 			},
-			fails: []string{"kernel-running", "mount-noexec"},
+			fails: []string{"kernel-running", "mount-noexec", "gpu-fm"},
 		},
 		{
 			host: "rocky9-busy-network",
@@ -118,8 +123,34 @@ func TestRecordedHosts(t *testing.T) {
 			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
 		},
 		{
-			host:   "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "selinux", "fapolicyd", "firewalld", "nm-cloud-setup", "old-cluster", "runtime-present", "rpm-conflict"},
+			host: "rocky9-unprivileged",
+			errors: []string{"kernel-running", "time-sync", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "limits",
+				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
+		},
+		{
+			host:   "oracle8-uek-ftype0",
+			change: func(w *Want) { w.OS = "el8" },
+			fails:  []string{"cgroup-version", "xfs-ftype"},
+		},
+		{
+			host:   "rhel9-cis",
+			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
+			fails:  []string{"inotify"},
+		},
+		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
+		{
+			host:   "alma10-v2-builtin",
+			change: func(w *Want) { w.OS = "el10" },
+			fails:  []string{"kernel-config", "cpu-level"},
+		},
+		{
+			host: "rocky9-l40s-secureboot",
+			change: func(w *Want) {
+				w.Roles, w.Ports, w.OtherAddresses = []Role{Worker, GPU}, workerPorts(), []string{"10.20.0.10"}
+				w.Packages = append(w.Packages, "kmod-nvidia-open-dkms")
+				w.MediumDevice = "sdb1"
+			},
+			fails: []string{"usb-media", "proxy-env", "gpu-bar", "gpu-nouveau", "secure-boot", "gpu-kernel-devel", "gpu-foreign"},
 		},
 	}
 	for _, test := range tests {

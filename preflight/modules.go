@@ -40,6 +40,7 @@ func moduleOptions() map[string]string {
 		// Before Linux 5.2, so in Enterprise Linux 8, MASQUERADE was IPv4's own.
 		"ipt_MASQUERADE": "IP_NF_TARGET_MASQUERADE",
 		"vxlan":          "VXLAN",
+		"nouveau":        "DRM_NOUVEAU", // which a GPU node must not have
 	}
 }
 

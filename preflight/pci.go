@@ -26,6 +26,16 @@ func readPCI(_ context.Context, r reader, f *Facts) error {
 	return err
 }
 
+// nvidiaUninstall belongs to NVIDIA's installer, the .run file.
+const nvidiaUninstall = "usr/bin/nvidia-uninstall"
+
+// readRunfile looks for what NVIDIA's installer leaves and RPMs do not.
+func readRunfile(_ context.Context, r reader, f *Facts) error {
+	var err error
+	f.Runfile, err = r.present(nvidiaUninstall)
+	return err
+}
+
 var gpuPresent = Check{
 	ID: "gpu-present", Title: "GPUs", Source: "airgap: the PCI tree, no driver needed",
 	Breaks: "The role promises pods a GPU that containers on this host cannot have.",
@@ -55,13 +65,11 @@ func judgeGPU(f *Facts, w *Want) Result {
 var gpuDriver = Check{
 	ID: "gpu-driver", Title: "Loaded GPU driver", Source: "NVIDIA: drivers by architecture, as airgap bundle --matrix lists them",
 	Breaks: "A driver that does not know the card leaves it invisible; one whose branch has ended gets no fixes.",
-	Needs:  []string{"pci"}, Run: judgeDriver,
+	Role:   GPU, Needs: []string{"pci"}, Run: judgeDriver,
 }
 
 func judgeDriver(f *Facts, w *Want) Result {
 	switch {
-	case !w.Is(GPU):
-		return skipped("no gpu role")
 	case f.Driver == "":
 		return skipped("no driver is loaded")
 	case w.Driver == nil:

@@ -46,6 +46,7 @@ type Check struct {
 	Title  string  // for people: "cgroup version"
 	Breaks string  // what goes wrong without it, in a sentence
 	Source string  // where the rule comes from
+	Role   Role    // which it is for; "" for every host
 	Limits []Limit // that a site may set
 	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
 	// them is unknown the result is Error, and Run is not called.
@@ -56,16 +57,16 @@ type Check struct {
 // Checks lists every check in the order of the report.
 func Checks() []Check {
 	return []Check{
-		osSupported, systemdInit, kernelVersion, kernelRunning, kernelModules, modulesLocked,
-		cpuCount, memory, swap,
+		osSupported, systemdInit, systemdVersion, kernelVersion, kernelRunning, kernelConfig, kernelModules, modulesLocked,
+		cpuLevel, cpuCount, memory, swap,
 		cgroupVersion, cgroupControllers, cgroupDriver,
 		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
-		diskSpace, fsType, mountNoexec,
-		selinux, fapolicyd, firewalld, fips,
-		nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, ipForward, bridgeNF, kernelDefaults, resolvConf, portsFree,
-		oldCluster, endpointFree, siteRegistry, runtimePresent, rpmConflict,
-		gpuPresent,
-		gpuDriver,
+		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, etcdSync, usbMedia,
+		selinux, fapolicyd, firewalld, fips, auditd, umask, limits, inotify,
+		networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
+		rpFilter, arpSysctl, conntrack, nftForeign, iptablesBackend, proxyEnv, resolvConf, portsFree,
+		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, toolsThere,
+		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,
 		packages,
 	}
 }
@@ -129,6 +130,9 @@ func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
 func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 	if slices.Contains(skip, c.ID) {
 		return Result{Status: Skip, Found: "skipped by request"}
+	}
+	if c.Role != "" && !w.Is(c.Role) {
+		return skipped("no " + string(c.Role) + " role")
 	}
 	if reasons := f.why(c.Needs); len(reasons) > 0 {
 		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),

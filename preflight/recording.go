@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (r *recorder) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	var failed *host.CommandError
 	switch {
 	case err == nil:
-		r.add("run/"+argv, string(out))
+		r.add("run/"+argv, withoutPassword(string(out)))
 	case errors.As(err, &failed) && failed.ExitCode >= 0:
 		r.add(fmt.Sprintf("fail/%d/%s", failed.ExitCode, argv), failed.Tail)
 	}
@@ -103,13 +104,22 @@ func (f recordingFS) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// kept is what is recorded of a file: of containerd's configuration, which
-// may hold the passwords of registries, only the line that is judged.
+// kept is what is recorded of a file. Some may hold the passwords of registries,
+// repositories or proxies, or a key: of these only what is judged.
 func kept(name, text string) string {
-	if name != "etc/containerd/config.toml" {
+	only := func(lines *regexp.Regexp) string { return strings.Join(lines.FindAllString(text, -1), "\n") }
+	switch {
+	case name == "etc/containerd/config.toml":
+		return only(systemdCgroup)
+	case name == kubeletClient:
+		return certificateBlocks(text)
+	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
+		return withoutPassword(only(proxyLine))
+	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
+		return "exclude=" + strings.Join(excludes(strings.Split(text, "\n")), " ")
+	default:
 		return text
 	}
-	return strings.Join(systemdCgroup.FindAllString(text, -1), "\n")
 }
 
 // Open reads the whole file, so that it is recorded.

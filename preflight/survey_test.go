@@ -57,7 +57,7 @@ func steady(f *Facts) *Facts {
 	f.Time = Time{Synchronized: f.Time.Synchronized}
 	f.Listening = nil
 	for i := range f.Filesystems {
-		f.Filesystems[i].Used, f.Filesystems[i].Free = 0, 0
+		f.Filesystems[i].Used, f.Filesystems[i].Free, f.Filesystems[i].InodesFree = 0, 0, 0
 	}
 	return f
 }
@@ -69,6 +69,48 @@ func sameFacts(t *testing.T, got, want *Facts) {
 	for i := range a.NumField() {
 		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			t.Errorf("%s: the script has %+v, the program %+v", a.Type().Field(i).Name, a.Field(i), b.Field(i))
+		}
+	}
+}
+
+// TestSurveyFilters: what the script leaves of files that may hold passwords is what a
+// recording keeps of them.
+func TestSurveyFilters(t *testing.T) {
+	script, err := SurveyScript()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var functions strings.Builder
+	for line := range strings.Lines(string(script)) {
+		if name, _, ok := strings.Cut(line, "()"); ok && strings.Contains("hidden proxies excludes certificates", name) {
+			functions.WriteString(line)
+		}
+	}
+	tests := []struct{ filter, file, text, want string }{
+		{"proxies", "etc/environment", "LANG=C\nhttps_proxy=http://svc:secret@p:3128\n", "https_proxy=http://***@p:3128"},
+		{"proxies", "etc/profile.d/p.sh", "TOKEN=secret\nexport NO_PROXY=\"a,b\"\n", "NO_PROXY"},
+		{"excludes", "etc/dnf/dnf.conf", "[main]\npassword=secret\nexcludepkgs=kernel*\n  runc\nproxy_password=secret\n", "kernel*"},
+		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
+		{"certificates", kubeletClient, "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n", ""},
+	}
+	for _, test := range tests {
+		cmd := exec.Command("sh", "-c", functions.String()+test.filter)
+		cmd.Stdin = strings.NewReader(test.text)
+		filtered, err := cmd.Output()
+		if err != nil && len(filtered) > 0 {
+			t.Fatal(err)
+		}
+		recorded := kept(test.file, test.text)
+		for by, left := range map[string]string{"script": string(filtered), "recording": recorded} {
+			if strings.Contains(left, "secret") || strings.Contains(left, "c2VjcmV0") || !strings.Contains(left, test.want) {
+				t.Errorf("%s of %s leaves %q", by, test.file, left)
+			}
+		}
+		if test.filter == "excludes" {
+			a, b := excludes(strings.Split(string(filtered), "\n")), excludes(strings.Split(recorded, "\n"))
+			if !reflect.DeepEqual(a, b) || len(a) != 2 {
+				t.Errorf("%s: the script leaves %q, a recording %q", test.file, a, b)
+			}
 		}
 	}
 }

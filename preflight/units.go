@@ -19,7 +19,7 @@ func (u Unit) Active() bool {
 
 // surveyedUnits harden the host, run containers, or belong to a cluster.
 func surveyedUnits() []string {
-	return []string{"firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service",
+	return []string{"firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
 		"kubelet.service", "etcd.service", "k3s.service", "k3s-agent.service",
 		"rke2-server.service", "rke2-agent.service", "k0scontroller.service", "k0sworker.service",

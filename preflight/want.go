@@ -29,12 +29,16 @@ type Want struct {
 	NoDNS             bool   // the site has no name server, and CoreDNS is to forward nowhere
 
 	NodeAddress    string // the node's IP; "" for whichever it has
+	Nodes          int    // of the whole cluster
 	PodSubnet      string // CIDR, two with a comma between for dual stack
 	ServiceSubnet  string
 	OtherAddresses []string // IPs the subnets must leave alone: virtual IPs, other nodes, registries, proxies, NTP
 
-	VXLANPort int    // UDP; 0 when the network is not VXLAN
-	Ports     []Port // that must be free
+	VXLANPort int // UDP; 0 when the network is not VXLAN
+	// LooseFilter says that the network's packets come in by another link than
+	// answers would leave by.
+	LooseFilter bool
+	Ports       []Port // that must be free
 	// FirewallLeft are the ports that the site's own people have to open in
 	// firewalld, in words; nil when the installation opens them.
 	FirewallLeft []string
@@ -44,6 +48,7 @@ type Want struct {
 	// SysctlFile is where the installation has kernel parameters set at boot;
 	// files that sort after it win. "" when it sets none.
 	SysctlFile     string
+	Sysctls        []BootSysctl      // all that it sets there
 	KubeletSysctls map[string]string // those that the kubelet does not start without
 
 	StoreBytes int64 // bundle bytes still to be written on a registry host
@@ -51,6 +56,15 @@ type Want struct {
 	AuditBytes int64 // the most that the audit log of a control-plane node takes
 
 	Site Config // what airgap.yaml changes in the checks
+
+	// MediumDevice is the disk that the bundle is on, "sdb1"; "" where there is none.
+	MediumDevice string
+
+	// SyncLatency measures how long etcd's disk takes to have a small write safe:
+	// the time within which 99 of 100 were. nil skips the check, for the reason in
+	// NoSyncLatency.
+	SyncLatency   func() (time.Duration, error)
+	NoSyncLatency string
 
 	Packages      []string  // names of every RPM that will be installed
 	BundleCreated time.Time // the host's clock must not be before it

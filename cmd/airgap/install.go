@@ -91,7 +91,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err != nil {
 		return err
 	}
-	s.required, s.store.InPlace = t.required, o.inPlace
+	s.required, s.store.InPlace, s.medium = t.required, o.inPlace, host.DeviceOf(dir)
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}

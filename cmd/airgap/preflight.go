@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -79,6 +81,7 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 	if err != nil {
 		return err
 	}
+	s.medium = host.DeviceOf(dir)
 	store := registry.Store{Dir: storeDir}
 	stored, err := store.Holds(b, t.keys...)
 	if err != nil {
@@ -115,6 +118,7 @@ func (s *site) judge(ctx context.Context, choice preflight.Choice, stored bool, 
 	if err := s.askEndpoint(ctx, &want); err != nil {
 		return preflight.Report{}, err
 	}
+	measureDisk(ctx, &want)
 	if existing := s.config.Registry.Existing; existing != nil {
 		want.SiteRegistry = existing.Address
 		want.MissingImages = func() ([]string, error) { return existing.Missing(ctx, s.index.Lock.Images) }
@@ -125,6 +129,22 @@ func (s *site) judge(ctx context.Context, choice preflight.Choice, stored bool, 
 		want.DryTransaction = func() error { return dry(ctx) }
 	}
 	return preflight.Run(ctx, facts, want, choice)
+}
+
+// measureDisk has etcd's disk measured where etcd does not write to it yet. Three seconds
+// are enough to tell a slow one, and few enough to wait for.
+func measureDisk(ctx context.Context, w *preflight.Want) {
+	dir := preflight.EtcdDir
+	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
+		w.NoSyncLatency = "etcd writes there already"
+		return
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	w.SyncLatency = func() (time.Duration, error) { return host.SyncLatency(ctx, dir, 3*time.Second) }
 }
 
 // askEndpoint asks for a cluster at the API's address where this host is to start
@@ -188,13 +208,16 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
-		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(),
+		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.medium,
 		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
 		CRIO: c.Runtime.CRIO(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = s.portsToOpen()
+	}
+	for _, p := range kubeadm.NodeSysctls() {
+		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
 	}
 	for _, n := range c.Nodes {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)
@@ -243,6 +266,7 @@ type explained struct {
 	Title  string         `json:"title"`
 	Breaks string         `json:"breaks"`
 	Source string         `json:"source"`
+	Role   preflight.Role `json:"role,omitempty"` // which it is for; all without one
 	Limits []limitAllowed `json:"limits"`
 }
 
@@ -259,12 +283,15 @@ func (a *app) explainCheck(id string) error {
 	if err != nil {
 		return usage("%v", err)
 	}
-	e := explained{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source}
+	e := explained{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source, Role: c.Role}
 	for _, l := range c.Limits {
 		e.Limits = append(e.Limits, limitAllowed{l.Name, l.Unit, l.About})
 	}
 	return a.print(e, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s\n\n  without it  %s\n", e.ID, e.Title, e.Breaks)
+		if e.Role != "" {
+			fmt.Fprintf(w, "  hosts       with the role %s\n", e.Role)
+		}
 		for _, l := range e.Limits {
 			fmt.Fprintf(w, "  limit       %s (%s): %s\n", l.Name, l.Unit, l.About)
 		}

@@ -33,6 +33,7 @@ type site struct {
 	required []string
 	peer     preflight.Peer // the host that this one joins; none on the first
 	store    registry.Store // this host's
+	medium   string         // the disk that the bundle is on: "sdb1"; "" where there is none
 	toStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 }
 

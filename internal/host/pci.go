@@ -17,6 +17,10 @@ type PCIDevice struct {
 	Driver  string `yaml:"driver,omitempty" json:"driver,omitempty"` // the kernel's driver that has it: "nvidia", "vfio-pci"
 	// Virtual is an SR-IOV virtual function: a share of a card on this host.
 	Virtual bool `yaml:"virtual,omitempty" json:"virtual,omitempty"`
+	// Windows are the sizes in bytes of its first six base address registers, 0
+	// where there is none and -1 where one got no address. None when the kernel
+	// does not tell.
+	Windows []int64 `yaml:"windows,flow,omitempty" json:"windows,omitempty"`
 }
 
 const pciDir = "sys/bus/pci/devices"
@@ -65,6 +69,9 @@ func readPCI(fsys fs.FS, address, vendor string) (PCIDevice, error) {
 	if d.Driver, err = pciDriver(fsys, dir); err != nil {
 		return d, err
 	}
+	if d.Windows, err = pciWindows(fsys, dir); err != nil {
+		return d, err
+	}
 	_, err = fs.Stat(fsys, dir+"/physfn") // a link to the card it is a share of
 	d.Virtual = err == nil
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,4 +93,37 @@ func pciDriver(fsys fs.FS, dir string) (string, error) {
 		}
 	}
 	return "", err
+}
+
+// pciWindows reads the device's resource file: a line for each base address register with
+// first address, last address and flags. The kernel marks with unset, of
+// include/linux/ioport.h, those that it found no place for.
+func pciWindows(fsys fs.FS, dir string) ([]int64, error) {
+	const (
+		registers = 6
+		unset     = 0x20000000
+	)
+	text, err := fs.ReadFile(fsys, dir+"/resource")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var windows []int64
+	for line := range strings.Lines(string(text)) {
+		var first, last, flags uint64
+		if _, err := fmt.Sscanf(line, "0x%x 0x%x 0x%x", &first, &last, &flags); err != nil {
+			return windows, fmt.Errorf("parse resource %q: %w", strings.TrimSpace(line), err)
+		}
+		switch {
+		case flags&unset != 0 || first == 0 && last > 0:
+			windows = append(windows, -1)
+		case last > first:
+			windows = append(windows, int64(last-first)+1)
+		default:
+			windows = append(windows, 0)
+		}
+		if len(windows) == registers {
+			break
+		}
+	}
+	return windows, err
 }

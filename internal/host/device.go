@@ -1,0 +1,23 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// DeviceOf is the kernel's name of the disk, or part of one, that a path lies on: "sdb1".
+// It is "" for file systems that are on none, and where it cannot be told.
+func DeviceOf(path string) string {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return ""
+	}
+	link, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(s.Dev), unix.Minor(s.Dev)))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(link)
+}

@@ -1,0 +1,95 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Manager is what systemd gives to every service that asks for nothing else.
+type Manager struct {
+	OpenFiles int64 `yaml:"openFiles,omitempty" json:"openFiles,omitempty"` // DefaultLimitNOFILE, the hard one; -1 for no limit
+	// Proxy are the variables of the environment that name a proxy, without passwords.
+	Proxy map[string]string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
+}
+
+func readManager(ctx context.Context, r reader, f *Facts) error {
+	out, err := r.output(ctx, "systemctl", "show", "--property=DefaultLimitNOFILE,Environment")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "DefaultLimitNOFILE":
+			if value == "infinity" {
+				f.Manager.OpenFiles = -1
+			} else if f.Manager.OpenFiles, err = strconv.ParseInt(value, 10, 64); err != nil {
+				return fmt.Errorf("parse systemd's DefaultLimitNOFILE: %w", err)
+			}
+		case "Environment":
+			for variable := range strings.FieldsSeq(value) {
+				f.Manager.addProxy(variable)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Manager) addProxy(variable string) {
+	name, value, _ := strings.Cut(strings.Trim(variable, `"'`), "=")
+	if !isProxy(name) {
+		return
+	}
+	if m.Proxy == nil {
+		m.Proxy = map[string]string{}
+	}
+	m.Proxy[name] = withoutPassword(value)
+}
+
+var filesWarn = Limit{
+	Check: "limits", Name: "filesWarn", Unit: Count, Default: always(65536),
+	About: "Open files of a service below which there is a warning. Default 65536.",
+}
+
+var processesWarn = Limit{
+	Check: "limits", Name: "processesWarn", Unit: Count, Default: always(65536),
+	About: "Processes and threads of the host below which there is a warning. Default 65536.",
+}
+
+var limits = Check{
+	ID: "limits", Title: "Limits of files and processes", Source: "containerd and systemd documentation: LimitNOFILE, kernel.pid_max",
+	Breaks: "Programs with many connections fail with \"too many open files\", and pods cannot start threads.",
+	Limits: []Limit{filesWarn, processesWarn}, Needs: []string{"manager", "sysctls"}, Run: judgeLimits,
+}
+
+func judgeLimits(f *Facts, w *Want) Result {
+	var low, fix []string
+	if n, enough := f.Manager.OpenFiles, w.limit(filesWarn); n > 0 && n < enough {
+		low = append(low, fmt.Sprintf("%d open files for a service", n))
+		fix = append(fix, fmt.Sprintf("DefaultLimitNOFILE=1024:%d in /etc/systemd/system.conf.d/, then systemctl daemon-reexec", max(enough, 524288)))
+	}
+	for _, name := range []string{"kernel.pid_max", "kernel.threads-max"} {
+		n, err := strconv.ParseInt(f.sysctl(name).Value, 10, 64)
+		if enough := w.limit(processesWarn); err == nil && n < enough {
+			low = append(low, fmt.Sprintf("%s = %d", name, n))
+			fix = append(fix, fmt.Sprintf("%s = %d or more in /etc/sysctl.d/", name, enough))
+		}
+	}
+	if len(low) > 0 {
+		return Result{Warn, strings.Join(low, ", "), "more", strings.Join(fix, "; ")}
+	}
+	return pass("%s open files, %s processes", f.Manager.openFiles(), f.sysctl("kernel.pid_max").Value)
+}
+
+func (m Manager) openFiles() string {
+	switch m.OpenFiles {
+	case -1:
+		return "any number of"
+	case 0:
+		return "an unknown number of"
+	default:
+		return strconv.FormatInt(m.OpenFiles, 10)
+	}
+}

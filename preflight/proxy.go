@@ -1,0 +1,128 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ProxySetting is a line of a file that sets a proxy for whoever logs in.
+type ProxySetting struct {
+	File  string `yaml:"file" json:"file"`
+	Name  string `yaml:"name" json:"name"`   // as it is written: "https_proxy"
+	Value string `yaml:"value" json:"value"` // without a password
+}
+
+func isProxy(name string) bool {
+	switch strings.ToLower(name) {
+	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":
+		return true
+	}
+	return false
+}
+
+var credentials = regexp.MustCompile(`://[^/@\s"']*@`)
+
+// withoutPassword is a URL without its user and password.
+func withoutPassword(url string) string { return credentials.ReplaceAllString(url, "://***@") }
+
+// proxyLine is a setting of /etc/environment or of a shell's profile.
+var proxyLine = regexp.MustCompile(`(?im)^[ \t]*(?:export[ \t]+)?((?:https?|all|no)_proxy)=["']?([^"'\s;]*)`)
+
+// profiles are where shells take variables from when somebody logs in.
+const profiles = "etc/profile.d"
+
+func readProxies(_ context.Context, r reader, f *Facts) error {
+	files := []string{"etc/environment"}
+	names, err := r.names(profiles)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sh") {
+			files = append(files, profiles+"/"+name)
+		}
+	}
+	for _, file := range files {
+		text, err := r.optional(file)
+		if err != nil {
+			return err
+		}
+		for _, m := range proxyLine.FindAllStringSubmatch(text, -1) {
+			f.Proxies = append(f.Proxies, ProxySetting{"/" + file, m[1], withoutPassword(m[2])})
+		}
+	}
+	return nil
+}
+
+var proxyEnv = Check{
+	ID: "proxy-env", Title: "Proxies", Source: "kubeadm HTTPProxyCheck",
+	Breaks: "The kubelet, or kubectl, asks a proxy for the API server, and the proxy does not know it.",
+	Needs:  []string{"proxies", "manager"}, Run: judgeProxies,
+}
+
+// judgeProxies fails where the kubelet would take the proxy: it has systemd's
+// environment. The runtime's unit unsets proxies, and dnf is told to use none.
+func judgeProxies(f *Facts, w *Want) Result {
+	people, files := map[string]string{}, []string{}
+	for _, p := range f.Proxies {
+		people[p.Name] = p.Value
+		if !strings.EqualFold(p.Name, "no_proxy") && !slices.Contains(files, p.File) {
+			files = append(files, p.File)
+		}
+	}
+	for _, environment := range []struct {
+		status    Status
+		variables map[string]string
+		where     string
+		fix       string
+	}{
+		{Fail, f.Manager.Proxy, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
+		{Warn, people, strings.Join(files, ", "), "there"},
+	} {
+		if through := throughProxy(environment.variables, w); len(through) > 0 {
+			return Result{environment.status, fmt.Sprintf("%s sets a proxy, also for %s", environment.where, strings.Join(through, ", ")),
+				"no proxy for the cluster's own addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
+		}
+	}
+	if len(files)+len(f.Manager.Proxy) > 0 {
+		return pass("not for the cluster's addresses")
+	}
+	return pass("none")
+}
+
+// throughProxy are the cluster's addresses that these variables send to a proxy.
+func throughProxy(variables map[string]string, w *Want) []string {
+	proxy := false
+	var exempt, through []string
+	for name, value := range variables {
+		if strings.EqualFold(name, "no_proxy") {
+			exempt = append(exempt, strings.Split(value, ",")...)
+		} else {
+			proxy = proxy || value != ""
+		}
+	}
+	for _, host := range append([]string{w.NodeAddress}, w.OtherAddresses...) {
+		if proxy && host != "" && !exempts(exempt, host) && !slices.Contains(through, host) {
+			through = append(through, host)
+		}
+	}
+	return through
+}
+
+// exempts tells whether a list such as no_proxy has the host: by its name, a domain that
+// it is in, its address, or a network.
+func exempts(list []string, host string) bool {
+	address, errAddress := netip.ParseAddr(host)
+	return slices.ContainsFunc(list, func(item string) bool {
+		item = strings.TrimSpace(item)
+		if network, err := netip.ParsePrefix(item); err == nil && errAddress == nil {
+			return network.Contains(address)
+		}
+		domain := strings.TrimPrefix(strings.TrimPrefix(item, "*"), ".")
+		return item == "*" || item == host || domain != "" && strings.HasSuffix(host, "."+domain)
+	})
+}

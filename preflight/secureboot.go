@@ -1,0 +1,91 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// SecureBoot is what the firmware and the kernel ask of kernel modules.
+type SecureBoot struct {
+	On       bool   `yaml:"on" json:"on"`
+	Lockdown string `yaml:"lockdown,omitempty" json:"lockdown,omitempty"` // "none", "integrity" or "confidentiality"
+	// Key says whether the key that DKMS signs modules with is enrolled.
+	Key bool `yaml:"key,omitempty" json:"key,omitempty"`
+}
+
+// The firmware's variables are files: four bytes of attributes, then the value.
+const (
+	efiVariables  = "sys/firmware/efi/efivars"
+	secureBootVar = efiVariables + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+	mokListVar    = efiVariables + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+	dkmsKey       = "var/lib/dkms/mok.pub" // DER
+)
+
+func readSecureBoot(_ context.Context, r reader, f *Facts) error {
+	state, err := r.bytes(secureBootVar)
+	if err != nil {
+		return err
+	}
+	f.SecureBoot.On = len(state) > 4 && state[4] == 1
+	lockdown, err := r.optional("sys/kernel/security/lockdown") // none [integrity] confidentiality
+	if err != nil {
+		return err
+	}
+	if _, rest, ok := strings.Cut(lockdown, "["); ok {
+		f.SecureBoot.Lockdown, _, _ = strings.Cut(rest, "]")
+	}
+	enrolled, err := r.bytes(mokListVar)
+	if err != nil {
+		return err
+	}
+	key, err := r.bytes(dkmsKey)
+	f.SecureBoot.Key = len(key) > 0 && bytes.Contains(enrolled, key)
+	return err
+}
+
+// bytes is a file's content; nil when there is no such file.
+func (r reader) bytes(path string) ([]byte, error) {
+	data, err := fs.ReadFile(r.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+var secureBoot = Check{
+	ID: "secure-boot", Title: "Secure Boot and the driver's modules", Source: "kernel_lockdown(7); DKMS: module signing",
+	Breaks: "The kernel refuses a driver that was built on the host: its GPUs stay invisible.",
+	Needs:  []string{"secureBoot"}, Run: judgeSecureBoot,
+}
+
+// judgeSecureBoot fails where modules are to be built here and nobody trusts who signs
+// them; modules that come signed by a vendor may pass.
+func judgeSecureBoot(f *Facts, w *Want) Result {
+	refuses := f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
+	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts",
+		"a person at the console: mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key; or take modules that Red Hat or NVIDIA signed"}
+	switch {
+	case !refuses:
+		return pass("off")
+	case !w.Is(GPU):
+		return pass("on; no module is built for this host")
+	case f.Driver != "":
+		return pass("on; the driver is loaded")
+	case f.SecureBoot.Key:
+		return pass("on; the key of DKMS is enrolled")
+	case w.buildsDriver():
+		r.Status = Fail
+	}
+	return r
+}
+
+// buildsDriver tells whether the bundle has modules that are compiled on the host.
+func (w *Want) buildsDriver() bool {
+	return slices.ContainsFunc(w.Packages, func(name string) bool {
+		return strings.HasSuffix(name, "-dkms") || strings.HasPrefix(name, "dkms-nvidia")
+	})
+}
