@@ -66,7 +66,7 @@ func packedSurvey(m lab.Machine, text []byte) ([]byte, error) {
 }
 
 // unsteady changes from one moment to the next.
-var unsteady = regexp.MustCompile(`(?m)^\s+(now|used|free): .*\n`)
+var unsteady = regexp.MustCompile(`(?m)^\s+(now|used|free|inodesFree): .*\n`)
 
 func (e *Env) sameFacts(ctx context.Context, program, survey string) error {
 	want, err := os.ReadFile(program)
