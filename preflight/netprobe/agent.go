@@ -1,0 +1,254 @@
+package netprobe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// atOnce is how many other hosts are tried at a time.
+const atOnce = 8
+
+// agent is this host's part of a measurement.
+type agent struct {
+	plan   *Plan
+	report *Report
+	wait   sync.WaitGroup
+	vxlan  []*overlay
+}
+
+// Run listens on this host, tries the others once begin is closed, and keeps
+// listening until end is closed, so that they can try this one. ready is called
+// when it listens, measured when it has tried all. What cannot be done on this host
+// stands in the report; an error is a plan that nobody could follow.
+func Run(ctx context.Context, plan *Plan, ready func(), begin <-chan struct{}, measured func(), end <-chan struct{}) (*Report, error) {
+	if err := plan.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, plan.Limit.Duration())
+	defer cancel()
+	a, err := newAgent(plan)
+	if err != nil {
+		return nil, err
+	}
+	listening, stop := context.WithCancel(ctx)
+	a.listen(listening)
+	ready()
+	err = await(ctx, begin)
+	if err == nil {
+		a.tryAll(ctx)
+		measured()
+		err = await(ctx, end)
+	}
+	stop()
+	a.wait.Wait()
+	a.report.sorted()
+	return a.report, err
+}
+
+func await(ctx context.Context, signal <-chan struct{}) error {
+	select {
+	case <-signal:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("probe the network: %w", ctx.Err())
+	}
+}
+
+// newAgent reads what the report says of this host.
+func newAgent(plan *Plan) (*agent, error) {
+	ifi, network, err := ownInterface(plan.self())
+	if err != nil {
+		return nil, err
+	}
+	macs, err := hardwareAddresses()
+	if err != nil {
+		return nil, err
+	}
+	hostname, _ := os.Hostname()
+	id, _ := os.ReadFile("/etc/machine-id")
+	a := &agent{plan: plan, report: &Report{
+		Schema: Schema, Self: plan.Self, Hosts: plan.Hosts, Measured: plan.Token.run(), Taken: time.Now().UTC(), MTU: ifi.MTU, Network: network,
+		Identity: Identity{hostname, strings.TrimSpace(string(id)), macs},
+	}}
+	return a, nil
+}
+
+// run tells measurements apart, and does not tell the token.
+func (t Token) run() string {
+	sum := sha256.Sum256(append([]byte("run"), t[:]...))
+	return hex.EncodeToString(sum[:8])
+}
+
+// ownInterface is the one with the host's address, and the network that it is in.
+func ownInterface(h Host) (*net.Interface, netip.Prefix, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, netip.Prefix{}, fmt.Errorf("list the interfaces of this host: %w", err)
+	}
+	for _, ifi := range all {
+		addresses, err := ifi.Addrs()
+		if err != nil {
+			return nil, netip.Prefix{}, fmt.Errorf("read the addresses of %s: %w", ifi.Name, err)
+		}
+		for _, address := range addresses {
+			network, err := netip.ParsePrefix(address.String())
+			if err == nil && network.Addr() == h.Address {
+				return &ifi, network.Masked(), nil
+			}
+		}
+	}
+	return nil, netip.Prefix{}, fmt.Errorf("find the address %s of %s: this host has no such address; correct it in airgap.yaml, or the host's", h.Address, h.Name)
+}
+
+// hardwareAddresses are those that the machine came with, or that somebody gave it; not
+// those of bridges and the like, which the kernel makes up.
+func hardwareAddresses() ([]string, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list the interfaces of this host: %w", err)
+	}
+	var found []string
+	for _, ifi := range all {
+		mac := ifi.HardwareAddr.String()
+		_, err := os.Stat("/sys/class/net/" + ifi.Name + "/device") // there is hardware, or a hypervisor's
+		if mac != "" && err == nil && !slices.Contains(found, mac) {
+			found = append(found, mac)
+		}
+	}
+	return found, nil
+}
+
+// background runs something until ctx ends; Run waits for it.
+func (a *agent) background(ctx context.Context, do func(context.Context)) {
+	a.wait.Go(func() { do(ctx) })
+}
+
+func (a *agent) listen(ctx context.Context) {
+	ifi, _, err := ownInterface(a.plan.self())
+	var s *sniffer
+	if err == nil {
+		s, err = newSniffer(a.plan, a.report, ifi)
+	}
+	if err != nil {
+		a.report.deaf(Deaf{Layer: AtInterface, Why: reason(err)})
+	} else {
+		a.background(ctx, s.run)
+	}
+	a.listenTCP(ctx)
+	a.listenUDP(ctx)
+	a.listenIPIP(ctx)
+	a.listenVXLAN(ctx, ifi)
+}
+
+// tryAll tries this host's peers, some at a time, and then once more what met silence: a
+// packet may be lost, and hosts be busy.
+func (a *agent) tryAll(ctx context.Context) {
+	peers := a.plan.Peers(a.plan.Self)
+	side := func(to []int, do func(int)) {
+		free := make(chan struct{}, atOnce)
+		var all sync.WaitGroup
+		for _, peer := range to {
+			free <- struct{}{}
+			all.Go(func() {
+				defer func() { <-free }()
+				if ctx.Err() == nil {
+					do(peer)
+				}
+			})
+		}
+		all.Wait()
+	}
+	side(peers, func(to int) { a.try(ctx, to) })
+	side(peers, func(to int) { a.tryAgain(ctx, to) })
+}
+
+// try tries all there is to try with one host, side by side.
+func (a *agent) try(ctx context.Context, to int) {
+	var all sync.WaitGroup
+	for _, p := range a.plan.TCP {
+		if p.To.has(a.plan.Hosts[to]) && p.From.has(a.plan.self()) {
+			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, p.Number)) })
+		}
+	}
+	for _, port := range a.plan.UDP {
+		all.Go(func() { a.report.tried(a.tryUDP(ctx, to, port)) })
+	}
+	all.Go(func() { a.sendAll(ctx, to) })
+	all.Go(func() { a.tryVXLAN(ctx, to) })
+	all.Wait()
+}
+
+// tryAgain tries what met silence, and sends once more what nothing answers.
+func (a *agent) tryAgain(ctx context.Context, to int) {
+	var all sync.WaitGroup
+	silent := a.report.silent(to)
+	for _, attempt := range silent {
+		switch attempt.Kind {
+		case TCP:
+			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, attempt.Port)) })
+		case UDP:
+			all.Go(func() { a.report.tried(a.tryUDP(ctx, to, attempt.Port)) })
+		}
+	}
+	all.Go(func() { a.sendAll(ctx, to) })
+	if slices.ContainsFunc(silent, func(attempt Attempt) bool { return attempt.Kind.inside() }) {
+		all.Go(func() { a.tryVXLAN(ctx, to) })
+	}
+	all.Wait()
+}
+
+// sendAll sends what nothing answers. Of the ports those of two tunnels are enough, for
+// one may be closed.
+func (a *agent) sendAll(ctx context.Context, to int) {
+	a.sendIPIP(ctx, to)
+	for _, ports := range [][]int{a.plan.VXLAN, a.plan.UDP} {
+		if len(ports) > 0 {
+			a.sendSizes(ctx, to, ports[0])
+		}
+	}
+}
+
+// tryVXLAN tries the ports in their order. Once a stream has come through on one, small
+// packets are enough on the others.
+func (a *agent) tryVXLAN(ctx context.Context, to int) {
+	streamed := false
+	for _, port := range a.plan.VXLAN {
+		by := func(soft bool) *overlay {
+			i := slices.IndexFunc(a.vxlan, func(o *overlay) bool { return o.port == port && o.soft == soft })
+			if i < 0 {
+				return nil
+			}
+			return a.vxlan[i]
+		}
+		if hard, soft := by(false), by(true); hard != nil && soft != nil {
+			streamed = a.tryPort(ctx, to, hard, soft, streamed)
+		}
+	}
+}
+
+// tryPort tries the stream with the processor's checksums only where it has failed with
+// the card's.
+func (a *agent) tryPort(ctx context.Context, to int, hard, soft *overlay, streamed bool) bool {
+	ping := hard.attempt(to, VXLANPing, hard.ping(to))
+	datagram := hard.attempt(to, VXLANUDP, hard.datagram(ctx, to))
+	a.report.tried(ping)
+	a.report.tried(datagram)
+	if streamed || ping.Result != Answered && datagram.Result != Answered {
+		return streamed
+	}
+	stream := hard.attempt(to, VXLANTCP, hard.stream(ctx, to))
+	a.report.tried(stream)
+	if stream.Result != Answered {
+		a.report.tried(soft.attempt(to, Soft, soft.stream(ctx, to)))
+	}
+	return stream.Result == Answered
+}

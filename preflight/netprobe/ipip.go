@@ -1,0 +1,104 @@
+package netprobe
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/net/ipv4"
+)
+
+// ipipTries are enough to tell a network that drops from one that lost a packet.
+const ipipTries = 5
+
+// listenIPIP takes protocol 4 by a raw socket, which a firewall of the host stands
+// before. It wants no module for tunnels.
+func (a *agent) listenIPIP(ctx context.Context) {
+	var config net.ListenConfig
+	conn, err := config.ListenPacket(ctx, "ip4:4", a.plan.self().Address.String())
+	if err != nil {
+		a.report.deaf(Deaf{Kind: IPIP, Layer: AtSocket, Why: reason(err)})
+		return
+	}
+	if err := roomy(conn.(*net.IPConn)); err != nil {
+		a.report.deaf(Deaf{Kind: IPIP, Layer: AtSocket, Why: err.Error()})
+	}
+	a.background(ctx, func(ctx context.Context) {
+		defer context.AfterFunc(ctx, func() { conn.Close() })()
+		buf := make([]byte, 1<<16)
+		for {
+			n, _, err := conn.ReadFrom(buf) // without the outer header
+			if err != nil {
+				return
+			}
+			inner, ok := parseIP(buf[:n])
+			if !ok || inner.protocol != protoUDP || len(inner.payload) < udpHeader {
+				continue
+			}
+			if s, ok := a.plan.sighting(inner.payload[udpHeader:], n+ipHeader, AtSocket); ok {
+				a.report.saw(s)
+			}
+		}
+	})
+}
+
+// sendIPIP sends IP packets in IP packets, small ones and as large as the interface
+// takes. Nothing answers.
+func (a *agent) sendIPIP(ctx context.Context, to int) {
+	var config net.ListenConfig
+	conn, err := config.ListenPacket(ctx, "ip4:4", a.plan.self().Address.String())
+	if err != nil {
+		a.report.tried(Attempt{To: to, Kind: IPIP, Result: Unsendable, Said: reason(err)})
+		return
+	}
+	defer conn.Close()
+	target := &net.IPAddr{IP: a.plan.Hosts[to].Address.AsSlice()}
+	for _, size := range []int{2*ipHeader + udpHeader + messageSize, a.report.MTU} {
+		attempt := Attempt{To: to, Kind: IPIP, Size: size, Result: Sent}
+		m := message{kind: IPIP, from: a.plan.Self, to: to, size: size, clock: time.Now()}
+		inner, err := innerPacket(a.plan.self().Address, a.plan.Hosts[to].Address, m.padded(a.plan.Token, size-2*ipHeader-udpHeader))
+		for range ipipTries {
+			if err == nil {
+				_, err = conn.WriteTo(inner, target)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		if err != nil {
+			attempt.Result, attempt.Said = Unsendable, reason(err)
+		}
+		a.report.tried(attempt)
+	}
+}
+
+// discard is the port of the inner packet, at which nobody listens: RFC 863.
+const discard = 9
+
+// innerPacket is an IPv4 packet with a UDP datagram without checksum, which RFC 768
+// allows.
+func innerPacket(from, to netip.Addr, data []byte) ([]byte, error) {
+	h := ipv4.Header{Version: 4, Len: ipHeader, TotalLen: ipHeader + udpHeader + len(data), TTL: 64, Protocol: protoUDP, Src: from.AsSlice(), Dst: to.AsSlice()}
+	b, err := h.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	binary.BigEndian.PutUint16(b[10:], checksum(b))
+	b = binary.BigEndian.AppendUint16(b, discard)
+	b = binary.BigEndian.AppendUint16(b, discard)
+	b = binary.BigEndian.AppendUint16(b, uint16(udpHeader+len(data)))
+	b = binary.BigEndian.AppendUint16(b, 0)
+	return append(b, data...), nil
+}
+
+// checksum is the Internet's: RFC 1071. The header's own field is zero.
+func checksum(header []byte) uint16 {
+	var sum uint32
+	for i := 0; i+1 < len(header); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(header[i:]))
+	}
+	for sum>>16 > 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}

@@ -1,0 +1,238 @@
+package netprobe
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netns"
+)
+
+// TestOpenNetwork: nothing is between the hosts, so nothing may be found.
+func TestOpenNetwork(t *testing.T) {
+	n := newNetwork(t, 3)
+	m := n.matrix(n.plan())
+	for _, v := range m.Verdicts {
+		if v.State != Open {
+			t.Errorf("%+v", v)
+		}
+	}
+	// 6443 and 2380 and kubelet, UDP, protocol 4, two VXLANs, sizes: for six pairs.
+	if len(m.Verdicts) != 6*8 || m.Tried != 6 || m.Of != 6 || len(m.Missing) > 0 {
+		t.Errorf("%d verdicts, %d of %d pairs, missing %v", len(m.Verdicts), m.Tried, m.Of, m.Missing)
+	}
+	for _, twin := range m.Twins { // namespaces of one machine
+		if twin.What == "MAC address" || len(twin.Hosts) != 3 {
+			t.Errorf("%+v", twin)
+		}
+	}
+	for _, s := range m.Skews {
+		if s.Ahead.Abs() > 100*time.Millisecond {
+			t.Errorf("clocks of the same kernel differ: %+v", s)
+		}
+	}
+	if len(m.Skews) != 6 {
+		t.Errorf("clocks of %d pairs", len(m.Skews))
+	}
+}
+
+// TestFaults: each fault is found where it is, in its direction, and nowhere else.
+func TestFaults(t *testing.T) {
+	n := newNetwork(t, 4)
+	n.lose(
+		"ip protocol 4 ip saddr 10.99.0.1 ip daddr 10.99.0.2 drop",
+		"ip saddr 10.99.0.1 ip daddr 10.99.0.3 tcp dport 2380 drop",
+		"ip saddr 10.99.0.2 ip daddr 10.99.0.3 udp dport 8472 drop",
+		"ip saddr 10.99.0.2 ip daddr 10.99.0.4 ip length > 1400 drop",
+		"ip saddr 10.99.0.3 ip daddr 10.99.0.4 udp dport 6081 drop",
+	)
+	n.shut(2, "ip saddr 10.99.0.4 udp dport 4789 drop", "tcp dport 6443 ip saddr 10.99.0.4 reject with tcp reset")
+	n.shut(3, "ip saddr 10.99.0.1 ip protocol 4 drop", "ip saddr 10.99.0.1 tcp dport 10250 drop")
+	m := n.matrix(n.plan())
+	want := map[Verdict]State{
+		{From: 0, To: 1, Kind: IPIP}:                 NetworkCloses,
+		{From: 0, To: 2, Kind: TCP, Port: 2380}:      NetworkCloses,
+		{From: 1, To: 2, Kind: VXLANTCP, Port: 8472}: NetworkCloses,
+		{From: 1, To: 3, Kind: Size}:                 Narrow,
+		{From: 1, To: 3, Kind: IPIP}:                 Narrow,
+		{From: 1, To: 3, Kind: VXLANTCP, Port: 8472}: Narrow,
+		{From: 1, To: 3, Kind: VXLANTCP, Port: 4789}: Narrow,
+		{From: 2, To: 3, Kind: UDP, Port: 6081}:      NetworkCloses,
+		{From: 3, To: 2, Kind: VXLANTCP, Port: 4789}: HostCloses,
+		{From: 3, To: 2, Kind: TCP, Port: 6443}:      HostCloses,
+		{From: 0, To: 3, Kind: IPIP}:                 HostCloses,
+		{From: 0, To: 3, Kind: TCP, Port: 10250}:     HostCloses,
+	}
+	for v, state := range want {
+		if got := m.state(t, v.From, v.To, v.Kind, v.Port); got.State != state {
+			t.Errorf("%+v, want %s", got, state)
+		}
+	}
+	if got := m.state(t, 1, 3, Size, 0); got.Size != 1400 || got.MTU != 1500 {
+		t.Errorf("largest packet: %+v", got)
+	}
+	for _, v := range m.Verdicts {
+		_, expected := want[Verdict{From: v.From, To: v.To, Kind: v.Kind, Port: v.Port}]
+		if v.State != Open && !expected {
+			t.Errorf("found besides: %+v", v)
+		}
+	}
+}
+
+// TestDamage: the stream breaks unless the processor makes the checksums.
+func TestDamage(t *testing.T) {
+	n := newNetwork(t, 2)
+	plan := n.plan()
+	plan.VXLAN = []int{8472}
+	const innerProtocol = "@th,312,8" // behind UDP, VXLAN, Ethernet and half of an IP header
+	n.lose(fmt.Sprintf("udp dport 8472 @th,96,24 %d %s 6 drop", plan.vni(), innerProtocol))
+	m := n.matrix(plan)
+	for _, pair := range [][2]int{{0, 1}, {1, 0}} {
+		if got := m.state(t, pair[0], pair[1], VXLANTCP, 8472); got.State != Damaged {
+			t.Errorf("%+v", got)
+		}
+	}
+	if c, err := m.Choose(Can{Ports: []int{8472}}); err != nil || c.Port != 8472 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestSoftwareChecksums: the second network of a port does without the card's.
+func TestSoftwareChecksums(t *testing.T) {
+	n := newNetwork(t, 2)
+	n.run("", "sh", "-c", fmt.Sprintf("ip -n %s link add c0 type vxlan id 5 dstport 4000 dev eth0", n.space(0)))
+	at, err := netns.GetFromName(n.space(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &overlay{ns: at}
+	var features map[string]bool
+	err = o.within(func() error {
+		if err := checksumsInSoftware("c0"); err != nil {
+			return err
+		}
+		e, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		features, err = e.Features("c0")
+		return err
+	})
+	if on, known := features["tx-checksum-ip-generic"]; err != nil || on || !known {
+		t.Errorf("the card still makes checksums: %v, %v", features, err)
+	}
+}
+
+// TestChoice: the choice follows from what passes, and a refusal names what does not.
+func TestChoice(t *testing.T) {
+	n := newNetwork(t, 3)
+	n.lose("udp dport 8472 ip daddr 10.99.0.3 drop", "ip protocol 4 drop", "ip length > 1450 drop")
+	m := n.matrix(n.plan())
+	c, err := m.Choose(Can{Ports: Ports(8472)})
+	why := strings.Join(c.Why, "\n")
+	if err != nil || c.Encapsulation != VXLAN || c.Port != 4789 || c.MTU != 1450 ||
+		!strings.Contains(why, "VXLAN on UDP 8472 does not pass from h0 (10.99.0.1), h1 (10.99.0.2) to h2 (10.99.0.3)") || !strings.Contains(why, "protocol 4) does not pass") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	_, err = m.Choose(Can{Ports: []int{8472}})
+	if err == nil || !strings.Contains(err.Error(), "Ask the network's owners to let UDP to port 8472 pass") {
+		t.Errorf("%v", err)
+	}
+	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native {
+		t.Errorf("%+v, %v", c, err)
+	}
+	findings := m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472})
+	if len(findings) == 0 || findings[0].Severity != Stops {
+		t.Fatalf("%+v", findings)
+	}
+	text := fmt.Sprintf("%+v", findings)
+	for _, want := range []string{"VXLAN on UDP 8472 does not arrive", "packets larger than 1450 bytes are lost, and the interfaces send 1500", "IP in IP (protocol 4) does not arrive", "between all hosts"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestPrograms: a port that another program has is open, and nobody is deaf for it.
+func TestPrograms(t *testing.T) {
+	n := newNetwork(t, 2)
+	at, err := netns.GetFromName(n.space(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other net.Listener
+	if err := (&overlay{ns: at}).within(func() (err error) { other, err = net.Listen("tcp4", ":10250"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("220 something else\r\n"))
+			conn.Close()
+		}
+	}()
+	m := n.matrix(n.plan())
+	if got := m.state(t, 1, 0, TCP, 10250); got.State != Open || got.Why != "another program answers" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLeavesNothing: after a kill -9 in the middle there is no interface, rule or process.
+func TestLeavesNothing(t *testing.T) {
+	n := newNetwork(t, 2)
+	look := func() string {
+		out, err := exec.Command("sh", "-c", fmt.Sprintf("ip -n %[1]s link | sed 's/^[0-9]*: //'; ip -n %[1]s route; ip -n %[1]s neigh show nud permanent; ip netns exec %[1]s nft list ruleset; ip netns pids %[1]s", n.space(0))).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	before := look()
+	a := n.start(t.Context(), n.plan(), 0)
+	if err := a.expect(Ready); err != nil {
+		t.Fatal(err)
+	}
+	if during := strings.ReplaceAll(look(), fmt.Sprintln(a.cmd.Process.Pid), ""); during != before {
+		t.Errorf("while it listens the host has\n%s\nand had\n%s", during, before)
+	}
+	if err := a.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.cmd.Wait()
+	if after := look(); after != before {
+		t.Errorf("after a kill the host has\n%s\nand had\n%s", after, before)
+	}
+}
+
+// TestGone: an agent whose starter is gone ends, at whatever moment.
+func TestGone(t *testing.T) {
+	n := newNetwork(t, 2)
+	for name, until := range map[string]func(*process) error{
+		"before it begins": func(a *process) error { return a.expect(Ready) },
+		"while it measures": func(a *process) error {
+			err := a.expect(Ready)
+			if err == nil {
+				_, err = a.in.Write([]byte("begin\n"))
+			}
+			return err
+		},
+	} {
+		a := n.start(t.Context(), n.plan(), 0)
+		if err := errors.Join(until(a), a.in.Close()); err != nil {
+			t.Fatal(name, err)
+		}
+		if err := a.cmd.Wait(); err == nil || !strings.Contains(a.stderr.String(), "whoever asked for the measurement is gone") {
+			t.Errorf("%s: %v, %s", name, err, &a.stderr)
+		}
+	}
+}

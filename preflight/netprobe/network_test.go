@@ -1,0 +1,224 @@
+package netprobe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test's own program the agent, in a network namespace.
+func TestMain(m *testing.M) {
+	if os.Getenv("NETPROBE_AGENT") == "" {
+		os.Exit(m.Run())
+	}
+	if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// network is hosts in network namespaces, on a bridge in one of its own.
+type network struct {
+	t     testing.TB
+	hosts []Host
+}
+
+// newNetwork wants root, and a kernel with namespaces: where tools are required it does
+// not go without.
+func newNetwork(t testing.TB, hosts int) *network {
+	t.Helper()
+	if os.Getuid() != 0 {
+		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
+			t.Fatal("network namespaces want root")
+		}
+		t.Skip("network namespaces want root")
+	}
+	n := &network{t: t}
+	t.Cleanup(n.down)
+	n.down()
+	var batch strings.Builder
+	add := func(format string, args ...any) { fmt.Fprintf(&batch, format+"\n", args...) }
+	n.run("", "ip", "netns", "add", n.space(-1))
+	n.run("", "ip", "-n", n.space(-1), "link", "add", "br0", "type", "bridge")
+	n.run("", "ip", "-n", n.space(-1), "link", "set", "br0", "up")
+	for i := range hosts {
+		address := netip.AddrFrom4([4]byte{10, 99, byte((i + 1) >> 8), byte(i + 1)})
+		n.hosts = append(n.hosts, Host{Name: fmt.Sprintf("h%d", i), Address: address, ControlPlane: i < 3})
+		n.run("", "ip", "netns", "add", n.space(i))
+		add("link add p%d netns %s type veth peer name eth0 netns %s", i, n.space(-1), n.space(i))
+		n.run("", "sh", "-c", fmt.Sprintf(`ip -batch - <<'END'
+%sEND
+ip -n %[2]s link set p%[3]d master br0 up
+ip -n %[4]s link set lo up
+ip -n %[4]s address add %[5]s/16 dev eth0
+ip -n %[4]s link set eth0 up`, batch.String(), n.space(-1), i, n.space(i), address))
+		batch.Reset()
+	}
+	return n
+}
+
+// space is the name of a host's namespace; -1 is the network between them.
+func (n *network) space(i int) string { return fmt.Sprintf("agp%d-%d", os.Getpid(), i) }
+
+func (n *network) down() {
+	for i := -1; i < len(n.hosts); i++ {
+		_ = exec.Command("ip", "netns", "del", n.space(i)).Run()
+	}
+}
+
+func (n *network) run(stdin, name string, args ...string) {
+	n.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// lose has the network between the hosts lose packets.
+func (n *network) lose(rules ...string) {
+	n.t.Helper()
+	n.rules(-1, "bridge", "forward", rules)
+}
+
+// shut has a host's own firewall drop what comes in.
+func (n *network) shut(host int, rules ...string) {
+	n.t.Helper()
+	n.rules(host, "inet", "input", rules)
+}
+
+func (n *network) rules(space int, family, hook string, rules []string) {
+	n.t.Helper()
+	text := fmt.Sprintf("table %s test {\nchain c {\ntype filter hook %s priority 0; policy accept;\n%s\n}\n}\n", family, hook, strings.Join(rules, "\n"))
+	n.run(text, "ip", "netns", "exec", n.space(space), "nft", "-f", "-")
+}
+
+func (n *network) plan() Plan {
+	return Plan{
+		Token: NewToken(), Hosts: n.hosts, Limit: 120,
+		TCP:   []Port{{6443, "kube-apiserver", ControlPlanes, All}, {2380, "etcd peers", ControlPlanes, ControlPlanes}, {10250, "kubelet", All, All}},
+		UDP:   []int{6081},
+		VXLAN: []int{8472, 4789},
+	}
+}
+
+// measure runs an agent on every host.
+func (n *network) measure(plan Plan) []*Report {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	agents := make([]*process, len(n.hosts))
+	for i := range n.hosts {
+		agents[i] = n.start(ctx, plan, i)
+	}
+	each := func(do func(*process) error) {
+		n.t.Helper()
+		var all sync.WaitGroup
+		errs := make([]error, len(agents))
+		for i, a := range agents {
+			all.Go(func() { errs[i] = do(a) })
+		}
+		all.Wait()
+		for i, err := range errs {
+			if err != nil {
+				n.t.Fatalf("host %d: %v\n%s", i, err, &agents[i].stderr)
+			}
+		}
+	}
+	each(func(a *process) error { return a.expect(Ready) })
+	each(func(a *process) error { _, err := io.WriteString(a.in, "begin\n"); return err })
+	each(func(a *process) error { return a.expect(Measured) })
+	each(func(a *process) error { return a.in.Close() })
+	each(func(a *process) error { return a.expect(Reported) })
+	each(func(a *process) error { return a.cmd.Wait() })
+	reports := make([]*Report, len(agents))
+	for i, a := range agents {
+		reports[i] = a.report
+	}
+	return reports
+}
+
+// process is an agent.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr bytes.Buffer
+	report *Report
+}
+
+func (n *network) start(ctx context.Context, plan Plan, self int) *process {
+	n.t.Helper()
+	plan.Self = self
+	line, err := json.Marshal(plan)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	p := &process{cmd: exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), os.Args[0])}
+	p.cmd.Env = append(os.Environ(), "NETPROBE_AGENT=1", "GOMAXPROCS=2")
+	p.cmd.Stderr = &p.stderr
+	p.in, err = p.cmd.StdinPipe()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	p.out = bufio.NewReaderSize(out, 1<<20)
+	if err := p.cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		n.t.Fatal(err)
+	}
+	return p
+}
+
+func (p *process) expect(state string) error {
+	text, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", state, err)
+	}
+	var line Line
+	if err := json.Unmarshal(text, &line); err != nil {
+		return fmt.Errorf("wait for %s: %w", state, err)
+	}
+	if line.State != state {
+		return fmt.Errorf("wait for %s: got %.200q", state, text)
+	}
+	p.report = line.Report
+	return nil
+}
+
+// matrix measures and judges.
+func (n *network) matrix(plan Plan) *Matrix {
+	n.t.Helper()
+	m, err := Judge(n.measure(plan))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return m
+}
+
+// state is what the matrix says of one thing.
+func (m *Matrix) state(t testing.TB, from, to int, kind Kind, port int) Verdict {
+	t.Helper()
+	for _, v := range m.Verdicts {
+		if v.From == from && v.To == to && v.Kind == kind && v.Port == port {
+			return v
+		}
+	}
+	t.Fatalf("nothing of %s %d from %d to %d", kind, port, from, to)
+	return Verdict{}
+}

@@ -1,0 +1,328 @@
+package netprobe
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/net/icmp"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+)
+
+// overlay is a real VXLAN between the hosts, as a pod network makes one: the kernel's
+// frames, inside them ICMP, UDP and TCP. Its interface lies in a network namespace that
+// only this process has, and goes with it; the frames leave from the host's own.
+type overlay struct {
+	a    *agent
+	port int
+	soft bool // checksums by the processor
+	ns   netns.NsHandle
+}
+
+const (
+	// vxlanOverhead is an outer IPv4 header, UDP, VXLAN and an inner Ethernet header.
+	vxlanOverhead = 50
+	bulk          = 1 << 20
+	innerPort     = 7 // echo: RFC 862
+	bulkTimeout   = 8 * time.Second
+)
+
+// vni is the network's number of 24 bits, one that hardly anybody else has; the next one
+// is that with checksums by the processor.
+func (p *Plan) vni() int { return int(binary.BigEndian.Uint32(p.Token[:4])>>8) &^ 1 }
+
+// inner is a host's address in the VXLAN, of the range for measurements of RFC 2544.
+func inner(i int) netip.Addr {
+	i++
+	return netip.AddrFrom4([4]byte{198, byte(18 + i>>16&1), byte(i >> 8), byte(i)})
+}
+
+const innerBits = 15
+
+// innerMAC is a host's hardware address in the VXLAN: locally administered.
+func innerMAC(i int) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 'a', 'g', byte(i >> 16), byte(i >> 8), byte(i)}
+}
+
+// listenVXLAN brings up the networks, two for each port.
+func (a *agent) listenVXLAN(ctx context.Context, underlay *net.Interface) {
+	for _, port := range a.plan.VXLAN {
+		for _, soft := range []bool{false, true} {
+			o := &overlay{a: a, port: port, soft: soft}
+			if err := o.up(underlay); err != nil {
+				a.report.deaf(Deaf{Kind: VXLANPing, Port: port, Layer: AtSocket, Why: err.Error()})
+				break
+			}
+			a.vxlan = append(a.vxlan, o)
+			a.background(ctx, func(ctx context.Context) {
+				o.serve(ctx)
+				<-ctx.Done()
+				o.ns.Close()
+			})
+		}
+	}
+}
+
+// up makes the interface in the host's namespace, where its frames leave from, and moves
+// it into one of its own.
+func (o *overlay) up(underlay *net.Interface) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		done <- o.make(underlay)
+	}()
+	return <-done
+}
+
+func (o *overlay) make(underlay *net.Interface) error {
+	if underlay == nil {
+		return errors.New("no interface has the host's address")
+	}
+	outside, err := netlink.NewHandle()
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	if o.ns, err = netns.New(); err != nil { // this thread is in it now
+		return fmt.Errorf("make a network namespace: %w", err)
+	}
+	vni := o.a.plan.vni()
+	if o.soft {
+		vni++
+	}
+	self := o.a.plan.self().Address
+	name := fmt.Sprintf("agp%x", vni)
+	link := &netlink.Vxlan{
+		LinkAttrs: netlink.LinkAttrs{Name: name, MTU: underlay.MTU - vxlanOverhead, HardwareAddr: innerMAC(o.a.plan.Self), Namespace: netlink.NsFd(o.ns)},
+		VxlanId:   vni, VtepDevIndex: underlay.Index, SrcAddr: self.AsSlice(), Port: o.port, Learning: false,
+	}
+	if err := outside.LinkAdd(link); err != nil {
+		return fmt.Errorf("make a VXLAN interface on port %d: %w", o.port, err)
+	}
+	return o.furnish(name)
+}
+
+// furnish is called in the namespace.
+func (o *overlay) furnish(name string) error {
+	inside, err := netlink.NewHandle()
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	link, err := inside.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("find the VXLAN interface: %w", err)
+	}
+	own := &net.IPNet{IP: inner(o.a.plan.Self).AsSlice(), Mask: net.CIDRMask(innerBits, 32)}
+	if err := inside.AddrAdd(link, &netlink.Addr{IPNet: own}); err != nil {
+		return fmt.Errorf("give the VXLAN interface an address: %w", err)
+	}
+	if o.soft {
+		if err := checksumsInSoftware(name); err != nil {
+			return err
+		}
+	}
+	if err := inside.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bring up the VXLAN interface: %w", err)
+	}
+	for i, h := range o.a.plan.Hosts {
+		if i == o.a.plan.Self {
+			continue
+		}
+		forward := &netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF, IP: h.Address.AsSlice(), HardwareAddr: innerMAC(i)}
+		neighbour := &netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT, IP: inner(i).AsSlice(), HardwareAddr: innerMAC(i)}
+		if err := errors.Join(inside.NeighSet(forward), inside.NeighSet(neighbour)); err != nil {
+			return fmt.Errorf("tell the VXLAN interface of %s: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
+// within runs something in the namespace, on a thread of its own that ends with it:
+// sockets stay in the namespace in which they are made.
+func (o *overlay) within(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := netns.Set(o.ns)
+		if err == nil {
+			err = do()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// serve echoes datagrams and answers a stream with its digest.
+func (o *overlay) serve(ctx context.Context) {
+	at := netip.AddrPortFrom(inner(o.a.plan.Self), innerPort).String()
+	var listener net.Listener
+	var datagrams net.PacketConn
+	err := o.within(func() (err error) {
+		var config net.ListenConfig
+		if listener, err = config.Listen(ctx, "tcp4", at); err != nil {
+			return err
+		}
+		datagrams, err = config.ListenPacket(ctx, "udp4", at)
+		return err
+	})
+	if err != nil {
+		o.a.report.deaf(Deaf{Kind: VXLANTCP, Port: o.port, Layer: AtSocket, Why: reason(err)})
+		return
+	}
+	context.AfterFunc(ctx, func() { listener.Close(); datagrams.Close() })
+	o.a.background(ctx, func(context.Context) { o.echo(datagrams) })
+	o.a.background(ctx, func(ctx context.Context) { o.digest(ctx, listener) })
+}
+
+func (o *overlay) echo(conn net.PacketConn) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, from, err := conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		if s, ok := o.a.plan.sighting(buf[:n], 0, AtSocket); ok {
+			o.a.report.saw(s)
+			_, _ = conn.WriteTo(buf[:n], from)
+		}
+	}
+}
+
+func (o *overlay) digest(ctx context.Context, listener net.Listener) {
+	for ctx.Err() == nil {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		o.a.background(ctx, func(context.Context) {
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(bulkTimeout))
+			sum := sha256.New()
+			if _, err := io.CopyN(sum, conn, bulk); err == nil {
+				_, _ = conn.Write(sum.Sum(nil))
+			}
+		})
+	}
+}
+
+func (o *overlay) attempt(to int, kind Kind, err error) Attempt {
+	a := Attempt{To: to, Kind: kind, Port: o.port, Result: Answered}
+	if err != nil {
+		a.Result, a.Said = failed(err), reason(err)
+	}
+	return a
+}
+
+func (o *overlay) ping(to int) error {
+	var conn *icmp.PacketConn
+	if err := o.within(func() (err error) {
+		conn, err = icmp.ListenPacket("ip4:icmp", inner(o.a.plan.Self).String())
+		return err
+	}); err != nil {
+		return err
+	}
+	defer conn.Close()
+	payload := message{kind: VXLANPing, from: o.a.plan.Self, to: to, port: o.port, clock: time.Now()}.encode(o.a.plan.Token)
+	request := icmp.Message{Type: ipv4.ICMPTypeEcho, Body: &icmp.Echo{ID: o.a.plan.Self & 0xffff, Data: payload}}
+	b, err := request.Marshal(nil)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 1500)
+	for range tries {
+		if _, err = conn.WriteTo(b, &net.IPAddr{IP: inner(to).AsSlice()}); err != nil {
+			continue
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(tryEvery))
+		for {
+			var n int
+			if n, _, err = conn.ReadFrom(buf); err != nil {
+				break
+			}
+			if bytes.Contains(buf[:n], payload) {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+func (o *overlay) datagram(ctx context.Context, to int) error {
+	conn, err := o.dial(ctx, "udp4", to)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	m := message{kind: VXLANUDP, from: o.a.plan.Self, to: to, port: o.port, clock: time.Now()}.padded(o.a.plan.Token, 1000)
+	buf := make([]byte, 2000)
+	for range tries {
+		_ = conn.SetDeadline(time.Now().Add(tryEvery))
+		if _, err = conn.Write(m); err != nil {
+			continue
+		}
+		var n int
+		if n, err = conn.Read(buf); err == nil && bytes.Equal(buf[:n], m) {
+			return nil
+		}
+	}
+	return err
+}
+
+// stream sends a mebibyte, and wants its digest back.
+func (o *overlay) stream(ctx context.Context, to int) error {
+	conn, err := o.dial(ctx, "tcp4", to)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(bulkTimeout))
+	data := bytes.Repeat(message{kind: VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), bulk/messageSize+1)[:bulk]
+	want := sha256.Sum256(data)
+	got := make([]byte, len(want))
+	if _, err = conn.Write(data); err != nil {
+		return err
+	}
+	if _, err = io.ReadFull(conn, got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want[:]) {
+		return errors.New("what arrived is not what was sent")
+	}
+	return nil
+}
+
+func (o *overlay) dial(ctx context.Context, network string, to int) (conn net.Conn, err error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	err = o.within(func() (err error) {
+		conn, err = dialer.DialContext(ctx, network, netip.AddrPortFrom(inner(to), innerPort).String())
+		return err
+	})
+	return conn, err
+}
+
+// checksumsInSoftware turns off the card's part in the checksums of what the interface
+// carries, as `ethtool --offload NAME tx-checksum-ip-generic off` does.
+func checksumsInSoftware(name string) error {
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		return fmt.Errorf("have the processor make checksums: %w", err)
+	}
+	defer e.Close()
+	if err := e.Change(name, map[string]bool{"tx-checksum-ip-generic": false}); err != nil {
+		return fmt.Errorf("have the processor make checksums: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package netprobe
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// IP protocols of the headers that are looked at.
+const (
+	protoIPIP = 4
+	protoTCP  = 6
+	protoUDP  = 17
+)
+
+const (
+	snapLength  = 256 // two headers with options, and a message
+	ipHeader    = 20
+	udpHeader   = 8
+	vxlanHeader = 8
+)
+
+// sniffer sees packets at the interface, before a firewall of the host does.
+type sniffer struct {
+	conn   *packet.Conn
+	plan   *Plan
+	report *Report
+}
+
+// newSniffer watches the interface that has the host's address.
+func newSniffer(plan *Plan, report *Report, ifi *net.Interface) (*sniffer, error) {
+	filter, err := bpf.Assemble(watched(plan))
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", ifi.Name, err)
+	}
+	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_IP, &packet.Config{Filter: filter})
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", ifi.Name, err)
+	}
+	if err := roomy(conn); err != nil {
+		return nil, fmt.Errorf("watch %s: %w", ifi.Name, errors.Join(err, conn.Close()))
+	}
+	return &sniffer{conn, plan, report}, nil
+}
+
+// roomy gives a socket room for what many hosts send at once.
+func roomy(conn syscall.Conn) error {
+	const room = 8 << 20
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errSet error
+	err = raw.Control(func(fd uintptr) { errSet = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) })
+	return cmp.Or(err, errSet)
+}
+
+// watched is the kernel's filter: protocol 4; the first packets of connections to the
+// plan's TCP ports; messages to its UDP ports, and of the frames of VXLAN those with ICMP:
+// the others are many, and say no more.
+func watched(plan *Plan) []bpf.Instruction {
+	const (
+		protocolAt = 9
+		portAt     = 2 // behind the IP header, as the others
+		flagsAt    = 13
+		dataAt     = udpHeader
+		innerAt    = udpHeader + vxlanHeader + 14 + protocolAt // behind an Ethernet header
+		synAck     = 0x12
+		syn        = 0x02
+		icmp       = 1
+	)
+	take := bpf.RetConstant{Val: snapLength}
+	program := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: protocolAt, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protoIPIP, SkipTrue: 1},
+		take,
+		bpf.LoadMemShift{Off: 0}, // X is where the IP header ends
+	}
+	// to goes on behind its instructions unless the packet is one to the port.
+	to := func(protocol, port int, then ...bpf.Instruction) {
+		program = append(program,
+			bpf.LoadAbsolute{Off: protocolAt, Size: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(protocol), SkipTrue: uint8(len(then) + 2)},
+			bpf.LoadIndirect{Off: portAt, Size: 2},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: uint8(len(then))})
+		program = append(program, then...)
+	}
+	for _, p := range plan.TCP {
+		to(protoTCP, p.Number,
+			bpf.LoadIndirect{Off: flagsAt, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: synAck},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: syn, SkipTrue: 1}, take)
+	}
+	for _, port := range slices.Concat(plan.UDP, plan.VXLAN) {
+		to(protoUDP, port,
+			bpf.LoadIndirect{Off: dataAt, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32([]byte(magic)), SkipTrue: 1}, take)
+	}
+	for _, port := range plan.VXLAN {
+		to(protoUDP, port,
+			bpf.LoadIndirect{Off: innerAt, Size: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: icmp, SkipTrue: 1}, take)
+	}
+	return append(program, bpf.RetConstant{Val: 0})
+}
+
+// run notes what it sees until ctx ends.
+func (s *sniffer) run(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() { s.conn.Close() })()
+	buf := make([]byte, snapLength)
+	for {
+		n, _, err := s.conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		if sight, ok := s.plan.look(buf[:n]); ok {
+			s.report.saw(sight)
+		}
+	}
+}
+
+// look tells what an IP packet is of this measurement. Of TCP only the first packet
+// of a connection counts, which carries no message: its sender's address has to do.
+func (p *Plan) look(b []byte) (Sight, bool) {
+	h, ok := parseIP(b)
+	if !ok {
+		return Sight{}, false
+	}
+	from, known := p.byAddress(h.from)
+	switch {
+	case h.protocol == protoTCP && known && len(h.payload) >= 14 && h.payload[13]&0x12 == 0x02: // SYN without ACK
+		return Sight{From: from, Kind: TCP, Port: h.toPort(), Layer: AtInterface}, true
+	case h.protocol == protoIPIP:
+		inner, ok := parseIP(h.payload)
+		if !ok || inner.protocol != protoUDP || len(inner.payload) < udpHeader {
+			return Sight{}, false
+		}
+		return p.sighting(inner.payload[udpHeader:], h.length, AtInterface)
+	case h.protocol == protoUDP && len(h.payload) >= udpHeader:
+		data := h.payload[udpHeader:]
+		if known && slices.Contains(p.VXLAN, h.toPort()) && isVXLAN(data, p.vni()) {
+			return Sight{From: from, Kind: VXLANPing, Port: h.toPort(), Layer: AtInterface}, true
+		}
+		return p.sighting(data, h.length, AtInterface)
+	}
+	return Sight{}, false
+}
+
+// sighting is what a message says of itself, where it is one to this host.
+func (p *Plan) sighting(b []byte, length int, layer Layer) (Sight, bool) {
+	m, err := p.Token.decode(b)
+	if err != nil || m.to != p.Self || m.reply || m.from >= len(p.Hosts) {
+		return Sight{}, false
+	}
+	s := Sight{From: m.from, Kind: m.kind, Port: m.port, Size: m.size, Layer: layer}
+	if m.size > 0 && length > 0 && length < m.size { // cut on the way: not what was sent
+		return Sight{}, false
+	}
+	return s, true
+}
+
+// ip is what is looked at of an IPv4 packet.
+type ip struct {
+	from     netip.Addr
+	protocol int
+	length   int // of the packet, as its header has it
+	payload  []byte
+}
+
+func (h ip) toPort() int { return int(binary.BigEndian.Uint16(h.payload[2:])) }
+
+// parseIP leaves out what is no IPv4 packet, or not its first piece.
+func parseIP(b []byte) (ip, bool) {
+	if len(b) < ipHeader || b[0]>>4 != 4 {
+		return ip{}, false
+	}
+	start := int(b[0]&0xf) * 4
+	if start < ipHeader || len(b) < start+4 || binary.BigEndian.Uint16(b[6:])&0x1fff != 0 {
+		return ip{}, false
+	}
+	from, _ := netip.AddrFromSlice(b[12:16])
+	return ip{from, int(b[9]), int(binary.BigEndian.Uint16(b[2:])), b[start:]}, true
+}
+
+// isVXLAN tells frames of the networks that are tried from others on the same port.
+func isVXLAN(b []byte, vni int) bool {
+	if len(b) < vxlanHeader || b[0] != 0x08 {
+		return false
+	}
+	have := int(binary.BigEndian.Uint32(b[4:]) >> 8)
+	return have == vni || have == vni+1
+}

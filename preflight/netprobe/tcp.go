@@ -1,0 +1,139 @@
+package netprobe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	dialTimeout  = 3 * time.Second
+	replyTimeout = 3 * time.Second
+)
+
+// listenTCP answers on the ports that the cluster will listen on. What is taken by
+// another program stays its own.
+func (a *agent) listenTCP(ctx context.Context) {
+	for _, p := range a.plan.TCP {
+		if !p.To.has(a.plan.self()) {
+			continue
+		}
+		var config net.ListenConfig
+		listener, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(a.plan.self().Address, uint16(p.Number)).String())
+		if err != nil {
+			a.report.deaf(Deaf{Kind: TCP, Port: p.Number, Layer: AtSocket, Why: reason(err)})
+			continue
+		}
+		a.background(ctx, func(ctx context.Context) {
+			defer context.AfterFunc(ctx, func() { listener.Close() })()
+			a.acceptTCP(ctx, listener, p.Number)
+		})
+	}
+}
+
+// maxConversations is far above what the hosts of a plan make at a time; others are
+// let go.
+const maxConversations = 256
+
+func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) {
+	var conversations sync.WaitGroup
+	defer conversations.Wait()
+	free := make(chan struct{}, maxConversations)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // of file descriptors there may be none for a moment
+			continue
+		}
+		select {
+		case free <- struct{}{}:
+			conversations.Go(func() {
+				defer func() { <-free }()
+				defer conn.Close()
+				a.answerTCP(conn, port)
+			})
+		default:
+			conn.Close()
+		}
+	}
+}
+
+// answerTCP says nothing to who does not know the token.
+func (a *agent) answerTCP(conn net.Conn, port int) {
+	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
+	buf := make([]byte, messageSize)
+	if _, err := io.ReadFull(conn, buf); err != nil {
+		return
+	}
+	m, err := a.plan.Token.decode(buf)
+	if err != nil || m.reply || m.kind != TCP || m.to != a.plan.Self || m.from >= len(a.plan.Hosts) {
+		return
+	}
+	a.report.saw(Sight{From: m.from, Kind: TCP, Port: port, Layer: AtSocket})
+	_, _ = conn.Write(message{kind: TCP, reply: true, from: a.plan.Self, to: m.from, port: port, clock: time.Now()}.encode(a.plan.Token))
+}
+
+// tryTCP connects to a port, and compares the clocks when it is answered.
+func (a *agent) tryTCP(ctx context.Context, to, port int) Attempt {
+	attempt := Attempt{To: to, Kind: TCP, Port: port}
+	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.plan.self().Address, 0))}
+	conn, err := dialer.DialContext(ctx, "tcp4", net.JoinHostPort(a.plan.Hosts[to].Address.String(), strconv.Itoa(port)))
+	if err != nil {
+		attempt.Result, attempt.Said = failed(err), reason(err)
+		return attempt
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
+	sent := time.Now()
+	reply := make([]byte, messageSize)
+	_, err = conn.Write(message{kind: TCP, from: a.plan.Self, to: to, port: port, clock: sent}.encode(a.plan.Token))
+	if err == nil {
+		_, err = io.ReadFull(conn, reply)
+	}
+	back := time.Now()
+	m, errForeign := a.plan.Token.decode(reply)
+	switch {
+	case err != nil:
+		attempt.Result, attempt.Said = Stranger, reason(err)
+	case errForeign != nil || !m.reply || m.from != to || m.to != a.plan.Self:
+		attempt.Result = Stranger
+	default:
+		attempt.Result, attempt.Trip = Answered, back.Sub(sent)
+		attempt.Ahead = m.clock.Sub(sent.Add(attempt.Trip / 2))
+	}
+	return attempt
+}
+
+// failed tells how a connection was not made.
+func failed(err error) Result {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Refused
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
+		return Unreachable
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EMSGSIZE), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return Unsendable
+	default:
+		return Silence
+	}
+}
+
+// reason is the end of an error's chain: the addresses are known.
+func reason(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,146 @@
+package netprobe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	tries    = 3
+	tryEvery = 500 * time.Millisecond
+)
+
+// listenUDP answers on the ports of tunnels. Those of VXLAN belong to the kernel
+// while it is tried.
+func (a *agent) listenUDP(ctx context.Context) {
+	for _, port := range a.plan.UDP {
+		var config net.ListenConfig
+		conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(a.plan.self().Address, uint16(port)).String())
+		if err != nil {
+			a.report.deaf(Deaf{Kind: UDP, Port: port, Layer: AtSocket, Why: reason(err)})
+			continue
+		}
+		a.background(ctx, func(ctx context.Context) {
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			a.answerUDP(conn)
+		})
+	}
+}
+
+// answerUDP answers with less than it got, so that nobody is flooded through it.
+func (a *agent) answerUDP(conn net.PacketConn) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, from, err := conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		s, ok := a.plan.sighting(buf[:n], 0, AtSocket)
+		if !ok {
+			continue
+		}
+		a.report.saw(s)
+		reply := message{kind: s.Kind, reply: true, from: a.plan.Self, to: s.From, port: s.Port, size: s.Size, clock: time.Now()}
+		_, _ = conn.WriteTo(reply.encode(a.plan.Token), from)
+	}
+}
+
+// tryUDP sends until it is answered, a few times.
+func (a *agent) tryUDP(ctx context.Context, to, port int) Attempt {
+	attempt := Attempt{To: to, Kind: UDP, Port: port, Result: Silence}
+	conn, err := a.dialUDP(ctx, to, port)
+	if err != nil {
+		attempt.Result, attempt.Said = failed(err), reason(err)
+		return attempt
+	}
+	defer conn.Close()
+	reply := make([]byte, messageSize)
+	for range tries {
+		_ = conn.SetDeadline(time.Now().Add(tryEvery))
+		_, err := conn.Write(message{kind: UDP, from: a.plan.Self, to: to, port: port, clock: time.Now()}.encode(a.plan.Token))
+		var n int
+		if err == nil {
+			n, err = conn.Read(reply)
+		}
+		if err != nil {
+			if r := failed(err); r != Silence { // an answer by somebody, with ICMP
+				attempt.Result, attempt.Said = r, reason(err)
+			}
+			if ctx.Err() != nil {
+				return attempt
+			}
+			time.Sleep(tryEvery / 10)
+			continue
+		}
+		if m, err := a.plan.Token.decode(reply[:n]); err == nil && m.reply && m.from == to && m.to == a.plan.Self {
+			attempt.Result, attempt.Said = Answered, ""
+			return attempt
+		}
+	}
+	return attempt
+}
+
+func (a *agent) dialUDP(ctx context.Context, to, port int) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(a.plan.self().Address, 0))}
+	return dialer.DialContext(ctx, "udp4", netip.AddrPortFrom(a.plan.Hosts[to].Address, uint16(port)).String())
+}
+
+// sizes are those of packets that tell where the path ends: the interface's own, what
+// VXLAN and its like leave of that, and what networks usually carry.
+func sizes(mtu int) []int {
+	all := []int{mtu, mtu - 20, mtu - 50, mtu - 60, 9000, 8950, 1500, 1450, 1440, 1400, 1350, 1280}
+	all = slices.DeleteFunc(all, func(s int) bool { return s > mtu || s < 576 })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// sendSizes sends packets that nobody on the way may cut. Nothing answers: what the
+// other host sees at its interface counts. The kernel is told to forget what it knows of
+// the path, so that a packet goes out as large as the interface allows.
+func (a *agent) sendSizes(ctx context.Context, to, port int) {
+	conn, err := a.dialUDP(ctx, to, port)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if err := whole(conn.(*net.UDPConn)); err != nil {
+		a.report.tried(Attempt{To: to, Kind: Size, Port: port, Result: Unsendable, Said: err.Error()})
+		return
+	}
+	for _, size := range sizes(a.report.MTU) {
+		attempt := Attempt{To: to, Kind: Size, Port: port, Size: size, Result: Sent}
+		for range tries {
+			m := message{kind: Size, from: a.plan.Self, to: to, port: port, size: size, clock: time.Now()}
+			if _, err := conn.Write(m.padded(a.plan.Token, size-ipHeader-udpHeader)); err != nil && failed(err) == Unsendable {
+				attempt.Result, attempt.Said = Unsendable, reason(err)
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		a.report.tried(attempt)
+	}
+}
+
+// whole has packets go out in one piece or not at all.
+func whole(conn *net.UDPConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errSet error
+	err = raw.Control(func(fd uintptr) {
+		errSet = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
+	})
+	if err == nil {
+		err = errSet
+	}
+	if err != nil {
+		return fmt.Errorf("forbid pieces: %w", err)
+	}
+	return nil
+}
