@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +117,31 @@ func FuzzFacts(f *testing.F) {
 		}
 		if _, err := ReadFacts(&written); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A report comes by stick too: what is read can be shown in every form, and be
+// written and read again.
+func FuzzReports(f *testing.F) {
+	f.Add([]byte(`{"host": "a", "taken": "2026-11-18T11:06:40Z", "worst": "pass", "results": [{"id": "swap", "status": "fail", "found": "x\u001b"}]}`))
+	f.Add([]byte(`[{"host": "a", "results": [{"id": "swap", "status": "skip"}]}, {"host": "a", "results": [{"id": "<", "status": "error"}]}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := ReadReports(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, show := range []func(io.Writer) error{all.Text, all.JUnit, all.HTML} {
+			if err := show(io.Discard); err != nil {
+				t.Error(err)
+			}
+		}
+		written, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := ReadReports(bytes.NewReader(written)); err != nil || again.Passed() != all.Passed() {
+			t.Errorf("%s comes back as %+v, %v", written, again, err)
 		}
 	})
 }

@@ -7,6 +7,11 @@ import (
 	"strings"
 )
 
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
 type junitSuite struct {
 	XMLName   xml.Name    `xml:"testsuite"`
 	Name      string      `xml:"name,attr"`
@@ -35,7 +40,31 @@ type junitMessage struct {
 
 // JUnit writes the report as a JUnit test suite, a test case a check. JUnit
 // knows no warnings: those pass, with their text as the case's output.
-func (r Report) JUnit(w io.Writer) error {
+func (r Report) JUnit(w io.Writer) error { return writeJUnit(w, r.junit()) }
+
+// JUnit writes the reports as JUnit test suites, one a host.
+func (r Reports) JUnit(w io.Writer) error {
+	var all junitSuites
+	for _, one := range r {
+		all.Suites = append(all.Suites, one.junit())
+	}
+	return writeJUnit(w, all)
+}
+
+func writeJUnit(w io.Writer, v any) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write JUnit report: %w", err)
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+func (r Report) junit() junitSuite {
 	suite := junitSuite{Name: "airgap preflight", Hostname: r.Host, Tests: len(r.Results),
 		Failures: r.Count(Fail), Errors: r.Count(Error), Skipped: r.Count(Skip)}
 	if !r.Taken.IsZero() {
@@ -44,16 +73,7 @@ func (r Report) JUnit(w io.Writer) error {
 	for _, e := range r.Results {
 		suite.Cases = append(suite.Cases, e.junit())
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(suite); err != nil {
-		return fmt.Errorf("write JUnit report: %w", err)
-	}
-	_, err := fmt.Fprintln(w)
-	return err
+	return suite
 }
 
 func (e Entry) junit() junitCase {

@@ -8,9 +8,9 @@
 // a recorded server, or a survey mailed from a bank, is judged as the real one
 // would be.
 //
-// Run gives a Report, which is rendered as text, JSON or JUnit. The package
-// never changes the host and never decides what a report means: the command
-// does.
+// Run gives a Report, which is rendered as text, JSON, JUnit or HTML; those of
+// several hosts are put together as Reports. The package never changes the host
+// and never decides what a report means: the command does.
 package preflight
 
 import (

@@ -160,8 +160,14 @@ func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.
 	if err != nil {
 		return err
 	}
-	var failed []preflight.Report
-	for _, r := range append([]preflight.Report{own}, others...) {
+	return a.passAll(append(preflight.Reports{own}, others...), p)
+}
+
+// passAll shows the reports unless all hosts pass: as text those that failed,
+// on a page or in a file that is handed on those of all hosts.
+func (a *app) passAll(all preflight.Reports, p ui.Progress) error {
+	var failed preflight.Reports
+	for _, r := range all {
 		if r.Passed() {
 			p.Say("preflight: %s: %s", r.Host, r.Summary())
 		} else {
@@ -171,20 +177,8 @@ func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.
 	if len(failed) == 0 {
 		return nil
 	}
-	if err := a.print(failed, func(w io.Writer) error { return writeReports(w, failed) }); err != nil {
+	if err := a.printReport(failed, forms{failed.Text, all.JUnit, all.HTML}); err != nil {
 		return err
 	}
 	return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed but that the other hosts have airgap.rpm now; mend what failed and run the same command again"}
-}
-
-func writeReports(w io.Writer, reports []preflight.Report) error {
-	for i, r := range reports {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := r.Text(w); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -54,10 +54,20 @@ join get it with their line, until --require-key names another one.
 
 With --dry-run nothing is changed, not even a file of airgap's own: it checks this
 server and lists what each step would change here, and which steps airgap join
-would run on the other servers. Exit code 3 when a check fails.`,
+would run on the other servers. Exit code 3 when a check fails.
+
+--output html and junit are for the checks: where one fails, the reports of all
+servers are written so. What else there is to say is text then.`,
 		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the bundle's directory"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), args[0], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.dryRun {
+				if err := a.noReport("airgap install --dry-run"); err != nil {
+					return err
+				}
+			}
+			return a.runInstall(cmd.Context(), args[0], o)
+		},
 	}
 	keyFlags(cmd, &o.keys)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change, and on which host")
@@ -65,7 +75,7 @@ would run on the other servers. Exit code 3 when a check fails.`,
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&o.inPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+storeDir+": DIR has to stay there, for pods and for servers that join")
 	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
-	return cmd
+	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 // installed is the result on stdout.

@@ -16,6 +16,7 @@ const (
 	asJSON  = "json"
 	asYAML  = "yaml"
 	asJUnit = "junit"
+	asHTML  = "html"
 )
 
 const formatsKey = "formats" // in a command's annotations
@@ -52,11 +53,10 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// print writes a result in the format asked for; text writes the human form.
+// print writes a result in the format asked for; text writes the human form,
+// which stands for the formats that only reports have.
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
-	case asJUnit:
-		return usage("--output junit: only what preflight and verify report has this form")
 	case asJSON:
 		enc := json.NewEncoder(a.stdout)
 		enc.SetIndent("", "  ")
@@ -73,12 +73,28 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	}
 }
 
-// printReport is print for results that have a JUnit form too.
-func (a *app) printReport(v any, text, junit func(io.Writer) error) error {
-	if a.output == asJUnit {
-		return junit(a.stdout)
+// forms write a report in the formats that its kind has; nil for none.
+type forms struct{ text, junit, html func(io.Writer) error }
+
+// printReport is print for results that have more forms than a text.
+func (a *app) printReport(v any, f forms) error {
+	switch {
+	case a.output == asJUnit && f.junit != nil:
+		return f.junit(a.stdout)
+	case a.output == asHTML && f.html != nil:
+		return f.html(a.stdout)
+	default:
+		return a.print(v, f.text)
 	}
-	return a.print(v, text)
+}
+
+// noReport refuses the formats of reports where a command, with the flags that
+// it was given, makes none.
+func (a *app) noReport(command string) error {
+	if a.output == asJUnit || a.output == asHTML {
+		return usage("%s: --output %s is for reports, and this gives none", command, a.output)
+	}
+	return nil
 }
 
 // oneOf checks the value of a flag that takes one of a few words.

@@ -27,9 +27,9 @@ func (a *app) preflight() *cobra.Command {
 	var keys []string
 	var choice preflight.Choice
 	var nodeName, explain string
-	var list, indexOnly bool
+	var list, indexOnly, reports bool
 	cmd := &cobra.Command{
-		Use:   "preflight DIR",
+		Use:   "preflight DIR | --reports FILE…",
 		Short: "Check this server before anything on it is changed",
 		Long: `Reads the facts of this server and judges them by what the bundle in DIR is
 about to install. Nothing is changed. airgap install runs the same checks first.
@@ -37,17 +37,29 @@ about to install. Nothing is changed. airgap install runs the same checks first.
 A site sets limits of the checks, and which of them only warn, in airgap.yaml
 under preflight.checks; airgap schema has the names.
 
+--output html is a page to be printed, or handed to those who look after the
+servers. Where hosts cannot reach each other, each writes its own report with
+--output json, and --reports makes one of them all, in any format.
+
 Exit code 3 when a check fails, or when something could not be told.`,
 		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml\n" +
+			"  airgap preflight /media/stick/bank --output json > /media/stick/reports/$(hostname).json\n" +
+			"  airgap preflight --reports /media/stick/reports --output html > preflight.html\n" +
 			"  airgap preflight --explain disk-space",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if list || explain != "" {
+			switch {
+			case reports:
+				return onlyReports(cmd, args)
+			case list || explain != "":
 				return noArgs(cmd, args)
+			default:
+				return oneArg("the bundle's directory")(cmd, args)
 			}
-			return oneArg("the bundle's directory")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case reports:
+				return a.showReports(args)
 			case list:
 				return a.listChecks()
 			case explain != "":
@@ -65,8 +77,9 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
+	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports in FILE… as one: files that --output json wrote on hosts, or directories of them (*.json)")
 	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
-	return gives(cmd, asText, asJSON, asYAML, asJUnit)
+	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 // preflightFrom judges this host by the bundle in dir. Of a delta, a host that
@@ -251,7 +264,7 @@ func begunHere() (begun bool, lastRun time.Time, err error) {
 
 // showPreflight prints the report and turns a bad one into exit code 3.
 func (a *app) showPreflight(r preflight.Report) error {
-	if err := a.printReport(r, r.Text, r.JUnit); err != nil {
+	if err := a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML}); err != nil {
 		return err
 	}
 	if !r.Passed() {
@@ -279,6 +292,9 @@ type limitAllowed struct {
 
 // explainCheck says of a check what nobody can look up at a site without internet.
 func (a *app) explainCheck(id string) error {
+	if err := a.noReport("airgap preflight --explain"); err != nil {
+		return err
+	}
 	c, err := preflight.Lookup(id)
 	if err != nil {
 		return usage("%v", err)
@@ -302,6 +318,9 @@ func (a *app) explainCheck(id string) error {
 }
 
 func (a *app) listChecks() error {
+	if err := a.noReport("airgap preflight --list"); err != nil {
+		return err
+	}
 	checks := preflight.Checks()
 	type row struct {
 		ID     string `json:"id"`

@@ -167,7 +167,7 @@ func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // showVerdict prints the report and turns a bad one into exit code 4.
 func (a *app) showVerdict(r verify.Report) error {
-	if err := a.printReport(r, r.WriteText, r.WriteJUnit); err != nil {
+	if err := a.printReport(r, forms{text: r.WriteText, junit: r.WriteJUnit}); err != nil {
 		return err
 	}
 	if !r.OK {
