@@ -217,38 +217,30 @@ func (a *agent) sendAll(ctx context.Context, to int) {
 	}
 }
 
-// tryVXLAN tries the ports in their order. Once a stream has come through on one, small
-// packets are enough on the others.
+// tryVXLAN tries small packets on each port, and one stream, on the first port on which
+// these come back: what large packets and checksums meet is the same on all ports.
 func (a *agent) tryVXLAN(ctx context.Context, to int) {
 	streamed := false
-	for _, port := range a.plan.VXLAN {
-		by := func(soft bool) *overlay {
-			i := slices.IndexFunc(a.vxlan, func(o *overlay) bool { return o.port == port && o.soft == soft })
-			if i < 0 {
-				return nil
-			}
-			return a.vxlan[i]
+	for _, o := range a.vxlan {
+		if o.soft {
+			continue
 		}
-		if hard, soft := by(false), by(true); hard != nil && soft != nil {
-			streamed = a.tryPort(ctx, to, hard, soft, streamed)
+		ping := o.attempt(to, VXLANPing, o.ping(to))
+		a.report.tried(ping)
+		a.report.tried(o.attempt(to, VXLANUDP, o.datagram(ctx, to)))
+		if ping.Result == Answered && !streamed {
+			streamed = true
+			a.tryStream(ctx, to, o)
 		}
 	}
 }
 
-// tryPort tries the stream with the processor's checksums only where it has failed with
-// the card's.
-func (a *agent) tryPort(ctx context.Context, to int, hard, soft *overlay, streamed bool) bool {
-	ping := hard.attempt(to, VXLANPing, hard.ping(to))
-	datagram := hard.attempt(to, VXLANUDP, hard.datagram(ctx, to))
-	a.report.tried(ping)
-	a.report.tried(datagram)
-	if streamed || ping.Result != Answered && datagram.Result != Answered {
-		return streamed
-	}
+// tryStream tries the processor's checksums only where the card's have failed.
+func (a *agent) tryStream(ctx context.Context, to int, hard *overlay) {
 	stream := hard.attempt(to, VXLANTCP, hard.stream(ctx, to))
 	a.report.tried(stream)
-	if stream.Result != Answered {
-		a.report.tried(soft.attempt(to, Soft, soft.stream(ctx, to)))
+	soft := slices.IndexFunc(a.vxlan, func(o *overlay) bool { return o.port == hard.port && o.soft })
+	if stream.Result != Answered && soft >= 0 {
+		a.report.tried(hard.attempt(to, Soft, a.vxlan[soft].stream(ctx, to)))
 	}
-	return stream.Result == Answered
 }

@@ -237,21 +237,20 @@ func (p pair) judgeIPIP(sent []Attempt) (State, string) {
 	}
 }
 
+// judgeVXLAN judges one port. The stream was tried on one of them, for all.
 func (p pair) judgeVXLAN(ping Attempt) (State, string) {
-	works := func(kind Kind) bool {
-		return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool { return a.Port == ping.Port && a.Result == Answered })
+	answered := func(kind Kind, port int) bool {
+		return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool { return (port == 0 || a.Port == port) && a.Result == Answered })
 	}
 	none := p.at != nil && slices.ContainsFunc(p.at.Deaf, func(d Deaf) bool { return d.Kind == VXLANPing && d.Port == ping.Port })
-	// Where a stream came through on another port it was not tried on this one.
-	streams := works(VXLANTCP) || !slices.ContainsFunc(p.attempts(VXLANTCP), func(a Attempt) bool { return a.Port == ping.Port })
 	switch {
 	case none:
 		return Unknown, "the other host has no VXLAN on this port"
-	case works(VXLANPing) && works(VXLANUDP) && streams:
+	case ping.Result == Answered && answered(VXLANUDP, ping.Port) && answered(VXLANTCP, 0):
 		return Open, ""
-	case works(VXLANPing) && works(Soft):
+	case ping.Result == Answered && answered(Soft, 0):
 		return Damaged, ""
-	case works(VXLANPing):
+	case ping.Result == Answered:
 		return Narrow, "small packets arrive inside the tunnel, 1 MiB by TCP does not"
 	case p.saw(VXLANUDP, ping.Port, 0, AtSocket):
 		return Open, "what is sent arrives, and the answer does not"
