@@ -47,6 +47,7 @@ type Check struct {
 	Breaks string  // what goes wrong without it, in a sentence
 	Source string  // where the rule comes from
 	Role   Role    // which it is for; "" for every host
+	Across bool    // judged by what was measured between hosts, and not on one of them
 	Limits []Limit // that a site may set
 	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
 	// them is unknown the result is Error, and Run is not called.
@@ -56,7 +57,7 @@ type Check struct {
 
 // Checks lists every check in the order of the report.
 func Checks() []Check {
-	return []Check{
+	return append([]Check{
 		osSupported, systemdInit, systemdVersion, kernelVersion, kernelRunning, kernelConfig, kernelModules, modulesLocked,
 		cpuLevel, cpuCount, memory, swap,
 		cgroupVersion, cgroupControllers, cgroupDriver,
@@ -68,7 +69,7 @@ func Checks() []Check {
 		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, toolsThere,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,
 		packages,
-	}
+	}, betweenChecks()...)
 }
 
 // Choice is which checks are run, by ID.
@@ -110,6 +111,9 @@ func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, e
 	}
 	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
 	for _, c := range checks {
+		if c.Across && want.Between == nil && choice.Only == nil {
+			continue
+		}
 		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, choice.Skip)}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)

@@ -55,6 +55,9 @@ type Want struct {
 	ImageBytes int64 // images that the node will unpack
 	AuditBytes int64 // the most that the audit log of a control-plane node takes
 
+	// Between is what was measured between hosts; nil on a host by itself.
+	Between Between
+
 	Site Config // what airgap.yaml changes in the checks
 
 	// MediumDevice is the disk that the bundle is on, "sdb1"; "" where there is none.

@@ -22,11 +22,26 @@ const (
 // can act on.
 type Finding struct {
 	Severity Severity `json:"severity"`
+	About    About    `json:"about"`
 	Owner    string   `json:"owner"` // "network", "hosts"
 	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`
 }
+
+// About is which question a finding answers.
+type About string
+
+// Questions.
+const (
+	AboutReports About = "reports" // whether hosts were measured
+	AboutPorts   About = "ports"
+	AboutVXLAN   About = "vxlan"
+	AboutIPIP    About = "ipip"
+	AboutSize    About = "size"
+	AboutClocks  About = "clocks"
+	AboutTwins   About = "twins"
+)
 
 // Needs is what the cluster will use, of what was tried.
 type Needs struct {
@@ -58,7 +73,7 @@ func (m *Matrix) Findings(n Needs) []Finding {
 func (m *Matrix) lacking() []Finding {
 	var found []Finding
 	if len(m.Missing) > 0 {
-		found = append(found, Finding{Stops, "hosts", "no report, so nothing is known of what reaches them", m.names(m.Missing), "measure there too, at the same time as on the others"})
+		found = append(found, Finding{Stops, AboutReports, "hosts", "no report, so nothing is known of what reaches them", m.names(m.Missing), "measure there too, at the same time as on the others"})
 	}
 	deaf := map[string][]int{}
 	for _, d := range m.Deaf {
@@ -74,7 +89,7 @@ func (m *Matrix) lacking() []Finding {
 		deaf[what] = append(deaf[what], d.Host)
 	}
 	for _, what := range slices.Sorted(maps.Keys(deaf)) {
-		found = append(found, Finding{Warns, "hosts", what, m.names(deaf[what]), "run as root, with the kernel module vxlan at hand"})
+		found = append(found, Finding{Warns, AboutReports, "hosts", what, m.names(deaf[what]), "run as root, with the kernel module vxlan at hand"})
 	}
 	return found
 }
@@ -111,7 +126,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 
 func (g group) finding(n Needs) Finding {
 	name, needed := g.name(n)
-	f := Finding{Severity: Notes, Owner: "network", What: name + " does not arrive", Fix: "allow " + g.rule() + " between these hosts, in both directions"}
+	f := Finding{Severity: Notes, About: g.about(), Owner: "network", What: name + " does not arrive", Fix: "allow " + g.rule() + " between these hosts, in both directions"}
 	if needed {
 		f.Severity = Stops
 	} else {
@@ -138,6 +153,17 @@ func (g group) finding(n Needs) Finding {
 		}
 	}
 	return f
+}
+
+func (g group) about() About {
+	switch g.kind {
+	case IPIP:
+		return AboutIPIP
+	case VXLANTCP:
+		return AboutVXLAN
+	default:
+		return AboutPorts
+	}
 }
 
 // name is what is sent, and whether the cluster needs it.
@@ -181,7 +207,7 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	var found []Finding
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Stops, "network", fmt.Sprintf("packets larger than %d bytes are lost, and the interfaces send %d", size, by[size][0].MTU), m.between(by[size]),
+			Stops, AboutSize, "network", fmt.Sprintf("packets larger than %d bytes are lost, and the interfaces send %d", size, by[size][0].MTU), m.between(by[size]),
 			fmt.Sprintf("carry packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and make the bundle again", by[size][0].MTU, size),
 		})
 	}
@@ -205,7 +231,7 @@ func (m *Matrix) clocks() []Finding {
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
 		if len(worst[severity]) > 0 {
-			found = append(found, Finding{severity, "hosts", "clocks differ", few(worst[severity]), "the same time servers on all hosts: chronyc sources, then chronyc makestep"})
+			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", few(worst[severity]), "the same time servers on all hosts: chronyc sources, then chronyc makestep"})
 		}
 	}
 	return found
@@ -223,7 +249,7 @@ func (m *Matrix) sharedNames() []Finding {
 		default:
 			fix += "in the hypervisor, a new network card"
 		}
-		found = append(found, Finding{Stops, "hosts", "the same " + t.What + " " + t.Value, m.names(t.Hosts), fix})
+		found = append(found, Finding{Stops, AboutTwins, "hosts", "the same " + t.What + " " + t.Value, m.names(t.Hosts), fix})
 	}
 	return found
 }

@@ -1,7 +1,6 @@
 package netprobe
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -198,10 +197,7 @@ func TestLeavesNothing(t *testing.T) {
 		return string(out)
 	}
 	before := look()
-	a := n.start(t.Context(), n.plan(), 0)
-	if err := a.expect(Ready); err != nil {
-		t.Fatal(err)
-	}
+	a := n.ready(0)
 	if during := strings.ReplaceAll(look(), fmt.Sprintln(a.cmd.Process.Pid), ""); during != before {
 		t.Errorf("while it listens the host has\n%s\nand had\n%s", during, before)
 	}
@@ -217,22 +213,44 @@ func TestLeavesNothing(t *testing.T) {
 // TestGone: an agent whose starter is gone ends, at whatever moment.
 func TestGone(t *testing.T) {
 	n := newNetwork(t, 2)
-	for name, until := range map[string]func(*process) error{
-		"before it begins": func(a *process) error { return a.expect(Ready) },
-		"while it measures": func(a *process) error {
-			err := a.expect(Ready)
-			if err == nil {
-				_, err = a.in.Write([]byte("begin\n"))
-			}
-			return err
-		},
-	} {
-		a := n.start(t.Context(), n.plan(), 0)
-		if err := errors.Join(until(a), a.in.Close()); err != nil {
-			t.Fatal(name, err)
+	for _, said := range []string{"", "begin\n"} {
+		a := n.ready(0)
+		if _, err := a.in.Write([]byte(said)); err != nil {
+			t.Fatal(err)
 		}
+		a.in.Close()
 		if err := a.cmd.Wait(); err == nil || !strings.Contains(a.stderr.String(), "whoever asked for the measurement is gone") {
-			t.Errorf("%s: %v, %s", name, err, &a.stderr)
+			t.Errorf("after %q: %v, %s", said, err, &a.stderr)
 		}
+	}
+}
+
+// TestLostHost: the others are measured without a host whose agent dies, and the matrix
+// says so.
+func TestLostHost(t *testing.T) {
+	n := newNetwork(t, 3)
+	links := map[int]Link{}
+	var agents []*process
+	for i := range n.hosts {
+		agents = append(agents, n.start(t.Context(), i))
+		links[i] = Link{agents[i].in, agents[i].out}
+	}
+	reports, lost := Coordinate(t.Context(), n.plan(), links, func(state string) {
+		if state == Ready {
+			_ = agents[2].cmd.Process.Kill()
+		}
+	})
+	for _, a := range agents {
+		_ = a.cmd.Wait()
+	}
+	if len(reports) != 2 || len(lost) != 1 || lost[2] == nil {
+		t.Fatalf("%d reports, lost %v", len(reports), lost)
+	}
+	m, err := Judge(reports)
+	if err != nil || len(m.Missing) != 1 || m.Missing[0] != 2 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if f := m.Findings(Needs{VXLAN: 8472}); f[0].Severity != Stops || !strings.Contains(strings.Join(f[0].Between, ""), "h2") {
+		t.Errorf("%+v", f)
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -117,33 +116,17 @@ func (n *network) measure(plan Plan) []*Report {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
+	links := map[int]Link{}
 	agents := make([]*process, len(n.hosts))
 	for i := range n.hosts {
-		agents[i] = n.start(ctx, plan, i)
+		agents[i] = n.start(ctx, i)
+		links[i] = Link{agents[i].in, agents[i].out}
 	}
-	each := func(do func(*process) error) {
-		n.t.Helper()
-		var all sync.WaitGroup
-		errs := make([]error, len(agents))
-		for i, a := range agents {
-			all.Go(func() { errs[i] = do(a) })
-		}
-		all.Wait()
-		for i, err := range errs {
-			if err != nil {
-				n.t.Fatalf("host %d: %v\n%s", i, err, &agents[i].stderr)
-			}
-		}
-	}
-	each(func(a *process) error { return a.expect(Ready) })
-	each(func(a *process) error { _, err := io.WriteString(a.in, "begin\n"); return err })
-	each(func(a *process) error { return a.expect(Measured) })
-	each(func(a *process) error { return a.in.Close() })
-	each(func(a *process) error { return a.expect(Reported) })
-	each(func(a *process) error { return a.cmd.Wait() })
-	reports := make([]*Report, len(agents))
+	reports, lost := Coordinate(ctx, plan, links, func(string) {})
 	for i, a := range agents {
-		reports[i] = a.report
+		if err := errors.Join(lost[i], a.cmd.Wait()); err != nil {
+			n.t.Fatalf("host %d: %v\n%s", i, err, &a.stderr)
+		}
 	}
 	return reports
 }
@@ -152,53 +135,33 @@ func (n *network) measure(plan Plan) []*Report {
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	out    *bufio.Reader
+	out    io.Reader
 	stderr bytes.Buffer
-	report *Report
 }
 
-func (n *network) start(ctx context.Context, plan Plan, self int) *process {
+func (n *network) start(ctx context.Context, self int) *process {
 	n.t.Helper()
-	plan.Self = self
-	line, err := json.Marshal(plan)
-	if err != nil {
-		n.t.Fatal(err)
-	}
 	p := &process{cmd: exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), os.Args[0])}
 	p.cmd.Env = append(os.Environ(), "NETPROBE_AGENT=1", "GOMAXPROCS=2")
 	p.cmd.Stderr = &p.stderr
-	p.in, err = p.cmd.StdinPipe()
-	if err != nil {
+	in, errIn := p.cmd.StdinPipe()
+	out, errOut := p.cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut, p.cmd.Start()); err != nil {
 		n.t.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	p.out = bufio.NewReaderSize(out, 1<<20)
-	if err := p.cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		n.t.Fatal(err)
-	}
+	p.in, p.out = in, out
 	return p
 }
 
-func (p *process) expect(state string) error {
-	text, err := p.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("wait for %s: %w", state, err)
+// ready is an agent that listens.
+func (n *network) ready(self int) *process {
+	n.t.Helper()
+	p := n.start(n.t.Context(), self)
+	a := &remoteAgent{link: Link{p.in, p.out}, out: bufio.NewReader(p.out)}
+	if err := a.begin(n.plan(), self); err != nil {
+		n.t.Fatalf("%v\n%s", err, &p.stderr)
 	}
-	var line Line
-	if err := json.Unmarshal(text, &line); err != nil {
-		return fmt.Errorf("wait for %s: %w", state, err)
-	}
-	if line.State != state {
-		return fmt.Errorf("wait for %s: got %.200q", state, text)
-	}
-	p.report = line.Report
-	return nil
+	return p
 }
 
 // matrix measures and judges.
