@@ -160,7 +160,22 @@ func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.
 	if err != nil {
 		return err
 	}
-	return a.passAll(append(preflight.Reports{own}, others...), p)
+	all := append(preflight.Reports{own}, others...)
+	if !all.Passed() {
+		return a.passAll(all, p)
+	}
+	m, err := f.measure(ctx, p)
+	if err != nil {
+		return err
+	}
+	between, err := f.site.judgeBetween(ctx, m, preflight.Choice{Skip: f.skip})
+	if err != nil {
+		return err
+	}
+	if err := a.passAll(append(all, between), p); err != nil {
+		return err
+	}
+	return f.site.settle(m, p)
 }
 
 // passAll shows the reports unless all hosts pass: as text those that failed,

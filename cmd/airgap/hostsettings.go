@@ -16,7 +16,7 @@ import (
 // firstSteps write down what the host is like and whom it trusts, and let the
 // other hosts in before anything listens.
 func (s *site) firstSteps() []step.Step {
-	steps := []step.Step{kubeadm.Record(s.machine), trustStep(requiredFile, s.required)}
+	steps := append([]step.Step{kubeadm.Record(s.machine), trustStep(requiredFile, s.required)}, s.choiceSteps()...)
 	if s.config.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		return steps
 	}

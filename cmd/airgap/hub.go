@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -31,7 +32,8 @@ type hub struct {
 	signed   map[string][]byte // the signed index as served
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
-	ahead    time.Duration // of its clock before this host's
+	choice   *networkChoice // how pods' packets travel; nil where airgap.yaml says it
+	ahead    time.Duration  // of its clock before this host's
 }
 
 func (h *hub) url(path string) string { return "https://" + h.addr + path }
@@ -59,7 +61,22 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 	if err := json.Unmarshal(data, &h.material); err != nil {
 		return nil, fmt.Errorf("read join material of %s: %w", o.addr, err)
 	}
+	if h.choice, err = h.readChoice(ctx); err != nil {
+		return nil, err
+	}
 	return h, h.readIndex(ctx, o.keys)
+}
+
+// readChoice is nil where the first host has none.
+func (h *hub) readChoice(ctx context.Context) (*networkChoice, error) {
+	data, err := h.get(ctx, "/join/"+choiceName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseChoice(data)
 }
 
 // readIndex fetches the signed index and checks it as a stick's would be.
@@ -122,6 +139,10 @@ func (h *hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	resp, err := h.client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		resp.Body.Close()
+		return nil, fmt.Errorf("get %s: %w", h.url(path), fs.ErrNotExist)
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()

@@ -176,7 +176,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
 		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
-		joinMaterialStep(m, c.Kubernetes, v.Top()),
+		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)
 }

@@ -99,6 +99,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 		return err
 	}
 	s.required = hub.required
+	s.take(hub.choice)
 	if err := s.refuseOtherCluster(hub.material); err != nil {
 		return err
 	}

@@ -128,17 +128,17 @@ func writeJoinLines(w io.Writer, lines []joinLine) error {
 
 // joinMaterialStep lays out what joining hosts may read: the cluster's public
 // facts, and the signed index, so that a joining host checks the signature too.
-func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) step.Step {
+func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *networkChoice) step.Step {
 	s := filesStep("join-material", "Lay out what joining hosts need", joinDir, nil)
 	s.Done = func(context.Context) (bool, error) {
-		files, err := joinFiles(m, c, b)
+		files, err := joinFiles(m, c, b, choice)
 		if err != nil {
 			return false, host.IgnoreMissing(err)
 		}
 		return allHold(joinDir, files)
 	}
 	s.Plan = func(context.Context) ([]string, error) {
-		files, err := joinFiles(m, c, b)
+		files, err := joinFiles(m, c, b, choice)
 		if errors.Is(err, fs.ErrNotExist) { // there is no cluster yet
 			files, err = map[string][]byte{materialName: nil}, nil
 			for _, name := range indexFiles() {
@@ -149,7 +149,7 @@ func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) ste
 		return changes, errors.Join(err, planErr)
 	}
 	s.Run = func(context.Context) error {
-		files, err := joinFiles(m, c, b)
+		files, err := joinFiles(m, c, b, choice)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) ste
 	return s
 }
 
-func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[string][]byte, error) {
+func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *networkChoice) (map[string][]byte, error) {
 	material, err := kubeadm.Material(m, c)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,14 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	all := map[string][]byte{materialName: data}
+	all, err := choice.file()
+	if err != nil {
+		return nil, err
+	}
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	all[materialName] = data
 	for _, name := range indexFiles() {
 		if all[name], err = b.Beside(name); err != nil {
 			return nil, err

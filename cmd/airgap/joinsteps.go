@@ -53,7 +53,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Prog
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
-		joinMaterialStep(m, s.config.Kubernetes, v.Top()),
+		joinMaterialStep(m, s.config.Kubernetes, v.Top(), s.choice),
 	)
 }
 

@@ -8,6 +8,7 @@ const (
 	pushedDir   = stateDir + "/pushed"        // what the site itself pushes
 	joinDir     = stateDir + "/join"          // what joining hosts may read
 	journalFile = stateDir + "/journal.jsonl" // what ran, for people and for reset
+	networkDir  = stateDir + "/network"       // how pods' packets travel, where the site was asked
 	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache

@@ -27,7 +27,7 @@ func (a *app) preflight() *cobra.Command {
 	var keys []string
 	var choice preflight.Choice
 	var nodeName, explain string
-	var list, indexOnly, reports bool
+	var list, indexOnly, reports, allHosts bool
 	cmd := &cobra.Command{
 		Use:   "preflight DIR | --reports FILE…",
 		Short: "Check this server before anything on it is changed",
@@ -36,6 +36,11 @@ about to install. Nothing is changed. airgap install runs the same checks first.
 
 A site sets limits of the checks, and which of them only warn, in airgap.yaml
 under preflight.checks; airgap schema has the names.
+
+With --all-hosts it checks the other hosts too, through SSH, and measures what
+the network between all of them lets through: ports, packets of each size, a
+real VXLAN, protocol 4, clocks. Without SSH between hosts, airgap netprobe
+measures the same.
 
 --output html is a page to be printed, or handed to those who look after the
 servers. Where hosts cannot reach each other, each writes its own report with
@@ -64,6 +69,8 @@ Exit code 3 when a check fails, or when something could not be told.`,
 				return a.listChecks()
 			case explain != "":
 				return a.explainCheck(explain)
+			case allHosts:
+				return a.preflightAll(cmd.Context(), args[0], keys, nodeName, choice)
 			case indexOnly:
 				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, choice)
 			default:
@@ -76,9 +83,11 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().StringSliceVar(&choice.Only, "only", nil, "the checks to run, by id; default: all")
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
+	cmd.Flags().BoolVar(&allHosts, "all-hosts", false, "check all hosts of airgap.yaml through SSH, and the network between them; puts airgap.rpm on the others")
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
 	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports in FILE… as one: files that --output json wrote on hosts, or directories of them (*.json)")
 	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
+	cmd.MarkFlagsMutuallyExclusive("all-hosts", "index", "list", "explain", "reports")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
@@ -254,7 +263,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(journalFile).Entries()
 	for _, e := range entries {
-		begun = begun || !slices.Contains([]string{"record", "trust", "firewalld", "store"}, e.Step)
+		begun = begun || !slices.Contains([]string{"record", "trust", "network-choice", "firewalld", "store"}, e.Step)
 		if e.Time.After(lastRun) {
 			lastRun = e.Time
 		}

@@ -15,7 +15,7 @@ import (
 // onlyReports wants files, and refuses the flags that say how a host is judged:
 // these were judged when their reports were written.
 func onlyReports(cmd *cobra.Command, args []string) error {
-	for _, flag := range []string{"list", "explain", "skip", "only", "node", "index", "require-key"} {
+	for _, flag := range []string{"list", "explain", "skip", "only", "node", "index", "all-hosts", "require-key"} {
 		if cmd.Flags().Changed(flag) {
 			return usage("%s: --reports shows what was judged already: leave --%s away", cmd.CommandPath(), flag)
 		}

@@ -52,7 +52,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &coded{code: exitUsage, err: err, hint: "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.install(), a.join(),
+	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
 		a.verify(), a.reset(), a.status(), a.compliance(), a.encryption(), a.registry(), a.push(), a.schema(), a.membership())
 	return gives(root, asText)
 }

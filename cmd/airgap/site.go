@@ -33,6 +33,7 @@ type site struct {
 	required []string
 	peer     preflight.Peer // the host that this one joins; none on the first
 	store    registry.Store // this host's
+	choice   *networkChoice // nil where airgap.yaml alone says how pods' packets travel
 	medium   string         // the disk that the bundle is on: "sdb1"; "" where there is none
 	toStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 }
@@ -53,7 +54,13 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &site{index: index, config: c, node: node, machine: machine, facts: facts, store: registry.Store{Dir: storeDir}}, nil
+	choice, err := recordedChoice()
+	if err != nil {
+		return nil, err
+	}
+	s := &site{index: index, config: c, node: node, machine: machine, facts: facts, store: registry.Store{Dir: storeDir}}
+	s.take(choice)
+	return s, nil
 }
 
 // storedSite is the site of the newest bundle in this host's store.

@@ -18,6 +18,7 @@ func resetSteps(wipe bool) []step.Step {
 	return []step.Step{
 		back("Remove what else has come since", kubeadm.Record(m)),
 		back("Forget which keys bundles must be signed with", trustStep(requiredFile, nil)),
+		back("Forget how pods' packets travel", filesStep("network-choice", "", networkDir, nil)),
 		back("Close the cluster's ports in firewalld", kubeadm.FirewalldStep(m, kubeadm.Firewall{})),
 		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),

@@ -41,6 +41,7 @@ func All() []Scenario {
 		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc},
 		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio},
 		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1},
+		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network},
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},

@@ -2,6 +2,7 @@ package netprobe
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,20 @@ import (
 type Link struct {
 	In  io.WriteCloser
 	Out io.Reader
+}
+
+// Piped is the link to an agent that run is: a call of Serve, or a session with another
+// host. When run ends, what it said last has been read, and its error is why nothing more
+// comes.
+func Piped(run func(in io.Reader, out io.Writer) error) Link {
+	in, toAgent := io.Pipe()
+	fromAgent, out := io.Pipe()
+	go func() {
+		err := run(in, out)
+		in.CloseWithError(io.ErrClosedPipe) // nobody reads any more
+		out.CloseWithError(cmp.Or(err, io.EOF))
+	}()
+	return Link{toAgent, fromAgent}
 }
 
 // Coordinate has the agents of the links, by their hosts, measure at the same time, and

@@ -77,7 +77,7 @@ func (m *Matrix) lacking() []Finding {
 	}
 	deaf := map[string][]int{}
 	for _, d := range m.Deaf {
-		what := ""
+		var what string
 		switch {
 		case d.Layer == AtInterface:
 			what = "the interface could not be watched, so a host's firewall and the network are not told apart: " + d.Why
@@ -217,14 +217,12 @@ func (m *Matrix) narrow(n Needs) []Finding {
 func (m *Matrix) clocks() []Finding {
 	worst := map[Severity][]string{}
 	for _, s := range m.Skews {
-		severity := Notes
-		switch {
-		case s.Ahead >= skewStops:
-			severity = Stops
-		case s.Ahead >= skewWarns:
-			severity = Warns
-		default: // that the other is behind is seen from the other side
+		if s.Ahead < skewWarns { // that the other is behind is seen from the other side
 			continue
+		}
+		severity := Warns
+		if s.Ahead >= skewStops {
+			severity = Stops
 		}
 		worst[severity] = append(worst[severity], fmt.Sprintf("%s is %s ahead of %s", m.Hosts[s.To].Name, s.Ahead.Round(100*time.Millisecond), m.Hosts[s.From].Name))
 	}

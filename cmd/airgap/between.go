@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// probePlan is what the hosts of airgap.yaml measure between each other: the ports that
+// they will have, and what a pod network could travel by.
+func probePlan(c *config.Cluster) (netprobe.Plan, error) {
+	plan := netprobe.Plan{
+		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
+		Limit: probeLimit, Pairs: netprobe.DefaultPairs,
+	}
+	for _, n := range c.Nodes {
+		address, err := netip.ParseAddr(n.Address)
+		if err != nil {
+			return plan, fmt.Errorf("measure between hosts: address of %s: %w", n.Name, err)
+		}
+		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane)})
+	}
+	return plan, plan.Validate()
+}
+
+const (
+	genevePort = 6081 // Cilium's other tunnel
+	probeLimit = netprobe.Seconds(180)
+)
+
+// probePorts are the TCP ports of the table that other hosts connect to.
+func probePorts(c *config.Cluster) []netprobe.Port {
+	var ports []netprobe.Port
+	worker := kubeadm.Listens{}.Ports()
+	for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: c.Registry.Port}).Ports() {
+		if p.Protocol != "tcp" || p.From == kubeadm.OnlySelf || p.First != p.Last {
+			continue
+		}
+		to, from := netprobe.ControlPlanes, netprobe.All
+		if slices.Contains(worker, p) {
+			to = netprobe.All
+		}
+		if p.From == kubeadm.OnlyMasters {
+			from = netprobe.ControlPlanes
+		}
+		ports = append(ports, netprobe.Port{Number: p.First, For: p.Program, To: to, From: from})
+	}
+	return ports
+}
+
+// judgeBetween is the report of what was measured between all hosts.
+func (s *site) judgeBetween(ctx context.Context, m *netprobe.Matrix, choice preflight.Choice) (preflight.Report, error) {
+	can, err := s.canChoose()
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	return preflight.RunBetween(ctx, resultsBetween(s.config, m, can), s.config.Preflight, time.Now().UTC(), choice)
+}
+
+// canChoose is what the pod network may be. A cluster that is there keeps what it has.
+func (s *site) canChoose() (netprobe.Can, error) {
+	can := netprobe.Can{Ports: []int{s.config.Network.Port}, OpensFirewall: s.config.HostSettings.Firewalld != kubeadm.LeaveFirewalld}
+	began, _, err := begunHere()
+	if s.config.Network.Encapsulation == cni.Auto && !began && s.choice == nil {
+		can.Ports = netprobe.Ports(s.config.Network.Port)
+	}
+	return can, err
+}
+
+// settle makes the choice this site's, before anything is installed by it.
+func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
+	can, err := s.canChoose()
+	if err != nil || len(can.Ports) < 2 {
+		return err
+	}
+	c, err := m.Choose(can)
+	if err != nil {
+		return nil // the check of it was told to be skipped, or only to warn
+	}
+	if c.Port == s.config.Network.Port && (c.MTU == 0 || s.config.Network.MTU > 0) {
+		return nil // as airgap.yaml says
+	}
+	s.take(&networkChoice{c})
+	p.Say("pods' packets travel by %s", strings.ReplaceAll(chosen(c), "\n", "; "))
+	return nil
+}
+
+// resultsBetween is what was measured, as results of the checks between hosts.
+func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) preflight.Between {
+	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.Port, MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
+	between := preflight.Between{}
+	choice, errChoice := m.Choose(can)
+	switch {
+	case errChoice != nil:
+		between[preflight.Encapsulate] = preflight.Result{Status: preflight.Fail, Found: errChoice.Error(), Want: "a way for pods' packets", Fix: "hand this sentence to the network's owners; or choose another network.port"}
+	default:
+		needs.VXLAN = choice.Port
+		if needs.MTU == 0 && len(can.Ports) > 1 {
+			needs.MTU = choice.MTU // which the pod network will be told
+		}
+		between[preflight.Encapsulate] = preflight.Result{Status: preflight.Pass, Found: chosen(choice)}
+	}
+	for _, q := range []struct {
+		id    string
+		about netprobe.About
+		fine  string
+	}{
+		{preflight.Measured, netprobe.AboutReports, measuredPairs(m)},
+		{preflight.PortsReach, netprobe.AboutPorts, portList(needs.TCP)},
+		{preflight.VXLANPath, netprobe.AboutVXLAN, "ICMP, UDP and 1 MiB by TCP pass inside it"},
+		{preflight.PathMTU, netprobe.AboutSize, "packets as large as the interfaces send pass in one piece"},
+		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
+		{preflight.Clocks, netprobe.AboutClocks, worstSkew(m)},
+		{preflight.Twins, netprobe.AboutTwins, "machine-id, name and network cards differ"},
+	} {
+		between[q.id] = answer(m.Findings(needs), q.about, q.fine)
+	}
+	return between
+}
+
+// answer puts the findings of one question together.
+func answer(findings []netprobe.Finding, about netprobe.About, fine string) preflight.Result {
+	r := preflight.Result{Status: preflight.Pass}
+	var found, fix []string
+	for _, f := range findings {
+		if f.About != about {
+			continue
+		}
+		found = append(found, f.What+": "+strings.Join(f.Between, "; "))
+		if f.Severity == netprobe.Notes {
+			found[len(found)-1] += " (" + f.Fix + ")"
+			continue
+		}
+		if status := (map[netprobe.Severity]preflight.Status{netprobe.Stops: preflight.Fail, netprobe.Warns: preflight.Warn})[f.Severity]; r.Status != preflight.Fail {
+			r.Status = status
+		}
+		if !slices.Contains(fix, f.Fix) {
+			fix = append(fix, f.Fix)
+		}
+	}
+	if len(found) == 0 {
+		r.Found = fine
+		return r
+	}
+	r.Found = strings.Join(found, "\n")
+	if r.Status != preflight.Pass {
+		r.Want, r.Fix = fine, strings.Join(fix, "\n")
+	}
+	return r
+}
+
+func chosen(c netprobe.Choice) string {
+	text := "no tunnel"
+	if c.Encapsulation == netprobe.VXLAN {
+		text = fmt.Sprintf("VXLAN on UDP %d", c.Port)
+	}
+	if c.MTU > 0 {
+		text += fmt.Sprintf(", packets of %d bytes between hosts", c.MTU)
+	}
+	return text + "\n" + strings.Join(c.Why, "\n")
+}
+
+// measuredPairs says how much of the network has been measured.
+func measuredPairs(m *netprobe.Matrix) string {
+	if m.Tried == m.Of {
+		return fmt.Sprintf("%d hosts, each with all others", len(m.Hosts))
+	}
+	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the list", len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)))
+}
+
+func portList(ports []netprobe.Port) string {
+	var numbers []string
+	for _, p := range ports {
+		numbers = append(numbers, fmt.Sprintf("%d", p.Number))
+	}
+	return "TCP " + strings.Join(numbers, ", ")
+}
+
+func worstSkew(m *netprobe.Matrix) string {
+	var worst time.Duration
+	for _, s := range m.Skews {
+		worst = max(worst, s.Ahead.Abs())
+	}
+	return fmt.Sprintf("within %s", worst.Round(time.Millisecond))
+}

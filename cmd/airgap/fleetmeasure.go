@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// measure has all hosts measure what the network between them lets through: this one by
+// itself, the others through their sessions.
+func (f *fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
+	plan, err := probePlan(f.site.config)
+	if err != nil {
+		return nil, err
+	}
+	p.Now("Measure the network between " + f.names() + " and this host")
+	defer p.Now("")
+	links := map[int]netprobe.Link{}
+	for i, n := range f.site.config.Nodes {
+		if n.Name == f.site.node.Name {
+			links[i] = netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
+			continue
+		}
+		m := f.member(n.Name)
+		links[i] = netprobe.Piped(func(in io.Reader, out io.Writer) error {
+			m.log.note("airgap netprobe agent")
+			return m.client.Run(ctx, remote.Command{Args: []string{"airgap", "netprobe", "agent"}, Stdin: in, Stdout: out, Stderr: m.log})
+		})
+	}
+	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, err := range lost {
+		p.Say("measure the network from %s: %v", f.site.config.Nodes[i].Name, err)
+	}
+	return netprobe.Judge(reports)
+}
+
+func (f *fleet) member(name string) *member {
+	i := slices.IndexFunc(f.members, func(m *member) bool { return m.node.Name == name })
+	return f.members[i]
+}
+
+// preflightAll judges all hosts of airgap.yaml and the network between them, from the
+// first one, through SSH.
+func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node string, choice preflight.Choice) error {
+	if err := mustBeRoot("preflight --all-hosts"); err != nil {
+		return err
+	}
+	v, t, err := openWhole(dir, keys)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	s, err := newSite(v.Top().Index(), node)
+	if err != nil {
+		return err
+	}
+	s.required = t.required
+	if s.config.SSH == nil || len(s.config.Nodes) == 1 {
+		return hint(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
+			"on each host: airgap preflight DIR --output json >REPORT; between them: airgap netprobe --help")
+	}
+	f, err := a.connectFleet(ctx, s, v.Top(), installOptions{skip: choice.Skip})
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	p := a.newProgress()
+	stored, err := s.stored(v, t.keys)
+	if err != nil {
+		return err
+	}
+	own, err := s.judge(ctx, choice, stored, s.dryRunFrom(v))
+	if err != nil {
+		return err
+	}
+	others, err := f.prepare(ctx, p)
+	if err != nil {
+		return err
+	}
+	m, err := f.measure(ctx, p)
+	if err != nil {
+		return err
+	}
+	between, err := s.judgeBetween(ctx, m, choice)
+	if err != nil {
+		return err
+	}
+	all := append(preflight.Reports{own}, others...)
+	p.Say("the other hosts have airgap.rpm now; rpm -e airgap takes it away again")
+	return a.showAll(append(all, between))
+}
+
+// showAll prints the reports, and turns a bad one into exit code 3.
+func (a *app) showAll(all preflight.Reports) error {
+	if err := a.printReport(all, forms{all.Text, all.JUnit, all.HTML}); err != nil {
+		return err
+	}
+	if !all.Passed() {
+		return &coded{code: exitPreflight, err: errShown, hint: "mend what failed and run the command again"}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// networkEdits make the lab's airgap.yaml one of three servers that the first one can log
+// in on.
+func networkEdits() []string {
+	return []string{
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [worker]}
+  - {name: node3, address: 10.88.0.13, roles: [worker]}
+ssh:
+  identityFile: ~/.ssh/bank
+`,
+	}
+}
+
+// network has a network between the servers that loses packets: the checks name it in
+// words for its owners, nothing is changed, and where another port passes the cluster
+// travels by that one.
+func network(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
+		kubelet := lab.Drop{Proto: "tcp", Port: 10250, From: second.Addr(), To: third.Addr()}
+		vxlan := lab.Drop{Proto: "udp", Port: 8472}
+		iana := lab.Drop{Proto: "udp", Port: 4789, From: first.Addr()}
+		var before []string
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, networkEdits()...) }},
+			{"keys for the first host", func() error { return e.letIn(ctx, first, second, third) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"an open network", func() error { return e.openNetwork(ctx, first) }},
+			{"what the servers' networks are like", func() (err error) { before, err = e.networksOf(ctx, l.Machines); return err }},
+			{"a port that one way drops", func() error {
+				return errors.Join(l.Network.Drop(ctx, kubelet), e.namesPort(ctx, first), l.Network.Carry(ctx, kubelet))
+			}},
+			{"no port for a tunnel", func() error {
+				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), e.noTunnel(ctx, first), l.Network.Carry(ctx, iana))
+			}},
+			{"nothing was changed", func() error { return e.sameNetworks(ctx, l.Machines, before) }},
+			{"install goes another way", func() error { return e.otherPort(ctx, first, l.Machines) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"once chosen it stays", func() error { return errors.Join(l.Network.Carry(ctx, vxlan), e.stays(ctx, first)) }},
+		})
+	})
+}
+
+// allHosts is the command over all servers.
+func allHosts(options ...string) []string {
+	return append([]string{"airgap", "preflight", "--all-hosts", labSkips, lab.StickPath + "/bank"}, options...)
+}
+
+// judgement is a report as `airgap preflight --output json` prints it.
+type judgement struct {
+	Host    string
+	Worst   string
+	Results []struct{ ID, Status, Found, Want, Fix string }
+}
+
+func (e *Env) judgeAll(ctx context.Context, m lab.Machine, exit int) (between map[string]string, err error) {
+	r, err := e.On(ctx, m, "", allHosts("--output", "json")...)
+	if err != nil {
+		return nil, err
+	}
+	var all []judgement
+	if err := errors.Join(r.want("preflight of all hosts", exit), json.Unmarshal([]byte(r.Stdout), &all)); err != nil {
+		return nil, err
+	}
+	if len(all) != 4 || all[3].Host != "between the hosts" {
+		return nil, fmt.Errorf("%d reports, want three hosts' and that between them", len(all))
+	}
+	between = map[string]string{}
+	for _, c := range all[3].Results {
+		between[c.ID] = c.Status + ": " + c.Found + "\n" + c.Fix
+	}
+	return between, nil
+}
+
+// says wants the results of checks to begin with a status and to have a text.
+func says(between map[string]string, wants ...string) error {
+	var errs []error
+	for i := 0; i+1 < len(wants); i += 2 {
+		id, text := wants[i], wants[i+1]
+		status, words, _ := strings.Cut(text, ": ")
+		if got := between[id]; !strings.HasPrefix(got, status+": ") || !strings.Contains(got, words) {
+			errs = append(errs, fmt.Errorf("%s says %q, want %q", id, got, text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Env) openNetwork(ctx context.Context, first lab.Machine) error {
+	between, err := e.judgeAll(ctx, first, 0)
+	if err != nil {
+		return err
+	}
+	return says(between,
+		"measured", "pass: 3 hosts, each with all others",
+		"ports-reach", "pass: TCP 6443, 2379, 2380, 10250",
+		"vxlan-datapath", "pass: ICMP, UDP and 1 MiB by TCP",
+		"mtu", "pass: in one piece",
+		"encapsulation", "pass: VXLAN on UDP 8472",
+		"ipip-proto4", "pass: does not arrive: between all hosts",
+		"clock-skew", "pass: within",
+		"machine-twins", "pass: differ")
+}
+
+func (e *Env) namesPort(ctx context.Context, first lab.Machine) error {
+	between, err := e.judgeAll(ctx, first, 3)
+	if err != nil {
+		return err
+	}
+	if err := says(between,
+		"ports-reach", "fail: TCP 10250 (kubelet) does not arrive: from node2 (10.88.0.12) to node3 (10.88.0.13)",
+		"vxlan-datapath", "pass: ", "encapsulation", "pass: VXLAN on UDP 8472"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", allHosts("--output", "html")...)
+	if err != nil {
+		return err
+	}
+	return r.want("the page", 3, "<!doctype html>", "between the hosts", "from node2 (10.88.0.12) to node3 (10.88.0.13)")
+}
+
+// noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
+func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install without a way for pods", 3, "encapsulation", "VXLAN on UDP 8472 does not pass between all hosts",
+		"VXLAN on UDP 4789 does not pass from node1 (10.88.0.11) to node2 (10.88.0.12), node3 (10.88.0.13)",
+		"Ask the network's owners to let UDP to port 8472 pass between these hosts in both directions", "nothing was changed")
+}
+
+// networksOf is what there is of a network on each server.
+func (e *Env) networksOf(ctx context.Context, machines []lab.Machine) ([]string, error) {
+	var all []string
+	for _, m := range machines {
+		one, err := lab.Output(ctx, m, "sh", "-c", "ip -brief link; ip route; nft list ruleset; ls /var/lib/airgap /etc/airgap; pgrep -a airgap || true")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (e *Env) sameNetworks(ctx context.Context, machines []lab.Machine, before []string) error {
+	after, err := e.networksOf(ctx, machines)
+	if err != nil {
+		return err
+	}
+	for i, m := range machines {
+		if after[i] != before[i] {
+			return fmt.Errorf("%s was\n%s\nand is\n%s", m.Name(), before[i], after[i])
+		}
+	}
+	return nil
+}
+
+// otherPort installs while 8472 is dropped between all: the tunnel takes 4789, on the hosts
+// that joined too.
+func (e *Env) otherPort(ctx context.Context, first lab.Machine, machines []lab.Machine) error {
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "the cluster is verified: 3 nodes"); err != nil {
+		return err
+	}
+	for _, m := range machines {
+		if err := e.script(ctx, m, "ip -details link show flannel.1 | grep -q 'dstport 4789'", `grep -q '"port": 4789' /var/lib/airgap/network/network.json`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stays: with the first port open again, the same command changes nothing.
+func (e *Env) stays(ctx context.Context, first lab.Machine) error {
+	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
+	if err != nil {
+		return err
+	}
+	var done struct{ Changed int }
+	if err := errors.Join(r.want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
+		return err
+	}
+	if done.Changed != 0 {
+		return fmt.Errorf("a second install changed %d steps", done.Changed)
+	}
+	return e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'")
+}
