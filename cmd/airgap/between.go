@@ -83,9 +83,10 @@ func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
 	if err != nil || len(can.Ports) < 2 {
 		return err
 	}
-	c, err := m.Choose(can)
-	if err != nil {
-		return nil // the check of it was told to be skipped, or only to warn
+	c, errChoice := m.Choose(can)
+	if errChoice != nil {
+		p.Say("%v", errChoice) // who goes on has told the check of it to be skipped, or only to warn
+		return nil
 	}
 	if c.Port == s.config.Network.Port && (c.MTU == 0 || s.config.Network.MTU > 0) {
 		return nil // as airgap.yaml says

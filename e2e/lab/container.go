@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -101,6 +103,11 @@ func (c *Container) insertDisk(ctx context.Context) error {
 		}
 	}
 	if err := os.WriteFile(filepath.Join(root, "etc/hostname"), []byte(c.name+"\n"), 0o644); err != nil {
+		return err
+	}
+	// systemd would make one of what all containers of this machine share.
+	id := sha256.Sum256([]byte(c.machine))
+	if err := os.WriteFile(filepath.Join(root, "etc/machine-id"), []byte(hex.EncodeToString(id[:16])+"\n"), 0o444); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644)
