@@ -148,7 +148,7 @@ func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
 func (e *Env) networksOf(ctx context.Context, machines []lab.Machine) ([]string, error) {
 	var all []string
 	for _, m := range machines {
-		one, err := lab.Output(ctx, m, "sh", "-c", "ip -brief link; ip route; nft list ruleset; ls /var/lib/airgap /etc/airgap; pgrep -a airgap || true")
+		one, err := lab.Output(ctx, m, "sh", "-c", "ip -brief link; ip route; nft list ruleset; ls /var/lib/airgap /etc/airgap | grep -vx lock; pgrep -a airgap || true")
 		if err != nil {
 			return nil, err
 		}
