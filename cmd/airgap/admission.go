@@ -73,7 +73,7 @@ func (a *admission) shared(ctx context.Context, name string) ([]byte, error) {
 
 // readCode takes the code from the file, the terminal or stdin.
 func (a *app) readCode(ctx context.Context, file string) (kubeadm.Code, error) {
-	text, err := a.readSecret(ctx, file)
+	text, err := a.readSecret(ctx, file, "One-time code (not shown): ")
 	if errors.Is(err, io.EOF) {
 		return kubeadm.Code{}, hint(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
 	}
@@ -84,9 +84,10 @@ func (a *app) readCode(ctx context.Context, file string) (kubeadm.Code, error) {
 	return code, hint(err, "airgap join --new-code on a control-plane host makes a fresh one")
 }
 
-func (a *app) readSecret(ctx context.Context, file string) (string, error) {
+// readSecret takes it from the file, or asks.
+func (a *app) readSecret(ctx context.Context, file, question string) (string, error) {
 	if file == "" {
-		return a.ask(ctx, "One-time code (not shown): ", true)
+		return a.ask(ctx, question, true)
 	}
 	data, err := os.ReadFile(file)
 	return string(data), err

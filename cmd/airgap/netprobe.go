@@ -1,20 +1,193 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
 )
+
+// meetingPort is one that all nodes have to reach on the first host anyway.
+const meetingPort = 6443
 
 func (a *app) netprobe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "netprobe",
 		Short: "Measure what the network between the servers lets through",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Measures between all servers of airgap.yaml, before anything is installed: TCP
+and UDP ports, protocol 4, packets of each size, a real VXLAN, clocks. Nothing on
+a server is changed. With SSH between the servers airgap preflight --all-hosts
+does it by itself; without, two commands do:
+
+  first server     airgap netprobe listen DIR       shows a code, and waits for the others
+  other servers    airgap netprobe join ADDRESS     asks for the code
+
+The verdict comes on the first server.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.netprobeAgent())
+	cmd.AddCommand(a.netprobeListen(), a.netprobeJoin(), a.netprobeAgent())
 	return cmd
+}
+
+// listenOptions are what the first host waits for, and how long.
+type listenOptions struct {
+	keys []string
+	node string
+	port int
+	wait time.Duration
+}
+
+func (a *app) netprobeListen() *cobra.Command {
+	var o listenOptions
+	cmd := &cobra.Command{
+		Use:   "listen DIR",
+		Short: "Wait for the other servers, measure, and give the verdict",
+		Long: `Shows a code for the other servers, waits until all of airgap.yaml have come, or
+--wait is over, and has all of them measure at the same time. DIR is the bundle's
+directory.
+
+Exit code 3 when the cluster would break on something.`,
+		Example: "  airgap netprobe listen /media/stick/bank\n  airgap netprobe listen /media/stick/bank --output html > network.html",
+		Args:    oneArg("the bundle's directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runListen(cmd.Context(), args[0], o) },
+	}
+	keyFlags(cmd, &o.keys)
+	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().IntVar(&o.port, "port", meetingPort, "TCP port at which this host waits")
+	cmd.Flags().DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for the other servers")
+	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+}
+
+func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error {
+	if err := mustBeRoot("netprobe listen"); err != nil {
+		return err
+	}
+	b, _, err := openBundle(dir, o.keys)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	s, err := newSite(b.Index(), o.node)
+	if err != nil {
+		return err
+	}
+	m, err := a.meet(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	report, err := s.judgeBetween(ctx, m, preflight.Choice{})
+	if err != nil {
+		return err
+	}
+	return a.showPreflight(report)
+}
+
+// meet waits for the other hosts and has all of them measure.
+func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Matrix, error) {
+	plan, err := probePlan(s.config)
+	if err != nil {
+		return nil, err
+	}
+	code := netprobe.NewCode()
+	if plan.Token, err = netprobe.ParseCode(code); err != nil {
+		return nil, err
+	}
+	plan.Self = slices.IndexFunc(s.config.Nodes, func(n config.Node) bool { return n.Name == s.node.Name })
+	address, err := netip.ParseAddr(s.node.Address)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(address, uint16(o.port)).String())
+	if err != nil {
+		return nil, hint(fmt.Errorf("wait for the other servers: %w", err), "--port takes another port")
+	}
+	p := a.newProgress()
+	p.Say("on each other server: airgap netprobe join %s", meetingAddress(s.node.Address, o.port))
+	p.Say("the code, good once: %s", code)
+	enough, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	here := 1
+	links, err := netprobe.Meet(ctx, &plan, listener, enough.Done(), func(i int) {
+		here++
+		p.Say("%s is here; %d of %d", plan.Hosts[i].Name, min(here, len(plan.Hosts)), len(plan.Hosts))
+	}, func(err error) { p.Say("%v", err) })
+	if err != nil {
+		return nil, err
+	}
+	links[plan.Self] = netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
+	p.Now("Measure the network")
+	defer p.Now("")
+	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, err := range lost {
+		p.Say("measure the network from %s: %v", plan.Hosts[i].Name, err)
+	}
+	return netprobe.Judge(reports)
+}
+
+// meetingAddress leaves the usual port away.
+func meetingAddress(address string, port int) string {
+	if port == meetingPort {
+		return address
+	}
+	return net.JoinHostPort(address, strconv.Itoa(port))
+}
+
+func (a *app) netprobeJoin() *cobra.Command {
+	var codeFile string
+	cmd := &cobra.Command{
+		Use:     "join ADDRESS[:PORT]",
+		Short:   "Measure together with the server that waits at ADDRESS",
+		Example: "  airgap netprobe join 10.20.0.11",
+		Args:    oneArg("the address that airgap netprobe listen shows"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runNetprobeJoin(cmd.Context(), args[0], codeFile)
+		},
+	}
+	cmd.Flags().StringVar(&codeFile, "code-file", "", "file with the code; default: prompt, or standard input when it is not a terminal")
+	return cmd
+}
+
+func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) error {
+	if err := mustBeRoot("netprobe join"); err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddr(address); err == nil {
+		address = net.JoinHostPort(address, strconv.Itoa(meetingPort))
+	}
+	if _, err := netip.ParseAddrPort(address); err != nil {
+		return usage("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
+	}
+	text, err := a.readSecret(ctx, codeFile, "Code (not shown): ")
+	if err != nil {
+		return fmt.Errorf("read the code: %w", err)
+	}
+	token, err := netprobe.ParseCode(text)
+	if err != nil {
+		return usage("%v", err)
+	}
+	p := a.newProgress()
+	p.Now("Measure together with " + address)
+	defer p.Now("")
+	if err := netprobe.Join(ctx, address, token); err != nil {
+		return hint(err, "where the first server's own firewall closes the port: firewall-cmd --add-port=%d/tcp --timeout=10m", meetingPort)
+	}
+	p.Say("measured; the verdict is on %s", address)
+	return nil
 }
 
 // netprobeAgent is what measures on each host; whoever started it speaks to it.
@@ -22,7 +195,7 @@ func (a *app) netprobeAgent() *cobra.Command {
 	return &cobra.Command{
 		Use: "agent", Short: "Measure as standard input says", Hidden: true, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mustBeRoot("netprobe"); err != nil {
+			if err := mustBeRoot("netprobe agent"); err != nil {
 				return err
 			}
 			return netprobe.Serve(cmd.Context(), a.stdin, a.stdout)

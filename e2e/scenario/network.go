@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
 )
 
 // networkEdits make the lab's airgap.yaml one of three servers that the first one can log
@@ -47,6 +50,7 @@ func network(ctx context.Context, e *Env) error {
 			{"no port for a tunnel", func() error {
 				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), e.noTunnel(ctx, first), l.Network.Carry(ctx, iana))
 			}},
+			{"by hand, with a code", func() error { return e.byHand(ctx, l) }},
 			{"nothing was changed", func() error { return e.sameNetworks(ctx, l.Machines, before) }},
 			{"install goes another way", func() error { return e.otherPort(ctx, first, l.Machines) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
@@ -142,6 +146,45 @@ func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
 	return r.want("install without a way for pods", 3, "encapsulation", "VXLAN on UDP 8472 does not pass between all hosts",
 		"VXLAN on UDP 4789 does not pass from node1 (10.88.0.11) to node2 (10.88.0.12), node3 (10.88.0.13)",
 		"Ask the network's owners to let UDP to port 8472 pass between these hosts in both directions", "nothing was changed")
+}
+
+// shownCode is what people read aloud from the first server's screen.
+var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
+
+// byHand starts the measurement on each server by itself: a wrong code is not let in, and
+// the verdict comes on the first one.
+func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
+	first := l.Machines[0]
+	listen := "airgap netprobe listen --progress plain --output junit " + lab.StickPath + "/bank"
+	if err := e.script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
+		return err
+	}
+	screen, err := lab.Output(ctx, first, "sh", "-c", "for i in $(seq 100); do grep 'the code, good once' /run/byhand/screen && break; sleep 0.1; done")
+	if err != nil {
+		return err
+	}
+	code := shownCode.FindStringSubmatch(screen)
+	if code == nil {
+		return fmt.Errorf("the first server shows no code: %q", screen)
+	}
+	if err := e.book.Add(secrets.Code, "the measurement's", code[1]); err != nil {
+		return err
+	}
+	join := func(m lab.Machine, typed string, exit int, words string) error {
+		r, err := e.On(ctx, m, typed+"\n", "airgap", "netprobe", "join", first.Addr().String())
+		return errors.Join(err, r.want("netprobe join", exit, words))
+	}
+	errs := make([]error, len(l.Machines))
+	errs[0] = join(l.Machines[1], strings.Repeat("a", 20), 1, "code is another one")
+	var others sync.WaitGroup
+	for i, m := range l.Machines[1:] {
+		others.Go(func() { errs[i+1] = join(m, code[1], 0, "the verdict is on "+first.Addr().String()) })
+	}
+	others.Wait()
+	return errors.Join(append(errs, e.script(ctx, first,
+		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 3 /run/byhand/exit",
+		"grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
+		"rm -r /run/byhand"))...)
 }
 
 // networksOf is what there is of a network on each server.

@@ -15,15 +15,34 @@ import (
 	"time"
 )
 
-// TestMain makes the test's own program the agent, in a network namespace.
+// TestMain makes the test's own program the agent, in a network namespace: one that is
+// spoken to, or one that joins.
 func TestMain(m *testing.M) {
-	if os.Getenv("NETPROBE_AGENT") == "" {
+	var err error
+	switch address := os.Getenv("NETPROBE_AGENT"); address {
+	case "":
 		os.Exit(m.Run())
+	case "stdin":
+		err = Serve(context.Background(), os.Stdin, os.Stdout)
+	default:
+		err = joinByCode(address)
 	}
-	if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func joinByCode(address string) error {
+	code, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	token, err := ParseCode(string(code))
+	if err != nil {
+		return err
+	}
+	return Join(context.Background(), address, token)
 }
 
 // network is hosts in network namespaces, on a bridge in one of its own.
@@ -141,8 +160,7 @@ type process struct {
 
 func (n *network) start(ctx context.Context, self int) *process {
 	n.t.Helper()
-	p := &process{cmd: exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), os.Args[0])}
-	p.cmd.Env = append(os.Environ(), "NETPROBE_AGENT=1", "GOMAXPROCS=2")
+	p := &process{cmd: n.agent(ctx, self, "stdin")}
 	p.cmd.Stderr = &p.stderr
 	in, errIn := p.cmd.StdinPipe()
 	out, errOut := p.cmd.StdoutPipe()
@@ -151,6 +169,12 @@ func (n *network) start(ctx context.Context, self int) *process {
 	}
 	p.in, p.out = in, out
 	return p
+}
+
+func (n *network) agent(ctx context.Context, self int, how string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), os.Args[0])
+	cmd.Env = append(os.Environ(), "NETPROBE_AGENT="+how, "GOMAXPROCS=2")
+	return cmd
 }
 
 // ready is an agent that listens.
