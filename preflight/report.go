@@ -45,7 +45,7 @@ func (r Report) Count(status Status) int {
 // did not pass what was found, what is wanted and what to do about it.
 func (r Report) Text(w io.Writer) error {
 	p := &printer{w: w}
-	p.line("%s: %s, kernel %s", r.Host, r.System, r.Kernel)
+	p.line("%s", r.heading())
 	width := 0
 	for _, e := range r.Results {
 		width = max(width, len(e.ID))
@@ -55,6 +55,14 @@ func (r Report) Text(w io.Writer) error {
 	}
 	p.line("%s", r.Summary())
 	return p.err
+}
+
+// heading names the host, and what runs on it; between hosts there is no such thing.
+func (r Report) heading() string {
+	if r.System == "" && r.Kernel == "" {
+		return r.Host
+	}
+	return fmt.Sprintf("%s: %s, kernel %s", r.Host, r.System, r.Kernel)
 }
 
 // Summary counts the results in a line: "28 passed, 1 warning, 2 failed".

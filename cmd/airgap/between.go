@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,7 +22,10 @@ import (
 func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 	plan := netprobe.Plan{
 		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
-		Limit: probeLimit, Pairs: netprobe.DefaultPairs,
+		Limit: probeLimit, Pairs: netprobe.DefaultPairs, Patience: probePatience,
+	}
+	if host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint); err == nil && !isNode(c, host) {
+		plan.VIP = c.Kubernetes.ControlPlaneEndpoint
 	}
 	for _, n := range c.Nodes {
 		address, err := netip.ParseAddr(n.Address)
@@ -36,7 +40,14 @@ func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 const (
 	genevePort = 6081 // Cilium's other tunnel
 	probeLimit = netprobe.Seconds(180)
+	// probePatience is three of the ten seconds that health checks are usually apart.
+	probePatience = netprobe.Seconds(30)
 )
+
+// isNode tells the address of a node from a balancer's.
+func isNode(c *config.Cluster, address string) bool {
+	return slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Address == address })
+}
 
 // probePorts are the TCP ports of the table that other hosts connect to.
 func probePorts(c *config.Cluster) []netprobe.Port {
@@ -121,6 +132,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		{preflight.VXLANPath, netprobe.AboutVXLAN, "ICMP, UDP and 1 MiB by TCP pass inside it"},
 		{preflight.PathMTU, netprobe.AboutSize, "packets as large as the interfaces send pass in one piece"},
 		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
+		{preflight.LoadBalancer, netprobe.AboutVIP, balanced(c, m)},
 		{preflight.Clocks, netprobe.AboutClocks, worstSkew(m)},
 		{preflight.Twins, netprobe.AboutTwins, "machine-id, name and network cards differ"},
 	} {
@@ -177,6 +189,13 @@ func measuredPairs(m *netprobe.Matrix) string {
 		return fmt.Sprintf("%d hosts, each with all others", len(m.Hosts))
 	}
 	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the list", len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)))
+}
+
+func balanced(c *config.Cluster, m *netprobe.Matrix) string {
+	if len(m.VIPs) == 0 {
+		return "not measured: no balancer, or an API server is there already"
+	}
+	return c.Kubernetes.ControlPlaneEndpoint + " leads all hosts to every control-plane host"
 }
 
 func portList(ports []netprobe.Port) string {

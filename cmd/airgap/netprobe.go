@@ -17,8 +17,9 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// meetingPort is one that all nodes have to reach on the first host anyway.
-const meetingPort = 6443
+// meetingPort is one that all nodes have to reach on the first host anyway: the registry's,
+// where airgap.yaml says no other. The API server's is measured through the balancer.
+const meetingPort = 5000
 
 func (a *app) netprobe() *cobra.Command {
 	cmd := &cobra.Command{

@@ -155,7 +155,7 @@ var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
 // the verdict comes on the first one.
 func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 	first := l.Machines[0]
-	listen := "airgap netprobe listen --progress plain --output junit " + lab.StickPath + "/bank"
+	listen := "airgap netprobe listen --progress plain " + lab.StickPath + "/bank"
 	if err := e.script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 	}
 	others.Wait()
 	return errors.Join(append(errs, e.script(ctx, first,
-		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 3 /run/byhand/exit",
-		"grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
+		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 0 /run/byhand/exit",
+		"grep -q 'encapsulation *VXLAN on UDP 4789' /run/byhand/report", "grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
 		"rm -r /run/byhand"))...)
 }
 

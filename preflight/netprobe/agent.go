@@ -167,6 +167,9 @@ func (a *agent) tryAll(ctx context.Context) {
 		}
 		all.Wait()
 	}
+	var balancer sync.WaitGroup
+	balancer.Go(func() { a.tryVIP(ctx) })
+	defer balancer.Wait()
 	side(peers, func(to int) { a.try(ctx, to) })
 	side(peers, func(to int) { a.tryAgain(ctx, to) })
 }
@@ -235,12 +238,18 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 	}
 }
 
-// tryStream tries the processor's checksums only where the card's have failed.
+// tryStream tries the processor's checksums only where the card's have failed, and blames
+// the card's only when they fail once more.
 func (a *agent) tryStream(ctx context.Context, to int, hard *overlay) {
 	stream := hard.attempt(to, VXLANTCP, hard.stream(ctx, to))
 	a.report.tried(stream)
 	soft := slices.IndexFunc(a.vxlan, func(o *overlay) bool { return o.port == hard.port && o.soft })
-	if stream.Result != Answered && soft >= 0 {
-		a.report.tried(hard.attempt(to, Soft, a.vxlan[soft].stream(ctx, to)))
+	if stream.Result == Answered || soft < 0 {
+		return
+	}
+	second := hard.attempt(to, Soft, a.vxlan[soft].stream(ctx, to))
+	a.report.tried(second)
+	if second.Result == Answered {
+		a.report.tried(hard.attempt(to, VXLANTCP, hard.stream(ctx, to)))
 	}
 }

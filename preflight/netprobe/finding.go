@@ -41,6 +41,7 @@ const (
 	AboutSize    About = "size"
 	AboutClocks  About = "clocks"
 	AboutTwins   About = "twins"
+	AboutVIP     About = "vip"
 )
 
 // Needs is what the cluster will use, of what was tried.
@@ -63,7 +64,7 @@ const (
 
 // Findings are all of them, those that stop an installation first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.clocks(), m.sharedNames())
+	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.clocks(), m.sharedNames(), m.balancer())
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -298,4 +299,50 @@ func few(lines []string) []string {
 		return lines
 	}
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
+}
+
+// balancer are the faults of the load balancer before the control plane.
+func (m *Matrix) balancer() []Finding {
+	const fix = "a balancer of TCP (layer 4) that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
+	by := map[string][]int{}
+	hits := map[int]int{}
+	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
+		v := m.VIPs[i]
+		for host, n := range v.Hits {
+			hits[host] += n
+		}
+		for _, result := range slices.Sorted(maps.Keys(v.Failures)) {
+			what := m.fault(i, v, result)
+			by[what] = append(by[what], i)
+		}
+	}
+	var found []Finding
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		found = append(found, Finding{Stops, AboutVIP, "network", what, m.names(by[what]), fix})
+	}
+	var never []int
+	for i, h := range m.Hosts {
+		if h.ControlPlane && hits[i] == 0 && len(hits) > 0 {
+			never = append(never, i)
+		}
+	}
+	if len(never) > 0 {
+		found = append(found, Finding{Stops, AboutVIP, "network", "the balancer sends nobody to", m.names(never), fix})
+	}
+	return found
+}
+
+// fault is how a host does not reach the control plane through the balancer. A
+// control-plane host that hears from all others, but never from itself, is not sent back.
+func (m *Matrix) fault(i int, v *VIP, result Result) string {
+	switch {
+	case result == Foreign:
+		return "the balancer ends TLS itself, or another service answers (" + v.Said + "), to"
+	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0:
+		return "no way through the balancer back to the same host (hairpin), from"
+	case len(v.Hits) > 0:
+		return "the balancer answers now and then only (" + string(result) + "), to"
+	default:
+		return "the balancer does not answer (" + string(result) + "), to"
+	}
 }

@@ -51,6 +51,9 @@ type Matrix struct {
 	Twins []Twin `json:"twins,omitempty"`
 	// Deaf is where hosts could not listen.
 	Deaf []DeafHost `json:"deaf,omitempty"`
+	// VIPs are what hosts found behind the load balancer, by host; none where there is
+	// no balancer, or its hosts have an API server already.
+	VIPs map[int]*VIP `json:"vips,omitempty"`
 	// OneNetwork says that every host has all others in its interface's own network:
 	// no router is between them.
 	OneNetwork bool `json:"oneNetwork"`
@@ -108,6 +111,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 		m.judgeFrom(r, by)
 	}
 	m.Twins = twins(by)
+	m.VIPs = vips(by)
 	return m, nil
 }
 
@@ -323,4 +327,25 @@ func twins(by []*Report) []Twin {
 		}
 	}
 	return slices.DeleteFunc(found, func(t Twin) bool { return len(t.Hosts) < 2 })
+}
+
+// apiServer is the port behind the balancer.
+const apiServer = 6443
+
+// vips leaves out all where a control-plane host could not answer: an API server is there
+// already, and its certificate is another one.
+func vips(by []*Report) map[int]*VIP {
+	found := map[int]*VIP{}
+	for i, r := range by {
+		if r == nil {
+			continue
+		}
+		if slices.ContainsFunc(r.Deaf, func(d Deaf) bool { return d.Kind == TCP && d.Port == apiServer }) {
+			return nil
+		}
+		if r.VIP != nil {
+			found[i] = r.VIP
+		}
+	}
+	return found
 }

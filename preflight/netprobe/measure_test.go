@@ -1,9 +1,13 @@
 package netprobe
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -252,5 +256,104 @@ func TestLostHost(t *testing.T) {
 	}
 	if f := m.Findings(Needs{VXLAN: 8472}); f[0].Severity != Stops || !strings.Contains(strings.Join(f[0].Between, ""), "h2") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// relay is a load balancer in a namespace: whom it sends to, and whether it ends TLS itself.
+func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []string) string {
+	t.Helper()
+	space, err := netns.GetFromName(n.space(at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := netip.AddrPortFrom(n.hosts[at].Address, 7443).String()
+	var listener net.Listener
+	if err := (&overlay{ns: space}).within(func() (err error) { listener, err = net.Listen("tcp4", address); return err }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	own, err := NewToken().identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.ClientAuth = tls.NoClientCert
+	turn := 0
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if targets == nil { // ends TLS itself
+				go func() { _ = tls.Server(conn, own).Handshake(); conn.Close() }()
+				continue
+			}
+			to := targets(netip.MustParseAddrPort(conn.RemoteAddr().String()).Addr())
+			turn++
+			go func(target string) {
+				defer conn.Close()
+				if target == "" {
+					time.Sleep(time.Second)
+					return
+				}
+				var back net.Conn
+				if (&overlay{ns: space}).within(func() (err error) { back, err = net.DialTimeout("tcp4", target, time.Second); return err }) != nil {
+					return
+				}
+				defer back.Close()
+				go func() { _, _ = io.Copy(back, conn) }()
+				_, _ = io.Copy(conn, back)
+			}(to[turn%len(to)])
+		}
+	}()
+	return address
+}
+
+// TestBalancer: one that is right, one that forgets a host, one that does not send hosts
+// back to themselves, and one that ends TLS.
+func TestBalancer(t *testing.T) {
+	n := newNetwork(t, 5) // three control-plane hosts, a worker, and the balancer's
+	hosts := n.hosts[:4]
+	behind := func(i int) string { return netip.AddrPortFrom(hosts[i].Address, 6443).String() }
+	all := []string{behind(0), behind(1), behind(2)}
+	tests := []struct {
+		name    string
+		targets func(from netip.Addr) []string
+		want    []string // of the findings
+	}{
+		{"right", func(netip.Addr) []string { return all }, nil},
+		{"forgets the third", func(netip.Addr) []string { return all[:2] }, []string{"the balancer sends nobody to: h2 (10.99.0.3)"}},
+		{"no hairpin", func(from netip.Addr) []string {
+			i := slices.IndexFunc(hosts, func(h Host) bool { return h.Address == from })
+			if i > 2 {
+				return all
+			}
+			return append(slices.Delete(slices.Clone(all), i, i+1), "")
+		}, []string{"no way through the balancer back to the same host (hairpin), from: h0 (10.99.0.1)"}},
+		{"ends TLS", nil, []string{"the balancer ends TLS itself, or another service answers (CN=netprobe), to: h0 (10.99.0.1), h1"}},
+		{"nobody behind it", func(netip.Addr) []string { return []string{"10.99.0.4:1"} }, []string{"the balancer does not answer"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			at := n.relay(t, 4, test.targets)
+			n := &network{t: t, hosts: hosts}
+			plan := n.plan()
+			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, at, 6
+			var said []string
+			for _, f := range n.matrix(plan).Findings(Needs{TCP: plan.TCP}) {
+				if f.About == AboutVIP {
+					said = append(said, f.What+": "+strings.Join(f.Between, ", "))
+				}
+			}
+			text := strings.Join(said, "\n")
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("says %q, want %q", text, want)
+				}
+			}
+			if len(test.want) == 0 && len(said) > 0 {
+				t.Errorf("says %q of a balancer that is right", text)
+			}
+		})
 	}
 }

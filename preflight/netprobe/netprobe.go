@@ -52,14 +52,19 @@ func (w Who) has(h Host) bool { return w == All || h.ControlPlane }
 
 // Plan is what every host is told. Only Self differs.
 type Plan struct {
-	Token Token   `json:"token"`
-	Hosts []Host  `json:"hosts"`
-	Self  int     `json:"self"` // which of them this host is
-	TCP   []Port  `json:"tcp"`
-	UDP   []int   `json:"udp"`   // ports that a tunnel other than VXLAN would take
-	VXLAN []int   `json:"vxlan"` // UDP ports on which a real VXLAN is tried
-	Limit Seconds `json:"limit"` // after which an agent ends, whatever happens
-	Pairs int     `json:"pairs"` // ordered pairs above which hosts try only some of the others
+	Token Token  `json:"token"`
+	Hosts []Host `json:"hosts"`
+	Self  int    `json:"self"` // which of them this host is
+	TCP   []Port `json:"tcp"`
+	UDP   []int  `json:"udp"`   // ports that a tunnel other than VXLAN would take
+	VXLAN []int  `json:"vxlan"` // UDP ports on which a real VXLAN is tried
+	// VIP is the load balancer's HOST:PORT before the control plane; "" for none.
+	VIP string `json:"vip,omitempty"`
+	// Patience is how long the balancer may take to notice, by its health checks,
+	// that somebody listens behind it.
+	Patience Seconds `json:"patience,omitempty"`
+	Limit    Seconds `json:"limit"` // after which an agent ends, whatever happens
+	Pairs    int     `json:"pairs"` // ordered pairs above which hosts try only some of the others
 }
 
 // Seconds is a time in whole seconds.

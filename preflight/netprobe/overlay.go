@@ -35,8 +35,11 @@ const (
 	// vxlanOverhead is an outer IPv4 header, UDP, VXLAN and an inner Ethernet header.
 	vxlanOverhead = 50
 	bulk          = 1 << 20
-	innerPort     = 7                       // echo: RFC 862
-	bulkTimeout   = 2500 * time.Millisecond // a network of 100 Mbit/s needs a tenth of a second
+	piece         = 32 << 10
+	innerPort     = 7 // echo: RFC 862
+	// stalled is how long a piece of the stream may take: a network that is slow, or a
+	// host that is busy, is not one on which nothing comes through.
+	stalled = 3 * time.Second
 )
 
 // vni is the network's number of 24 bits, one that hardly anybody else has; the next one
@@ -201,18 +204,26 @@ func (o *overlay) echo(conn net.PacketConn) {
 	}
 }
 
+// digest answers each piece with its digest.
 func (o *overlay) digest(ctx context.Context, listener net.Listener) {
 	for ctx.Err() == nil {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		o.a.background(ctx, func(context.Context) {
+		o.a.background(ctx, func(ctx context.Context) {
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(bulkTimeout))
-			sum := sha256.New()
-			if _, err := io.CopyN(sum, conn, bulk); err == nil {
-				_, _ = conn.Write(sum.Sum(nil))
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			buf := make([]byte, piece)
+			for {
+				_ = conn.SetDeadline(time.Now().Add(2 * stalled))
+				if _, err := io.ReadFull(conn, buf); err != nil {
+					return
+				}
+				sum := sha256.Sum256(buf)
+				if _, err := conn.Write(sum[:]); err != nil {
+					return
+				}
 			}
 		})
 	}
@@ -281,31 +292,33 @@ func (o *overlay) datagram(ctx context.Context, to int) error {
 	return err
 }
 
-// stream sends a mebibyte, and wants its digest back.
+// stream sends a mebibyte in pieces, and wants the digest of each one back.
 func (o *overlay) stream(ctx context.Context, to int) error {
 	conn, err := o.dial(ctx, "tcp4", to)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(bulkTimeout))
-	data := bytes.Repeat(message{kind: VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), bulk/messageSize+1)[:bulk]
+	data := bytes.Repeat(message{kind: VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), piece/messageSize+1)[:piece]
 	want := sha256.Sum256(data)
 	got := make([]byte, len(want))
-	if _, err = conn.Write(data); err != nil {
-		return err
-	}
-	if _, err = io.ReadFull(conn, got); err != nil {
-		return err
-	}
-	if !bytes.Equal(got, want[:]) {
-		return errors.New("what arrived is not what was sent")
+	for range bulk / piece {
+		_ = conn.SetDeadline(time.Now().Add(stalled))
+		if _, err = conn.Write(data); err != nil {
+			return err
+		}
+		if _, err = io.ReadFull(conn, got); err != nil {
+			return err
+		}
+		if !bytes.Equal(got, want[:]) {
+			return errors.New("what arrived is not what was sent")
+		}
 	}
 	return nil
 }
 
 func (o *overlay) dial(ctx context.Context, network string, to int) (conn net.Conn, err error) {
-	dialer := net.Dialer{Timeout: bulkTimeout}
+	dialer := net.Dialer{Timeout: stalled}
 	err = o.within(func() (err error) {
 		conn, err = dialer.DialContext(ctx, network, netip.AddrPortFrom(inner(to), innerPort).String())
 		return err

@@ -27,6 +27,8 @@ type Report struct {
 	Sights   []Sight   `json:"sights"`
 	Deaf     []Deaf    `json:"deaf,omitempty"`
 
+	VIP *VIP `json:"vip,omitempty"` // nil when the plan has none
+
 	mu sync.Mutex
 }
 

@@ -1,6 +1,7 @@
 package netprobe
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -59,7 +60,7 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 			conversations.Go(func() {
 				defer func() { <-free }()
 				defer conn.Close()
-				a.answerTCP(conn, port)
+				a.answerTCP(ctx, conn, port)
 			})
 		default:
 			conn.Close()
@@ -67,11 +68,21 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 	}
 }
 
-// answerTCP says nothing to who does not know the token.
-func (a *agent) answerTCP(conn net.Conn, port int) {
+// answerTCP says nothing to who does not know the token. Who begins with TLS comes through
+// the balancer.
+func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
+	r := bufio.NewReader(conn)
+	first, err := r.Peek(1)
+	if err != nil {
+		return
+	}
+	if first[0] == recordType {
+		a.answerVIP(ctx, peeked{conn, r}, port)
+		return
+	}
 	buf := make([]byte, messageSize)
-	if _, err := io.ReadFull(conn, buf); err != nil {
+	if _, err := io.ReadFull(r, buf); err != nil {
 		return
 	}
 	m, err := a.plan.Token.decode(buf)
