@@ -34,6 +34,7 @@ type fleet struct {
 // member is one other host. One goroutine at a time works on it.
 type member struct {
 	node   config.Node
+	joined bool // it is a node already
 	host   remote.Host
 	log    *hostLog
 	client *remote.Client // nil while there is no connection

@@ -46,6 +46,7 @@ func TestOpenNetwork(t *testing.T) {
 
 // TestFaults: each fault is found where it is, in its direction, and nowhere else.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 4)
 	n.lose(
 		"ip protocol 4 ip saddr 10.99.0.1 ip daddr 10.99.0.2 drop",
@@ -89,6 +90,7 @@ func TestFaults(t *testing.T) {
 
 // TestDamage: the stream breaks unless the processor makes the checksums.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 2)
 	plan := n.plan()
 	plan.VXLAN = []int{8472}
@@ -134,6 +136,7 @@ func TestSoftwareChecksums(t *testing.T) {
 
 // TestChoice: the choice follows from what passes, and a refusal names what does not.
 func TestChoice(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	n.lose("udp dport 8472 ip daddr 10.99.0.3 drop", "ip protocol 4 drop", "ip length > 1450 drop")
 	m := n.matrix(n.plan())
@@ -164,6 +167,7 @@ func TestChoice(t *testing.T) {
 
 // TestPrograms: a port that another program has is open, and nobody is deaf for it.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 2)
 	at, err := netns.GetFromName(n.space(0))
 	if err != nil {
@@ -216,6 +220,7 @@ func TestLeavesNothing(t *testing.T) {
 
 // TestGone: an agent whose starter is gone ends, at whatever moment.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 2)
 	for _, said := range []string{"", "begin\n"} {
 		a := n.ready(0)
@@ -232,6 +237,7 @@ func TestGone(t *testing.T) {
 // TestLostHost: the others are measured without a host whose agent dies, and the matrix
 // says so.
 func TestLostHost(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 3)
 	links := map[int]Link{}
 	var agents []*process
@@ -312,6 +318,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 // TestBalancer: one that is right, one that forgets a host, one that does not send hosts
 // back to themselves, and one that ends TLS.
 func TestBalancer(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 5) // three control-plane hosts, a worker, and the balancer's
 	hosts := n.hosts[:4]
 	behind := func(i int) string { return netip.AddrPortFrom(hosts[i].Address, 6443).String() }
@@ -336,7 +343,7 @@ func TestBalancer(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			at := n.relay(t, 4, test.targets)
-			n := &network{t: t, hosts: hosts}
+			n := &network{t: t, number: n.number, hosts: hosts}
 			plan := n.plan()
 			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, at, 6
 			var said []string

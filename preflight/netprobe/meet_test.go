@@ -79,6 +79,7 @@ func inside(t *testing.T, n *network, host int, do func() error) {
 }
 
 func TestMeet(t *testing.T) {
+	t.Parallel()
 	code := NewCode()
 	links, refused, said := meeting(t, [3]string{code, code, code})
 	if len(links) != 3 || len(refused) > 0 || strings.Join(said, "") != "" {
@@ -87,6 +88,7 @@ func TestMeet(t *testing.T) {
 }
 
 func TestMeetRefuses(t *testing.T) {
+	t.Parallel()
 	code := NewCode()
 	links, refused, said := meeting(t, [3]string{code, code, NewCode()})
 	if len(links) != 2 || len(refused) != 1 || !strings.Contains(refused[0], "h2 (10.99.0.3) is not let in") {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,9 +48,13 @@ func joinByCode(address string) error {
 
 // network is hosts in network namespaces, on a bridge in one of its own.
 type network struct {
-	t     testing.TB
-	hosts []Host
+	t      testing.TB
+	number int64
+	hosts  []Host
 }
+
+// networks counts them: tests run side by side, since most of their time is waiting.
+var networks atomic.Int64
 
 // newNetwork wants root, and a kernel with namespaces: where tools are required it does
 // not go without.
@@ -61,7 +66,7 @@ func newNetwork(t testing.TB, hosts int) *network {
 		}
 		t.Skip("network namespaces want root")
 	}
-	n := &network{t: t}
+	n := &network{t: t, number: networks.Add(1)}
 	t.Cleanup(n.down)
 	n.down()
 	var batch strings.Builder
@@ -86,7 +91,7 @@ ip -n %[4]s link set eth0 up`, batch.String(), n.space(-1), i, n.space(i), addre
 }
 
 // space is the name of a host's namespace; -1 is the network between them.
-func (n *network) space(i int) string { return fmt.Sprintf("agp%d-%d", os.Getpid(), i) }
+func (n *network) space(i int) string { return fmt.Sprintf("agp%d-%d-%d", os.Getpid(), n.number, i) }
 
 func (n *network) down() {
 	for i := -1; i < len(n.hosts); i++ {
