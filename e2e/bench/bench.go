@@ -47,6 +47,7 @@ func parts() []part {
 		{"pullable", (*bench).pullable},
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
+		{"network", (*bench).network},
 	}
 }
 
@@ -56,6 +57,9 @@ func Run(ctx context.Context, program string, only []string, w, log io.Writer) e
 		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
 			return fmt.Errorf("bench has no part %q", name)
 		}
+	}
+	if slices.Equal(only, []string{"network"}) { // which wants no bundle
+		return (*bench)(nil).network(ctx, w)
 	}
 	return prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
 		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // those of Kubernetes are in every bundle

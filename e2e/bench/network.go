@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// networkLimit is what measuring between a hundred hosts may take, all of them on this
+// machine.
+const networkLimit = 60 * time.Second
+
+// networkResult is a line of Go's benchmarks: the name, and the seconds that it reports.
+var networkResult = regexp.MustCompile(`(?m)^BenchmarkHundredHosts/(\w+)-?\d*\s.*?([\d.]+) seconds`)
+
+// network measures between a hundred hosts in network namespaces: where everything passes,
+// and where nothing does. Any wrong verdict is a failure, however fast.
+func (b *bench) network(ctx context.Context, w io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "./preflight/netprobe", "-run", "^$", "-bench", "HundredHosts", "-benchtime", "1x", "-count", "1")
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("measure between a hundred hosts: %w\n%s", err, out)
+	}
+	found := networkResult.FindAllSubmatch(out, -1)
+	if len(found) != 2 {
+		return errors.Join(errors.New("measure between a hundred hosts: want two results"), fmt.Errorf("%s", out))
+	}
+	for _, m := range found {
+		took, err := strconv.ParseFloat(string(m[2]), 64)
+		if err != nil {
+			return err
+		}
+		limit := networkLimit.Seconds()
+		figure{"network-100-hosts-" + string(m[1]), took, "s", "limit=60s", took / limit, 1.0}.print(w)
+	}
+	return nil
+}
