@@ -1,6 +1,8 @@
 package cni
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -8,8 +10,9 @@ import (
 // nothing of the network but a UDP port.
 const (
 	Flannel = "flannel"
-	Auto    = "auto"
-	VXLAN   = "vxlan"
+
+	Auto  = "auto"
+	VXLAN = "vxlan"
 )
 
 // Config is the section network of airgap.yaml.
@@ -21,7 +24,7 @@ type Config struct {
 }
 
 const (
-	defaultPort = 8472
+	linuxPort   = 8472 // that Linux took before there was a standard; flannel's and Cilium's
 	smallestMTU = 1280 // below it IPv4 works on, but nothing a bank runs does
 	largestMTU  = 65535
 )
@@ -34,20 +37,16 @@ func (c *Config) Default() {
 	if c.Encapsulation == "" {
 		c.Encapsulation = Auto
 	}
-	if c.Port == 0 {
-		c.Port = defaultPort
-	}
+	c.plugin().defaults(c)
 }
 
 // Validate reports every problem of a defaulted section, with its path.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if c.Plugin != Flannel {
-		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, []string{Flannel}))
+	if !slices.Contains(pluginNames(), c.Plugin) {
+		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, pluginNames()))
 	}
-	if c.Encapsulation != Auto && c.Encapsulation != VXLAN {
-		problems = append(problems, field.NotSupported(at.Child("encapsulation"), c.Encapsulation, []string{Auto, VXLAN}))
-	}
+	problems = append(problems, c.plugin().check(c, at)...)
 	if c.Port < 1 || c.Port > 65535 {
 		problems = append(problems, field.Invalid(at.Child("port"), c.Port, "must be a UDP port, 1 to 65535"))
 	}
@@ -56,3 +55,28 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	}
 	return problems
 }
+
+// encapsulations reports one that a plugin does not know.
+func (c Config) encapsulations(at *field.Path, known ...string) field.ErrorList {
+	known = append([]string{Auto}, known...)
+	if slices.Contains(known, c.Encapsulation) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at.Child("encapsulation"), c.Encapsulation, known)}
+}
+
+// settled is the configuration with nothing left to decide. Who measures the
+// network between the nodes hands in a Config with what was found.
+func (c Config) settled() Config {
+	if c.Encapsulation == Auto {
+		c.Encapsulation = VXLAN
+	}
+	return c
+}
+
+// VXLANPort is the UDP port of the tunnels between nodes; 0 where there are
+// none.
+func (c Config) VXLANPort() int { return c.Port }
+
+// title is the network in words: "flannel, VXLAN".
+func (c Config) title() string { return c.Plugin + ", VXLAN" }

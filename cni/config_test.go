@@ -24,12 +24,12 @@ func TestValidate(t *testing.T) {
 		c    Config
 		want []string // paths
 	}{
-		{"all of it", Config{"calico", "ipip", 70000, 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
-		{"NSX's port", Config{Flannel, VXLAN, 4789, 0}, nil},
-		{"jumbo frames", Config{Flannel, Auto, 8472, 9000}, nil},
-		{"no IP-in-IP", Config{Flannel, "ipip", 8472, 0}, []string{"network.encapsulation"}},
-		{"native needs a probe nobody makes yet", Config{Flannel, "native", 8472, 0}, []string{"network.encapsulation"}},
-		{"negative", Config{Flannel, Auto, -1, -1}, []string{"network.port", "network.mtu"}},
+		{"all of it", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
+		{"NSX's port", Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789}, nil},
+		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
+		{"no IP-in-IP", Config{Plugin: Flannel, Encapsulation: "ipip", Port: 8472}, []string{"network.encapsulation"}},
+		{"native needs a probe nobody makes yet", Config{Plugin: Flannel, Encapsulation: "native", Port: 8472}, []string{"network.encapsulation"}},
+		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string

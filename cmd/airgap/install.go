@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -165,7 +163,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	steps = append(steps,
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
-		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
+		s.networkStep(),
 		joinMaterialStep(m, c.Kubernetes, v.Top()),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)
