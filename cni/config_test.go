@@ -18,6 +18,11 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+func defaulted(c Config) Config {
+	c.Default()
+	return c
+}
+
 func TestValidate(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -29,6 +34,14 @@ func TestValidate(t *testing.T) {
 		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
 		{"no IP-in-IP", Config{Plugin: Flannel, Encapsulation: "ipip", Port: 8472}, []string{"network.encapsulation"}},
 		{"native needs a probe nobody makes yet", Config{Plugin: Flannel, Encapsulation: "native", Port: 8472}, []string{"network.encapsulation"}},
+		{"a section that nobody reads", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},
+		{"calico", defaulted(Config{Plugin: Calico}), nil},
+		{"calico, everything", defaulted(Config{Plugin: Calico, Encapsulation: Native, Calico: CalicoConfig{Version: "3.31.7", Source: "https://mirror.corp/calico", BGP: true, Dataplane: "nftables"}}), nil},
+		{"calico beside airgap.yaml", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "calico"}}), nil},
+		{"calico, all of it", defaulted(Config{Plugin: Calico, Encapsulation: "ipip", Calico: CalicoConfig{Form: "helm", Version: "latest", Source: "http://mirror.corp/calico", Dataplane: "ebpf"}}), []string{"network.encapsulation", "network.calico.form", "network.calico.dataplane", "network.calico.source", "network.calico.version"}},
+		{"calico before it took part in nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
+		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
+		{"native without anybody who brings routes", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
 		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

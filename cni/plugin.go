@@ -34,7 +34,7 @@ type plugin interface {
 	forms() []Config
 }
 
-func plugins() []plugin { return []plugin{flannel{}} }
+func plugins() []plugin { return []plugin{flannel{}, calico{}} }
 
 func pluginNames() (names []string) {
 	for _, p := range plugins() {

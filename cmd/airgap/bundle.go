@@ -233,11 +233,19 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	return bundle.NewPlan(ctx, client, bundle.Request{
+	network, err := networkNeed(c)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
+		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
+	if err != nil {
+		return nil, err
+	}
+	return plan, checkNetwork(c, surveyed, plan)
 }
 
 // held is what the lock beside the configuration decides; nil without one.

@@ -1,13 +1,15 @@
 package main
 
 import (
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/kubeadm"
 )
 
-// bootstrapImages are those a node needs before it can run anything else.
-func bootstrapImages(c *config.Cluster, n config.Node) ([]string, error) {
+// bootstrapImages are those a node needs before it can run anything else. Of the
+// pod network they are all, also those of its objects, which the lock lists.
+func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
 	of := kubeadm.NodeImages
 	if n.Has(config.ControlPlane) {
 		of = kubeadm.Images
@@ -16,5 +18,9 @@ func bootstrapImages(c *config.Cluster, n config.Node) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(images, cni.Images(c.Network)...), nil
+	images = append(images, cni.Images(c.Network)...)
+	if l.Network != nil {
+		images = append(images, l.Network.Images...)
+	}
+	return images, nil
 }

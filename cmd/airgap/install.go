@@ -163,7 +163,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	steps = append(steps,
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
-		s.networkStep(),
+		s.networkStep(fromView(v)),
 		joinMaterialStep(m, c.Kubernetes, v.Top()),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)

@@ -1,0 +1,163 @@
+// Package cnitest stands for the upstream of the network plugins in tests:
+// their manifests, charts and images on a server of the test's own, in the
+// shape that the projects give them, and from there through the bundle's own
+// fetching, locking, writing and reading.
+package cnitest
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/manifests"
+)
+
+//go:embed upstream
+var upstream embed.FS
+
+// Server is every upstream host in one, as a site's mirror is.
+type Server struct {
+	*httptest.Server
+	Files map[string][]byte // by HOST/PATH
+
+	ca string
+}
+
+// Serve offers what the plugins' default versions need.
+func Serve(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{Files: map[string][]byte{
+		"raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml": read(t, "upstream/calico.yaml"),
+	}}
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if content, known := s.Files[strings.TrimPrefix(r.URL.Path, "/")]; known {
+			http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(content))
+			return
+		}
+		images.ServeHTTP(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	s.ca = filepath.Join(t.TempDir(), "ca.pem")
+	check(t, os.WriteFile(s.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	for _, image := range Images() {
+		s.Push(t, image)
+	}
+	return s
+}
+
+// Images are those that the server has.
+func Images() []string {
+	return []string{"quay.io/calico/cni:v3.32.4", "quay.io/calico/node:v3.32.4", "quay.io/calico/kube-controllers:v3.32.4"}
+}
+
+// Push puts some image behind a reference.
+func (s *Server) Push(t testing.TB, image string) {
+	t.Helper()
+	ref, err := name.ParseReference(strings.TrimPrefix(s.URL, "https://") + "/" + image)
+	check(t, err)
+	check(t, remote.Write(ref, bundletest.RandomImage(t, 100, 1, "amd64"), remote.WithTransport(s.Client().Transport)))
+}
+
+// Sources send every upstream host to the server.
+func (s *Server) Sources() bundle.Sources {
+	return bundle.Sources{CA: s.ca, Rewrite: []bundle.Rewrite{{From: "*", To: strings.TrimPrefix(s.URL, "https://")}}}
+}
+
+// Plan decides on a bundle with the pod network alone.
+func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, locked *bundle.Locked) (*bundle.Plan, error) {
+	t.Helper()
+	client, err := bundle.NewClient(s.Sources())
+	check(t, err)
+	r := bundle.Request{
+		Name: "test", Config: []byte("kind: Cluster\n"), Tool: "test", Created: time.Unix(1_700_000_000, 0),
+		Platform: "linux/amd64", KubeVersion: "1.36.3", Dir: t.TempDir(), Network: Need(t, config, cluster), Locked: locked,
+	}
+	if r.Network != nil { // flannel's own are not on the server
+		for _, image := range cni.Images(config) {
+			r.Images = append(r.Images, bundle.Need{Reference: image, NeededBy: "network " + config.Plugin})
+		}
+	}
+	return bundle.NewPlan(t.Context(), client, r, ui.Discard())
+}
+
+// Need is what the bundle is asked for.
+func Need(t testing.TB, config cni.Config, cluster cni.Cluster) *bundle.AddonNeed {
+	t.Helper()
+	from := cni.From(config, cluster)
+	if from.Empty() {
+		return nil
+	}
+	need := &bundle.AddonNeed{Name: config.Plugin, Namespace: from.Namespace, Manifests: from.Manifests}
+	if c := from.Chart; c != nil {
+		values, err := json.Marshal(c.Values)
+		check(t, err)
+		need.Chart = &bundle.ChartNeed{Repository: c.Repository, Name: c.Name, Version: c.Version}
+		need.Values.Text = values
+	}
+	return need
+}
+
+// Fetch brings what a plugin needs into a bundle and reads it there. The lock is
+// the bundle's; without anything to fetch there is none, and no objects.
+func (s *Server) Fetch(t testing.TB, config cni.Config, cluster cni.Cluster) ([]*unstructured.Unstructured, bundle.Lock) {
+	t.Helper()
+	plan, err := s.Plan(t, config, cluster, nil)
+	check(t, err)
+	if plan.Lock.Network == nil {
+		return nil, plan.Lock
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	dir := filepath.Join(t.TempDir(), "stick")
+	_, err = bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 2 << 20, Signer: key}, ui.Discard())
+	check(t, err)
+	b, err := bundle.Open(dir, &key.PublicKey)
+	check(t, err)
+	defer b.Close()
+	file, err := b.File(b.Index().Lock.Network.Path)
+	check(t, err)
+	text, err := io.ReadAll(file.Reader())
+	check(t, err)
+	objects, err := manifests.Parse(text)
+	check(t, err)
+	return objects, b.Index().Lock
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := upstream.ReadFile(path)
+	check(t, err)
+	return text
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,323 @@
+package cni_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/manifests"
+	"airgap.dev/airgap/verify/apitest"
+)
+
+const pods = "10.244.0.0/16"
+
+// network is one configuration of a plugin that the suite holds it to.
+type network struct {
+	name   string
+	config cni.Config
+	proxy  string   // kube-proxy's mode; "" is iptables
+	golden string   // file of testdata with its objects
+	says   []string // what the objects have to say
+	never  []string // and what not
+	host   []string // what the operator of a plugin makes itself, of what has to run
+}
+
+// networks has every plugin by default, and with everything set that it knows.
+func networks() []network {
+	return []network{
+		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
+		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, says: []string{"4799", "1450"}},
+		{
+			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
+			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
+			never: []string{"bird", "bgp"},
+		},
+		{
+			name: "calico, set", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4799, MTU: 1450}, proxy: "nftables",
+			says: []string{`"CALICO_IPV4POOL_VXLAN","value":"CrossSubnet"`, `"vxlanPort":4799`, `"veth_mtu":"1400"`, `"nftablesMode":"Enabled"`}, never: []string{"bird", `"iptablesBackend"`},
+		},
+		{
+			name: "calico, native", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.Native, MTU: 9000, Calico: cni.CalicoConfig{BGP: true}},
+			says: []string{`"calico_backend":"bird"`, `"CALICO_IPV4POOL_VXLAN","value":"Never"`, "-bird-ready", "k8s,bgp", `"veth_mtu":"9000"`}, never: []string{"vxlanPort"},
+		},
+	}
+}
+
+// TestPlugins is what every plugin has to pass, from its project's server
+// through the bundle into a real API server.
+func TestPlugins(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	server := apitest.Start(t, "--allow-privileged") // as kubeadm has it
+	for _, n := range networks() {
+		t.Run(n.name, func(t *testing.T) {
+			n.config.Default()
+			if problems := n.config.Validate(nil); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			fetched, lock := upstream.Fetch(t, n.config, n.cluster())
+			objects := n.objects(t, fetched)
+			if n.golden != "" {
+				cni.Golden(t, n.golden, objects)
+			}
+			n.wantWords(t, objects)
+			n.wantSystem(t, objects)
+			wantNoIPIP(t, objects)
+			wantImages(t, n.config, objects, lock)
+			wantPlaces(t, n.config)
+			n.wantApplied(t, server, fetched)
+		})
+	}
+}
+
+func (n network) cluster() cni.Cluster {
+	return cni.Cluster{PodSubnet: pods, ProxyMode: n.proxy, Nodes: 3}
+}
+
+// objects are the same ones each time, and what was fetched stays as it was.
+func (n network) objects(t *testing.T, fetched []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	before := textOf(t, fetched)
+	var all [2][]*unstructured.Unstructured
+	for i := range all {
+		var err error
+		if all[i], err = cni.Objects(n.config, n.cluster(), fetched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(all[0], all[1]) {
+		t.Error("the same input gave other objects")
+	}
+	if textOf(t, fetched) != before {
+		t.Error("what was fetched is changed")
+	}
+	return all[0]
+}
+
+func (n network) wantWords(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	text := textOf(t, withoutDefinitions(objects))
+	for _, want := range append([]string{pods}, n.says...) {
+		if !strings.Contains(text, want) {
+			t.Errorf("the objects do not say %s:\n%s", want, text)
+		}
+	}
+	for _, word := range n.never {
+		if strings.Contains(text, word) {
+			t.Errorf("the objects say %s:\n%s", word, text)
+		}
+	}
+}
+
+// wantSystem: what verify waits for is what is applied, or what an operator makes.
+func (n network) wantSystem(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	_, workloads := cni.System(n.config)
+	there := append(manifests.Titles(objects), n.host...)
+	for _, w := range workloads {
+		if !slices.Contains(there, w) {
+			t.Errorf("verify waits for %s, which nobody makes", w)
+		}
+	}
+	if len(workloads) == 0 {
+		t.Error("verify waits for nothing")
+	}
+}
+
+// wantNoIPIP looks at the text, not at fields: a second opinion on the walk that
+// Objects makes.
+func wantNoIPIP(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	off := regexp.MustCompile(`"ipip\w*":("Never"|false)|"name":"\w*IPIP\w*","value":"Never"`)
+	text := off.ReplaceAllString(textOf(t, withoutDefinitions(objects)), "")
+	if found := regexp.MustCompile(`(?i).{0,60}(ipip|ip-?in-?ip).{0,60}`).FindAllString(text, -1); len(found) > 0 {
+		t.Errorf("IP-in-IP is left at %q", found)
+	}
+}
+
+// wantImages: what the objects run is locked, and every node keeps it.
+func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstructured, lock bundle.Lock) {
+	t.Helper()
+	pinned := cni.Images(config)
+	if lock.Network != nil {
+		pinned = append(pinned, lock.Network.Images...)
+		for _, image := range pinned {
+			if !slices.ContainsFunc(lock.Images, func(i bundle.Image) bool { return i.Name == image }) {
+				t.Errorf("%s is pinned and not locked", image)
+			}
+		}
+	}
+	var all []workload.Object
+	for _, o := range objects {
+		all = append(all, workload.Object{Unstructured: o})
+	}
+	refs, err := workload.Images(all, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range refs {
+		if !slices.Contains(pinned, ref.Image) {
+			t.Errorf("%s needs %s; the bundle has %v", ref.Where, ref.Image, pinned)
+		}
+	}
+	if len(refs) == 0 {
+		t.Error("no object runs an image")
+	}
+}
+
+// wantPlaces: where the plugin shows on a host, reset, firewall and
+// NetworkManager know it.
+func wantPlaces(t *testing.T, config cni.Config) {
+	t.Helper()
+	leaves := cni.Leaves()
+	links := cni.Links(config)
+	if len(links) == 0 || len(leaves.Paths) == 0 || len(leaves.Chains) == 0 || len(leaves.Dirs) == 0 {
+		t.Errorf("links %v, traces %+v", links, leaves)
+	}
+	for _, link := range links {
+		if !slices.Contains(leaves.Links, link) {
+			t.Errorf("reset does not know %s", link)
+		}
+		if name, _ := strings.CutSuffix(link, "*"); name == "" || strings.Contains(name, "*") || len(name) > 15 {
+			t.Errorf("%q is no name of an interface, nor the beginning of one", link)
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range cni.Ports(config) {
+		id := fmt.Sprintf("%d/%s", p.Number, p.Protocol)
+		if seen[id] || p.Number < 1 || p.Number > 65535 || p.Program == "" || p.Why == "" || p.Protocol != "tcp" && p.Protocol != "udp" {
+			t.Errorf("port %+v", p)
+		}
+		seen[id] = true
+	}
+	if tunnel := fmt.Sprintf("%d/udp", config.VXLANPort()); (config.VXLANPort() > 0) != seen[tunnel] {
+		t.Errorf("VXLAN on %d, open are %v", config.VXLANPort(), seen)
+	}
+}
+
+// wantApplied goes the way of an installation, and of a second one.
+func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*unstructured.Unstructured) {
+	t.Helper()
+	s := cni.Step(cni.Network{
+		Config: n.config, Cluster: n.cluster(),
+		Fetched: func(context.Context) ([]*unstructured.Unstructured, error) { return fetched, nil },
+		Connect: func() (*rest.Config, error) { return server.Config, nil },
+	})
+	for _, want := range []bool{false, true} {
+		if done, err := s.Done(t.Context()); err != nil || done != want {
+			t.Fatalf("Done is %v (%v), want %v", done, err, want)
+		}
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plan, err := s.Plan(t.Context()); err != nil || len(plan) > 0 {
+		t.Errorf("left to do: %q, %v", plan, err)
+	}
+	if changed, err := manifests.Apply(t.Context(), server.Config, n.objects(t, fetched)); err != nil || changed != 0 {
+		t.Errorf("a further apply changed %d objects (%v)", changed, err)
+	}
+}
+
+func withoutDefinitions(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+}
+
+func textOf(t *testing.T, objects []*unstructured.Unstructured) string {
+	t.Helper()
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestChangedUpstream: where a patch finds nothing, the object and the field are
+// named, and nothing is applied.
+func TestChangedUpstream(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	for _, tc := range []struct {
+		name, old, new string // in what the project has
+		object, field  string
+	}{
+		{"another name", "name: calico-config\n", "name: calico-settings\n", "ConfigMap kube-system/calico-config", ""},
+		{"no back end", "  calico_backend: bird\n", "", "ConfigMap kube-system/calico-config", "data.calico_backend"},
+		{"no MTU", "  veth_mtu: \"0\"\n", "", "ConfigMap kube-system/calico-config", "data.veth_mtu"},
+		{"no DaemonSet", "kind: DaemonSet\n", "kind: Deployment\n", "DaemonSet kube-system/calico-node", ""},
+		{"another container", "        - name: calico-node\n", "        - name: node\n", "DaemonSet kube-system/calico-node", "container calico-node"},
+		{"no mode of IP-in-IP", "CALICO_IPV4POOL_IPIP", "CALICO_IPV4_TUNNEL", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_IPIP in container calico-node"},
+		{"no mode of VXLAN", "CALICO_IPV4POOL_VXLAN", "CALICO_VXLAN", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_VXLAN in container calico-node"},
+		{"other probes", "-bird-ready", "-bgp-ready", "DaemonSet kube-system/calico-node", "-bird-ready in the readinessProbe of container calico-node"},
+		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", ""},
+		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			const at = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml"
+			whole := upstream.Files[at]
+			defer func() { upstream.Files[at] = whole }()
+			upstream.Files[at] = []byte(strings.ReplaceAll(string(whole), tc.old, tc.new))
+			if string(upstream.Files[at]) == string(whole) {
+				t.Fatalf("the manifest has no %q", tc.old)
+			}
+			n := network{config: cni.Config{Plugin: cni.Calico}}
+			n.config.Default()
+			fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+			_, err := cni.Objects(n.config, n.cluster(), fetched)
+			shape, is := errors.AsType[*cni.ShapeError](err)
+			if !is || shape.Object != tc.object || shape.Field != tc.field || !strings.Contains(err.Error(), "choose a version") {
+				t.Errorf("got %v, want %q of %q", err, tc.field, tc.object)
+			}
+		})
+	}
+}
+
+// TestIPIPElsewhere: what nobody patches is refused all the same.
+func TestIPIPElsewhere(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	n := network{config: cni.Config{Plugin: cni.Calico}}
+	n.config.Default()
+	fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+	pool, err := manifests.Parse([]byte("apiVersion: crd.projectcalico.org/v1\nkind: IPPool\nmetadata: {name: second}\nspec: {cidr: 10.245.0.0/16, ipipMode: Always}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cni.Objects(n.config, n.cluster(), append(fetched, pool...)); err == nil || !strings.Contains(err.Error(), "IPPool second: spec.ipipMode: Always") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestUpstreamIsLocked: bytes that changed behind a URL are an error, not a
+// change.
+func TestUpstreamIsLocked(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	n := network{config: cni.Config{Plugin: cni.Calico}}
+	n.config.Default()
+	first, err := upstream.Plan(t, n.config, n.cluster(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := cni.From(n.config, n.cluster()).Manifests[0]
+	at := strings.TrimPrefix(url, "https://")
+	if got := first.Lock.Network; got.Name != "calico" || len(got.Sources) != 1 || got.Sources[0].URL != url || len(got.Images) != 3 {
+		t.Fatalf("locked is %+v", got)
+	}
+	upstream.Files[at] = append(upstream.Files[at], "\n# changed\n"...)
+	if _, err = upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock}); err == nil || !strings.Contains(err.Error(), "network calico: ") || !strings.Contains(err.Error(), "has changed since it was locked") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock, Update: []string{"calico"}}); err != nil {
+		t.Errorf("with --update: %v", err)
+	}
+}
