@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,7 +12,7 @@ import (
 
 // CalicoConfig is the section network.calico of airgap.yaml.
 type CalicoConfig struct {
-	Form      string `yaml:"form,omitempty" json:"form,omitempty" jsonschema:"enum=manifest,default=manifest" jsonschema_description:"What of Calico's is installed: its plain manifest."`
+	Form      string `yaml:"form,omitempty" json:"form,omitempty" jsonschema:"enum=manifest,enum=operator,default=manifest" jsonschema_description:"What of Calico's is installed: its plain manifest, which needs three images, or its operator, with Typha and Calico's own API."`
 	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, from 3.31 on."`
 	Source    string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Directory with Calico's manifests of that version: https URL, or path beside airgap.yaml. Default: the project's own on GitHub."`
 	BGP       bool   `yaml:"bgp,omitempty" json:"bgp,omitempty" jsonschema:"default=false" jsonschema_description:"Whether nodes exchange routes by BGP (TCP 179). VXLAN does not need it."`
@@ -21,6 +22,7 @@ type CalicoConfig struct {
 // What CalicoConfig knows.
 const (
 	ManifestForm = "manifest"
+	OperatorForm = "operator"
 
 	iptables = "iptables"
 	nftables = "nftables"
@@ -62,20 +64,32 @@ func (calico) check(c Config, at *field.Path) field.ErrorList {
 	return append(problems, checkCalicoVersion(own.Child("version"), section)...)
 }
 
-func calicoForms() []string { return []string{ManifestForm} }
+func calicoForms() []string { return []string{ManifestForm, OperatorForm} }
 
 func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 	var major, minor int
 	if _, err := fmt.Sscanf(line(c.Version), "%d.%d", &major, &minor); err != nil || major != 3 || minor < 31 {
 		return field.ErrorList{field.Invalid(at, c.Version, "want an exact version from 3.31 on, such as "+calicoVersion)}
 	}
+	if lines := operatorLines(); c.Form == OperatorForm && !slices.Contains(lines, line(c.Version)) {
+		return field.ErrorList{field.Invalid(at, c.Version, "the operator's images are known for "+strings.Join(lines, " and ")+"; or choose form: manifest, which shows its own")}
+	}
 	return nil
 }
 
-func (calico) images(Config) []string { return nil }
+// images are those that the operator runs; the manifest shows all.
+func (calico) images(c Config) []string {
+	if c.Calico.Form == OperatorForm {
+		return operatorImages(c.Calico.Version)
+	}
+	return nil
+}
 
 func (calico) upstream(c Config, _ Cluster) Upstream {
 	dir := cmp.Or(c.Calico.Source, fmt.Sprintf(calicoURL, "v"+trimV(c.Calico.Version)))
+	if c.Calico.Form == OperatorForm {
+		return Upstream{Namespace: "tigera-operator", Manifests: []string{below(dir, "operator-crds.yaml"), below(dir, "tigera-operator.yaml")}}
+	}
 	return Upstream{Namespace: "kube-system", Manifests: []string{below(dir, "calico.yaml")}}
 }
 
@@ -85,7 +99,11 @@ func (calico) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 		return nil, err
 	}
 	p := &patched{objects: fetched}
-	calicoManifest(p, c, k, plane)
+	if c.Calico.Form == OperatorForm {
+		calicoOperator(p, c, k, plane)
+	} else {
+		calicoManifest(p, c, k, plane)
+	}
 	return p.objects, p.err
 }
 
@@ -143,10 +161,21 @@ func (calico) ports(c Config) []Port {
 	if c.Calico.BGP {
 		ports = append(ports, Port{Number: bgpPort, Protocol: "tcp", Program: "BIRD", Why: "nodes tell each other the pods' routes (BGP)"})
 	}
+	if c.Calico.Form == OperatorForm {
+		ports = append(ports,
+			Port{Number: 5473, Protocol: "tcp", Program: "Typha", Why: "what Calico knows reaches every node through a few"},
+			Port{Number: 9098, Protocol: "tcp", Program: "Typha health", Why: "health", Local: true})
+	}
 	return append(ports, Port{Number: 9099, Protocol: "tcp", Program: "Felix", Why: "health", Local: true})
 }
 
-func (calico) system(Config) (namespaces, workloads []string) {
+func (calico) system(c Config) (namespaces, workloads []string) {
+	if c.Calico.Form == OperatorForm {
+		return []string{"tigera-operator", "calico-system"}, []string{
+			"Deployment tigera-operator/tigera-operator", "DaemonSet calico-system/calico-node",
+			"Deployment calico-system/calico-typha", "Deployment calico-system/calico-kube-controllers",
+		}
+	}
 	return nil, []string{"DaemonSet kube-system/calico-node", "Deployment kube-system/calico-kube-controllers"}
 }
 

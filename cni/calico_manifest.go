@@ -38,7 +38,7 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	// Variables come from the ConfigMap when a pod starts, and at no other time.
 	p.annotate(daemon, "airgap.dev/configuration", checksum(backend, strconv.Itoa(c.podMTU())))
 	felix["ipipEnabled"] = false
-	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), "default", felix))
+	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
 }
 
 // vxlanMode is that of Calico's IPPool.

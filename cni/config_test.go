@@ -41,6 +41,8 @@ func TestValidate(t *testing.T) {
 		{"calico, all of it", defaulted(Config{Plugin: Calico, Encapsulation: "ipip", Calico: CalicoConfig{Form: "helm", Version: "latest", Source: "http://mirror.corp/calico", Dataplane: "ebpf"}}), []string{"network.encapsulation", "network.calico.form", "network.calico.dataplane", "network.calico.source", "network.calico.version"}},
 		{"calico before it took part in nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
 		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
+		{"the operator", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.31.7"}}), nil},
+		{"an operator whose images nobody knows", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
 		{"native without anybody who brings routes", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
 		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {

@@ -2,6 +2,7 @@ package cni
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -214,16 +215,28 @@ func (k kind) declares(path ...string) bool {
 	return true
 }
 
-// resource makes an object of a kind. A field of spec that the kind does not
-// declare is an error: the API server would refuse the object.
-func (p *patched) resource(k kind, name string, spec map[string]any) *unstructured.Unstructured {
-	for key := range spec {
-		if p.err == nil && !k.declares("spec", key) {
-			p.fail(&ShapeError{definitionKind + " of " + k.name, "spec." + key})
+// require wants every one of the fields to be declared below a path: the API
+// server would refuse an object with others.
+func (p *patched) require(k kind, fields map[string]any, path ...string) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if at := append(slices.Clone(path), key); p.err == nil && !k.declares(at...) {
+			p.fail(&ShapeError{definitionKind + " of " + k.name, strings.ReplaceAll(strings.Join(at, "."), ".[]", "[]")})
 		}
 	}
+}
+
+// declared leaves out what a version of the kind does not have, of fields that
+// only say what is so in any case.
+func (p *patched) declared(k kind, fields map[string]any, path ...string) map[string]any {
+	maps.DeleteFunc(fields, func(key string, _ any) bool { return !k.declares(append(slices.Clone(path), key)...) })
+	return fields
+}
+
+// resource makes an object of a kind, under the one name that Calico reads.
+func (p *patched) resource(k kind, spec map[string]any) *unstructured.Unstructured {
+	p.require(k, spec, "spec")
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": k.apiVersion, "kind": k.name, "metadata": map[string]any{"name": name}, "spec": spec,
+		"apiVersion": k.apiVersion, "kind": k.name, "metadata": map[string]any{"name": "default"}, "spec": spec,
 	}}
 }
 

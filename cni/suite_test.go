@@ -1,6 +1,7 @@
 package cni_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +12,17 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
 )
@@ -53,7 +58,25 @@ func networks() []network {
 			name: "calico, native", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.Native, MTU: 9000, Calico: cni.CalicoConfig{BGP: true}},
 			says: []string{`"calico_backend":"bird"`, `"CALICO_IPV4POOL_VXLAN","value":"Never"`, "-bird-ready", "k8s,bgp", `"veth_mtu":"9000"`}, never: []string{"vxlanPort"},
 		},
+		{
+			name: "operator", config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, golden: "calico-operator.golden.yaml",
+			says:  []string{`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"kind":"APIServer"`},
+			never: []string{`"registry"`, `"mtu"`}, host: operated(),
+		},
+		{
+			name: "operator, set", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4799, MTU: 1450, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, proxy: "nftables",
+			says: []string{`"encapsulation":"VXLANCrossSubnet"`, `"linuxDataplane":"Nftables"`, `"mtu":1400`, `"vxlanPort":4799`}, never: []string{`"iptablesBackend"`, `"nftablesMode"`}, host: operated(),
+		},
+		{
+			name: "operator, native", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.Native, Calico: cni.CalicoConfig{Form: cni.OperatorForm, BGP: true}}, proxy: "nftables",
+			says: []string{`"encapsulation":"None"`, `"bgp":"Enabled"`}, never: []string{"vxlan", "FelixConfiguration"}, host: operated(),
+		},
 	}
+}
+
+// operated are the workloads that Calico's operator makes.
+func operated() []string {
+	return []string{"DaemonSet calico-system/calico-node", "Deployment calico-system/calico-typha", "Deployment calico-system/calico-kube-controllers"}
 }
 
 // TestPlugins is what every plugin has to pass, from its project's server
@@ -207,14 +230,18 @@ func wantPlaces(t *testing.T, config cni.Config) {
 	}
 }
 
-// wantApplied goes the way of an installation, and of a second one.
-func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*unstructured.Unstructured) {
-	t.Helper()
-	s := cni.Step(cni.Network{
+func (n network) step(server *apitest.Server, fetched []*unstructured.Unstructured) step.Step {
+	return cni.Step(cni.Network{
 		Config: n.config, Cluster: n.cluster(),
 		Fetched: func(context.Context) ([]*unstructured.Unstructured, error) { return fetched, nil },
 		Connect: func() (*rest.Config, error) { return server.Config, nil },
 	})
+}
+
+// wantApplied goes the way of an installation, and of a second one.
+func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*unstructured.Unstructured) {
+	t.Helper()
+	s := n.step(server, fetched)
 	for _, want := range []bool{false, true} {
 		if done, err := s.Done(t.Context()); err != nil || done != want {
 			t.Fatalf("Done is %v (%v), want %v", done, err, want)
@@ -228,6 +255,52 @@ func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*un
 	}
 	if changed, err := manifests.Apply(t.Context(), server.Config, n.objects(t, fetched)); err != nil || changed != 0 {
 		t.Errorf("a further apply changed %d objects (%v)", changed, err)
+	}
+}
+
+// TestOperatorFillsIn does what Calico's operator does with an Installation: it
+// writes down what it would assume, in lists as a whole. That must be no drift,
+// and no conflict.
+func TestOperatorFillsIn(t *testing.T) {
+	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
+	n := network{config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}
+	n.config.Default()
+	fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+	s := n.step(server, fetched)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	installations := client.Resource(schema.GroupVersionResource{Group: "operator.tigera.io", Version: "v1", Resource: "installations"})
+	live, err := installations.Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools, _, err := unstructured.NestedSlice(live.Object, "spec", "calicoNetwork", "ipPools")
+	if err != nil || len(pools) != 1 {
+		t.Fatalf("pools %v, %v", pools, err)
+	}
+	pool := pools[0].(map[string]any)
+	// pkg/controller/ippool/defaults.go of the operator, for an IPv4 pool
+	for field, assumed := range map[string]any{
+		"name": "default-ipv4-ippool", "natOutgoing": "Enabled", "nodeSelector": "all()", "blockSize": int64(26),
+		"disableNewAllocations": false, "assignmentMode": "Automatic", "allowedUses": []any{"Workload", "Tunnel"},
+	} {
+		if !reflect.DeepEqual(pool[field], assumed) {
+			t.Errorf("the operator would write %s: %v over %v", field, assumed, pool[field])
+		}
+	}
+	if err := unstructured.SetNestedField(live.Object, "Enabled", "spec", "calicoNetwork", "hostPorts"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := installations.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "operator"}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Done(t.Context()); err != nil || !done {
+		t.Errorf("after the operator: done is %v, %v", done, err)
 	}
 }
 
@@ -251,20 +324,25 @@ func TestChangedUpstream(t *testing.T) {
 	for _, tc := range []struct {
 		name, old, new string // in what the project has
 		object, field  string
+		file           string // "" is the plain manifest
 	}{
-		{"another name", "name: calico-config\n", "name: calico-settings\n", "ConfigMap kube-system/calico-config", ""},
-		{"no back end", "  calico_backend: bird\n", "", "ConfigMap kube-system/calico-config", "data.calico_backend"},
-		{"no MTU", "  veth_mtu: \"0\"\n", "", "ConfigMap kube-system/calico-config", "data.veth_mtu"},
-		{"no DaemonSet", "kind: DaemonSet\n", "kind: Deployment\n", "DaemonSet kube-system/calico-node", ""},
-		{"another container", "        - name: calico-node\n", "        - name: node\n", "DaemonSet kube-system/calico-node", "container calico-node"},
-		{"no mode of IP-in-IP", "CALICO_IPV4POOL_IPIP", "CALICO_IPV4_TUNNEL", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_IPIP in container calico-node"},
-		{"no mode of VXLAN", "CALICO_IPV4POOL_VXLAN", "CALICO_VXLAN", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_VXLAN in container calico-node"},
-		{"other probes", "-bird-ready", "-bgp-ready", "DaemonSet kube-system/calico-node", "-bird-ready in the readinessProbe of container calico-node"},
-		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", ""},
-		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort"},
+		{"another name", "name: calico-config\n", "name: calico-settings\n", "ConfigMap kube-system/calico-config", "", ""},
+		{"no back end", "  calico_backend: bird\n", "", "ConfigMap kube-system/calico-config", "data.calico_backend", ""},
+		{"no MTU", "  veth_mtu: \"0\"\n", "", "ConfigMap kube-system/calico-config", "data.veth_mtu", ""},
+		{"no DaemonSet", "kind: DaemonSet\n", "kind: Deployment\n", "DaemonSet kube-system/calico-node", "", ""},
+		{"another container", "        - name: calico-node\n", "        - name: node\n", "DaemonSet kube-system/calico-node", "container calico-node", ""},
+		{"no mode of IP-in-IP", "CALICO_IPV4POOL_IPIP", "CALICO_IPV4_TUNNEL", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_IPIP in container calico-node", ""},
+		{"no mode of VXLAN", "CALICO_IPV4POOL_VXLAN", "CALICO_VXLAN", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_VXLAN in container calico-node", ""},
+		{"other probes", "-bird-ready", "-bgp-ready", "DaemonSet kube-system/calico-node", "-bird-ready in the readinessProbe of container calico-node", ""},
+		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", "", ""},
+		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort", ""},
+		{"no operator", "name: tigera-operator\n  namespace: tigera-operator\nspec:", "name: operator\n  namespace: tigera-operator\nspec:", "Deployment tigera-operator/tigera-operator", "", "tigera-operator.yaml"},
+		{"no installation", "kind: Installation,", "kind: Calico,", "CustomResourceDefinition of Installation", "", "operator-crds.yaml"},
+		{"no data plane", "linuxDataplane:", "dataplane:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.linuxDataplane", "operator-crds.yaml"},
+		{"no encapsulation", "encapsulation:", "overlay:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.ipPools[].encapsulation", "operator-crds.yaml"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			const at = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml"
+			at := "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/" + cmp.Or(tc.file, "calico.yaml")
 			whole := upstream.Files[at]
 			defer func() { upstream.Files[at] = whole }()
 			upstream.Files[at] = []byte(strings.ReplaceAll(string(whole), tc.old, tc.new))
@@ -272,6 +350,9 @@ func TestChangedUpstream(t *testing.T) {
 				t.Fatalf("the manifest has no %q", tc.old)
 			}
 			n := network{config: cni.Config{Plugin: cni.Calico}}
+			if tc.file != "" {
+				n.config.Calico.Form = cni.OperatorForm
+			}
 			n.config.Default()
 			fetched, _ := upstream.Fetch(t, n.config, n.cluster())
 			_, err := cni.Objects(n.config, n.cluster(), fetched)

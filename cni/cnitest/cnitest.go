@@ -45,11 +45,16 @@ type Server struct {
 	ca string
 }
 
+// calico is where Calico's project has the manifests of its default version here.
+const calico = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/"
+
 // Serve offers what the plugins' default versions need.
 func Serve(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Files: map[string][]byte{
-		"raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml": read(t, "upstream/calico.yaml"),
+		calico + "calico.yaml":          read(t, "upstream/calico.yaml"),
+		calico + "operator-crds.yaml":   read(t, "upstream/operator-crds.yaml"),
+		calico + "tigera-operator.yaml": read(t, "upstream/tigera-operator.yaml"),
 	}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +77,11 @@ func Serve(t testing.TB) *Server {
 
 // Images are those that the server has.
 func Images() []string {
-	return []string{"quay.io/calico/cni:v3.32.4", "quay.io/calico/node:v3.32.4", "quay.io/calico/kube-controllers:v3.32.4"}
+	images := []string{"quay.io/tigera/operator:v1.42.8"}
+	for component := range strings.FieldsSeq("node cni typha kube-controllers apiserver pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner goldmane whisker whisker-backend webhooks") {
+		images = append(images, "quay.io/calico/"+component+":v3.32.4")
+	}
+	return images
 }
 
 // Push puts some image behind a reference.
