@@ -11,6 +11,7 @@ import (
 const (
 	Flannel = "flannel"
 	Calico  = "calico"
+	Cilium  = "cilium"
 
 	Auto        = "auto"
 	VXLAN       = "vxlan"
@@ -20,12 +21,13 @@ const (
 
 // Config is the section network of airgap.yaml.
 type Config struct {
-	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,default=flannel" jsonschema_description:"Which program connects the pods of different nodes. flannel has the fewest images and knows no NetworkPolicy."`
-	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp). IP-in-IP is never used."`
+	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,enum=cilium,default=flannel" jsonschema_description:"Which program connects the pods of different nodes. flannel has the fewest images and knows no NetworkPolicy."`
+	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp; cilium, where all nodes are in one layer-2 network). IP-in-IP is never used."`
 	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. Default: 8472, with calico 4789. On vSphere 8472 without NSX and 4789 with it; other ports are dropped by ESXi 8.0U2."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"Largest packet in bytes the network between the nodes carries; VXLAN's 50 bytes are taken off it. 0 takes the interface's own."`
 
 	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"What only calico has."`
+	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"What only cilium has."`
 }
 
 const (
@@ -54,6 +56,9 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	problems = append(problems, c.plugin().check(c, at)...)
 	if c.Plugin != Calico && c.Calico != (CalicoConfig{}) {
 		problems = append(problems, c.unread(at.Child("calico")))
+	}
+	if c.Plugin != Cilium && c.Cilium != (CiliumConfig{}) {
+		problems = append(problems, c.unread(at.Child("cilium")))
 	}
 	if c.Port < 1 || c.Port > 65535 {
 		problems = append(problems, field.Invalid(at.Child("port"), c.Port, "must be a UDP port, 1 to 65535"))

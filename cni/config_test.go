@@ -43,6 +43,9 @@ func TestValidate(t *testing.T) {
 		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
 		{"the operator", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.31.7"}}), nil},
 		{"an operator whose images nobody knows", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
+		{"cilium", defaulted(Config{Plugin: Cilium}), nil},
+		{"cilium, everything", defaulted(Config{Plugin: Cilium, Encapsulation: Native, MTU: 9000, Cilium: CiliumConfig{Version: "1.19.5", Source: "oci://mirror.corp/charts"}}), nil},
+		{"cilium, all of it", defaulted(Config{Plugin: Cilium, Encapsulation: CrossSubnet, Cilium: CiliumConfig{Version: "1.17.1", Source: "http://mirror.corp"}, Calico: CalicoConfig{BGP: true}}), []string{"network.encapsulation", "network.cilium.version", "network.cilium.source", "network.calico"}},
 		{"native without anybody who brings routes", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
 		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {

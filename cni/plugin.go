@@ -34,7 +34,7 @@ type plugin interface {
 	forms() []Config
 }
 
-func plugins() []plugin { return []plugin{flannel{}, calico{}} }
+func plugins() []plugin { return []plugin{flannel{}, calico{}, cilium{}} }
 
 func pluginNames() (names []string) {
 	for _, p := range plugins() {
@@ -72,6 +72,7 @@ func (u Upstream) Empty() bool { return len(u.Manifests) == 0 && u.Chart == nil 
 type Chart struct {
 	Repository    string // https URL, or oci://HOST/PATH
 	Name, Version string
+	Path          string // of a directory or an archive, instead of the three
 	Values        map[string]any
 }
 

@@ -59,6 +59,19 @@ func networks() []network {
 			says: []string{`"calico_backend":"bird"`, `"CALICO_IPV4POOL_VXLAN","value":"Never"`, "-bird-ready", "k8s,bgp", `"veth_mtu":"9000"`}, never: []string{"vxlanPort"},
 		},
 		{
+			name: "cilium", config: cni.Config{Plugin: cni.Cilium}, golden: "cilium.golden.yaml",
+			says:  []string{`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`, `"replicas":2`, `"auto-direct-node-routes":"false"`},
+			never: []string{"Secret", `"mtu"`, "sysctl", "10.0.0.0/8"},
+		},
+		{
+			name: "cilium, set", config: cni.Config{Plugin: cni.Cilium, Port: 4799, MTU: 1450}, proxy: "nftables",
+			says: []string{`"tunnel-port":"4799"`, `"mtu":"1450"`},
+		},
+		{
+			name: "cilium, native", config: cni.Config{Plugin: cni.Cilium, Encapsulation: cni.Native, MTU: 9000},
+			says: []string{`"routing-mode":"native"`, `"auto-direct-node-routes":"true"`, `"ipv4-native-routing-cidr":"10.244.0.0/16"`, `"mtu":"9000"`}, never: []string{"tunnel-port"},
+		},
+		{
 			name: "operator", config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, golden: "calico-operator.golden.yaml",
 			says:  []string{`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"kind":"APIServer"`},
 			never: []string{`"registry"`, `"mtu"`}, host: operated(),
@@ -400,5 +413,71 @@ func TestUpstreamIsLocked(t *testing.T) {
 	}
 	if _, err := upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock, Update: []string{"calico"}}); err != nil {
 		t.Errorf("with --update: %v", err)
+	}
+}
+
+// TestChangedChart: a value that the chart no longer reads shows, and so does an
+// object that is gone.
+func TestChangedChart(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	n := network{config: cni.Config{Plugin: cni.Cilium, MTU: 1450}}
+	n.config.Default()
+	fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+	without := func(kind, name string, field ...string) []*unstructured.Unstructured {
+		var left []*unstructured.Unstructured
+		for _, o := range fetched {
+			o = o.DeepCopy()
+			if o.GetKind() == kind && o.GetName() == name {
+				if len(field) == 0 {
+					continue
+				}
+				unstructured.RemoveNestedField(o.Object, field...)
+			}
+			left = append(left, o)
+		}
+		return left
+	}
+	for name, tc := range map[string]struct {
+		fetched       []*unstructured.Unstructured
+		object, field string
+	}{
+		"no settings":     {without("ConfigMap", "cilium-config"), "ConfigMap kube-system/cilium-config", ""},
+		"no port":         {without("ConfigMap", "cilium-config", "data", "tunnel-port"), "ConfigMap kube-system/cilium-config", "data.tunnel-port"},
+		"no MTU":          {without("ConfigMap", "cilium-config", "data", "mtu"), "ConfigMap kube-system/cilium-config", "data.mtu"},
+		"no routing mode": {without("ConfigMap", "cilium-config", "data", "routing-mode"), "ConfigMap kube-system/cilium-config", "data.routing-mode"},
+		"no agent":        {without("DaemonSet", "cilium"), "DaemonSet kube-system/cilium", ""},
+	} {
+		_, err := cni.Objects(n.config, n.cluster(), tc.fetched)
+		if shape, is := errors.AsType[*cni.ShapeError](err); !is || shape.Object != tc.object || shape.Field != tc.field {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestWhereFrom: a mirror, a directory beside airgap.yaml, another version.
+func TestWhereFrom(t *testing.T) {
+	from := func(c cni.Config) cni.Upstream {
+		c.Default()
+		return cni.From(c, cni.Cluster{PodSubnet: pods, Nodes: 1})
+	}
+	for want, c := range map[string]cni.CalicoConfig{
+		"https://raw.githubusercontent.com/projectcalico/calico/v3.31.7/manifests/calico.yaml": {Version: "3.31.7"},
+		"https://mirror.corp/calico/calico.yaml":                                               {Source: "https://mirror.corp/calico/"},
+		"vendor/calico/calico.yaml":                                                            {Source: "vendor/calico"},
+		"vendor/operator-crds.yaml, vendor/tigera-operator.yaml":                               {Source: "vendor", Form: cni.OperatorForm},
+	} {
+		if got := strings.Join(from(cni.Config{Plugin: cni.Calico, Calico: c}).Manifests, ", "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Version: "v1.19.5"}}).Chart
+	if chart.Repository != "https://helm.cilium.io" || chart.Name != "cilium" || chart.Version != "1.19.5" || chart.Path != "" {
+		t.Errorf("chart %+v", chart)
+	}
+	if replicas := chart.Values["operator"].(map[string]any)["replicas"]; replicas != 1 {
+		t.Errorf("%v operators on one node", replicas)
+	}
+	if chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "charts/cilium"}}).Chart; chart.Path != "charts/cilium" || chart.Repository != "" || chart.Name != "" {
+		t.Errorf("chart %+v", chart)
 	}
 }

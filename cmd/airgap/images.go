@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+
+	"github.com/distribution/reference"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
@@ -19,8 +23,17 @@ func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string,
 		return nil, err
 	}
 	images = append(images, cni.Images(c.Network)...)
-	if l.Network != nil {
-		images = append(images, l.Network.Images...)
+	if l.Network == nil {
+		return images, nil
+	}
+	for _, name := range l.Network.Images {
+		// By tag and by digest, as charts name theirs, a runtime keeps the image by
+		// its digest alone.
+		ref, err := reference.ParseDockerRef(name)
+		if err != nil {
+			return nil, fmt.Errorf("read image %s of the lock: %w", name, err)
+		}
+		images = append(images, ref.String())
 	}
 	return images, nil
 }

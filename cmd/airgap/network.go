@@ -38,7 +38,7 @@ func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write the values of chart %s: %w", from.Chart.Name, err)
 		}
-		need.Chart = &bundle.ChartNeed{Repository: from.Chart.Repository, Name: from.Chart.Name, Version: from.Chart.Version}
+		need.Chart = &bundle.ChartNeed{Repository: from.Chart.Repository, Name: from.Chart.Name, Version: from.Chart.Version, Path: from.Chart.Path}
 		need.Values.Text = values
 	}
 	return need, nil

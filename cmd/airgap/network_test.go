@@ -90,6 +90,34 @@ func TestNetworkOfUpstream(t *testing.T) {
 	}
 }
 
+// TestNetworkOfAChart: its images are pinned by their digest, where the chart names
+// one, as the runtime knows them then.
+func TestNetworkOfAChart(t *testing.T) {
+	c := clusterOn(t, "el9", k8s+"network: {plugin: cilium, mtu: 1450}\n")
+	plan := planNetwork(t, cnitest.Serve(t), c)
+	if err := checkNetwork(c, nil, plan); err != nil {
+		t.Fatal(err)
+	}
+	locked := plan.Lock.Network
+	if locked.Chart == nil || locked.Chart.Version != "1.20.3" || locked.Path != "network/cilium.yaml" || len(plan.Secrets) > 0 {
+		t.Errorf("locked is %+v, with secrets %v", locked, plan.Secrets)
+	}
+	digest := "sha256:" + strings.Repeat("a", 64)
+	locked.Images = []string{"quay.io/cilium/cilium:v1.20.3@" + digest, "quay.io/cilium/cilium-envoy:v1"}
+	pinned, err := bootstrapImages(c, c.Nodes[0], plan.Lock)
+	if err != nil || !slices.Contains(pinned, "quay.io/cilium/cilium@"+digest) || !slices.Contains(pinned, "quay.io/cilium/cilium-envoy:v1") {
+		t.Errorf("pinned are %v, %v", pinned, err)
+	}
+	s := &site{index: &bundle.Index{Lock: plan.Lock}, config: c, node: c.Nodes[0], machine: thisMachine()}
+	w, err := s.want(true)
+	if err != nil || !w.LooseFilter || w.NetworkPlugin != "cilium" || w.VXLANPort != 8472 {
+		t.Errorf("preflight wants %+v, %v", w, err)
+	}
+	if ports := s.portsToOpen(); !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
+		t.Errorf("ports %v", ports)
+	}
+}
+
 // TestNetworkThatCannotBe: told while the bundle is made.
 func TestNetworkThatCannotBe(t *testing.T) {
 	upstream := cnitest.Serve(t)

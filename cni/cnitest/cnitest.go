@@ -9,10 +9,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -29,12 +32,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/manifests"
 )
 
-//go:embed upstream
+//go:embed all:upstream
 var upstream embed.FS
 
 // Server is every upstream host in one, as a site's mirror is.
@@ -47,6 +51,9 @@ type Server struct {
 
 // calico is where Calico's project has the manifests of its default version here.
 const calico = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/"
+
+// cilium is the repository of Cilium's charts.
+const cilium = "helm.cilium.io/"
 
 // Serve offers what the plugins' default versions need.
 func Serve(t testing.TB) *Server {
@@ -69,6 +76,9 @@ func Serve(t testing.TB) *Server {
 	t.Cleanup(s.Close)
 	s.ca = filepath.Join(t.TempDir(), "ca.pem")
 	check(t, os.WriteFile(s.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	archive := ciliumChart(t)
+	s.Files[cilium+"index.yaml"] = fmt.Appendf(nil, "apiVersion: v1\nentries:\n  cilium:\n    - {version: 1.20.3, digest: %x, urls: [cilium-1.20.3.tgz]}\n", sha256.Sum256(archive))
+	s.Files[cilium+"cilium-1.20.3.tgz"] = archive
 	for _, image := range Images() {
 		s.Push(t, image)
 	}
@@ -77,7 +87,10 @@ func Serve(t testing.TB) *Server {
 
 // Images are those that the server has.
 func Images() []string {
-	images := []string{"quay.io/tigera/operator:v1.42.8"}
+	images := []string{
+		"quay.io/tigera/operator:v1.42.8",
+		"quay.io/cilium/cilium:v1.20.3", "quay.io/cilium/operator-generic:v1.20.3", "quay.io/cilium/cilium-envoy:v1.37.0-1",
+	}
 	for component := range strings.FieldsSeq("node cni typha kube-controllers apiserver pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner goldmane whisker whisker-backend webhooks") {
 		images = append(images, "quay.io/calico/"+component+":v3.32.4")
 	}
@@ -125,7 +138,7 @@ func Need(t testing.TB, config cni.Config, cluster cni.Cluster) *bundle.AddonNee
 	if c := from.Chart; c != nil {
 		values, err := json.Marshal(c.Values)
 		check(t, err)
-		need.Chart = &bundle.ChartNeed{Repository: c.Repository, Name: c.Name, Version: c.Version}
+		need.Chart = &bundle.ChartNeed{Repository: c.Repository, Name: c.Name, Version: c.Version, Path: c.Path}
 		need.Values.Text = values
 	}
 	return need
@@ -155,6 +168,18 @@ func (s *Server) Fetch(t testing.TB, config cni.Config, cluster cni.Cluster) ([]
 	objects, err := manifests.Parse(text)
 	check(t, err)
 	return objects, b.Index().Lock
+}
+
+// ciliumChart is the archive of the chart.
+func ciliumChart(t testing.TB) []byte {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cilium")
+	files, err := fs.Sub(upstream, "upstream/cilium")
+	check(t, err)
+	check(t, os.CopyFS(dir, files))
+	archive, err := chart.Pack(dir)
+	check(t, err)
+	return archive
 }
 
 func read(t testing.TB, path string) []byte {
