@@ -89,7 +89,7 @@ type Network struct {
 	Connect func() (*rest.Config, error)
 }
 
-// Step applies the objects. It has nothing of its own to undo, because
+// Step applies the objects, unless the cluster has another pod network. It has nothing of its own to undo, because
 // resetting the hosts takes the cluster with it.
 func Step(n Network) step.Step {
 	return step.Step{
@@ -121,6 +121,9 @@ func (n Network) with(ctx context.Context, use func(*rest.Config, []*unstructure
 	if err != nil {
 		return err
 	}
+	if err := refuseOther(ctx, api, n.Config); err != nil {
+		return err
+	}
 	return use(api, objects)
 }
 
@@ -145,6 +148,9 @@ func (n Network) plan(ctx context.Context) ([]string, error) {
 	api, err := n.Connect()
 	pending := manifests.Titles(objects)
 	if err == nil {
+		if err := refuseOther(ctx, api, n.Config); err != nil {
+			return nil, err
+		}
 		pending, err = manifests.Pending(ctx, api, objects)
 	}
 	for i := range pending {

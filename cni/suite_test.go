@@ -113,6 +113,7 @@ func TestPlugins(t *testing.T) {
 			wantNoIPIP(t, objects)
 			wantImages(t, n.config, objects, lock)
 			wantPlaces(t, n.config)
+			t.Cleanup(func() { removeWorkloads(t, server) })
 			n.wantApplied(t, server, fetched)
 		})
 	}
@@ -314,6 +315,58 @@ func TestOperatorFillsIn(t *testing.T) {
 	}
 	if done, err := s.Done(t.Context()); err != nil || !done {
 		t.Errorf("after the operator: done is %v, %v", done, err)
+	}
+}
+
+// removeWorkloads has the server forget which network it had.
+func removeWorkloads(t *testing.T, server *apitest.Server) {
+	t.Helper()
+	ctx, apps := context.WithoutCancel(t.Context()), server.Client(t).AppsV1()
+	for _, namespace := range []string{"kube-flannel", "kube-system", "tigera-operator"} {
+		if err := apps.DaemonSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := apps.Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOneNetwork: a cluster keeps the network that it has, also when the file
+// says another one now; nothing is applied beside it.
+func TestOneNetwork(t *testing.T) {
+	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
+	all := map[string]network{"flannel": {}, "manifest": {config: cni.Config{Plugin: cni.Calico}}, "operator": {config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}}
+	for name, n := range all {
+		n.config.Default()
+		all[name] = n
+	}
+	steps := map[string]step.Step{}
+	for name, n := range all {
+		fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+		steps[name] = n.step(server, fetched)
+	}
+	for _, tc := range []struct{ first, then, tells string }{
+		{"flannel", "manifest", "DaemonSet kube-flannel/kube-flannel-ds"},
+		{"manifest", "operator", "DaemonSet kube-system/calico-node"},
+		{"operator", "flannel", "Deployment tigera-operator/tigera-operator"},
+	} {
+		if err := steps[tc.first].Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for what, do := range map[string]func() error{
+			"run":  func() error { return steps[tc.then].Run(t.Context()) },
+			"done": func() error { _, err := steps[tc.then].Done(t.Context()); return err },
+			"plan": func() error { _, err := steps[tc.then].Plan(t.Context()); return err },
+		} {
+			if other, is := errors.AsType[*cni.OtherError](do()); !is || other.Workload != tc.tells {
+				t.Errorf("%s of %s after %s: got %v", what, tc.then, tc.first, other)
+			}
+		}
+		if done, err := steps[tc.first].Done(t.Context()); err != nil || !done {
+			t.Errorf("%s: %v, %v", tc.first, done, err)
+		}
+		removeWorkloads(t, server)
 	}
 }
 
