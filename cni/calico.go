@@ -88,7 +88,8 @@ func (calico) images(c Config) []string {
 func (calico) upstream(c Config, _ Cluster) Upstream {
 	dir := cmp.Or(c.Calico.Source, fmt.Sprintf(calicoURL, "v"+trimV(c.Calico.Version)))
 	if c.Calico.Form == OperatorForm {
-		return Upstream{Namespace: "tigera-operator", Manifests: []string{below(dir, "operator-crds.yaml"), below(dir, "tigera-operator.yaml")}}
+		definitions := calicoLines()[line(c.Calico.Version)].definitions
+		return Upstream{Namespace: "tigera-operator", Manifests: []string{below(dir, definitions), below(dir, "tigera-operator.yaml")}}
 	}
 	return Upstream{Namespace: "kube-system", Manifests: []string{below(dir, "calico.yaml")}}
 }

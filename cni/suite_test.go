@@ -403,9 +403,9 @@ func TestChangedUpstream(t *testing.T) {
 		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", "", ""},
 		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort", ""},
 		{"no operator", "name: tigera-operator\n  namespace: tigera-operator\nspec:", "name: operator\n  namespace: tigera-operator\nspec:", "Deployment tigera-operator/tigera-operator", "", "tigera-operator.yaml"},
-		{"no installation", "kind: Installation,", "kind: Calico,", "CustomResourceDefinition of Installation", "", "operator-crds.yaml"},
-		{"no data plane", "linuxDataplane:", "dataplane:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.linuxDataplane", "operator-crds.yaml"},
-		{"no encapsulation", "encapsulation:", "overlay:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.ipPools[].encapsulation", "operator-crds.yaml"},
+		{"no installation", "kind: Installation,", "kind: Calico,", "CustomResourceDefinition of Installation", "", "v1_crd_projectcalico_org.yaml"},
+		{"no data plane", "linuxDataplane:", "dataplane:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.linuxDataplane", "v1_crd_projectcalico_org.yaml"},
+		{"no encapsulation", "encapsulation:", "overlay:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.ipPools[].encapsulation", "v1_crd_projectcalico_org.yaml"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			at := "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/" + cmp.Or(tc.file, "calico.yaml")
@@ -517,7 +517,8 @@ func TestWhereFrom(t *testing.T) {
 		"https://raw.githubusercontent.com/projectcalico/calico/v3.31.7/manifests/calico.yaml": {Version: "3.31.7"},
 		"https://mirror.corp/calico/calico.yaml":                                               {Source: "https://mirror.corp/calico/"},
 		"vendor/calico/calico.yaml":                                                            {Source: "vendor/calico"},
-		"vendor/operator-crds.yaml, vendor/tigera-operator.yaml":                               {Source: "vendor", Form: cni.OperatorForm},
+		"vendor/operator-crds.yaml, vendor/tigera-operator.yaml":                               {Source: "vendor", Form: cni.OperatorForm, Version: "3.31.7"},
+		"vendor/v1_crd_projectcalico_org.yaml, vendor/tigera-operator.yaml":                    {Source: "vendor", Form: cni.OperatorForm},
 	} {
 		if got := strings.Join(from(cni.Config{Plugin: cni.Calico, Calico: c}).Manifests, ", "); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -59,9 +59,9 @@ const cilium = "helm.cilium.io/"
 func Serve(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Files: map[string][]byte{
-		calico + "calico.yaml":          read(t, "upstream/calico.yaml"),
-		calico + "operator-crds.yaml":   read(t, "upstream/operator-crds.yaml"),
-		calico + "tigera-operator.yaml": read(t, "upstream/tigera-operator.yaml"),
+		calico + "calico.yaml":                   read(t, "upstream/calico.yaml"),
+		calico + "v1_crd_projectcalico_org.yaml": read(t, "upstream/v1_crd_projectcalico_org.yaml"),
+		calico + "tigera-operator.yaml":          read(t, "upstream/tigera-operator.yaml"),
 	}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
