@@ -41,7 +41,7 @@ func (flannel) system(Config) (namespaces, workloads []string) {
 // flannelNetConf is flanneld's own configuration, net-conf.json.
 type flannelNetConf struct {
 	Network        string
-	EnableNFTables bool // kube-proxy is in iptables mode on EL 8 and 9, so is flannel
+	EnableNFTables bool // as kube-proxy: on EL 8 and 9 both are in iptables mode
 	Backend        flannelBackend
 }
 
@@ -61,8 +61,9 @@ type flannelValues struct {
 
 func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	netConf, err := json.Marshal(flannelNetConf{
-		Network: cluster.PodSubnet,
-		Backend: flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU},
+		Network:        cluster.PodSubnet,
+		EnableNFTables: cluster.ProxyMode == nftables,
+		Backend:        flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write flannel configuration: %w", err)

@@ -44,7 +44,7 @@ type network struct {
 func networks() []network {
 	return []network{
 		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
-		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, says: []string{"4799", "1450"}},
+		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, proxy: "nftables", says: []string{"4799", "1450", `\"EnableNFTables\":true`}},
 		{
 			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
 			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
