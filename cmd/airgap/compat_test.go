@@ -73,6 +73,8 @@ func TestCompatibility(t *testing.T) {
 		"another system":                {clusterOn(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
 		"an old kernel is only told":    {clusterOn(t, "el8", k8s), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"}},
 		"nftables mode on EL 8":         {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
+		"ipvs":                          {clusterOn(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"), []*preflight.Facts{rocky9}, nil, []string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"}},
+		"no mode at all":                {clusterOn(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"), []*preflight.Facts{rocky9}, []string{"airgap.yaml: kube-proxy's mode userspace, want iptables"}, nil},
 		"nftables mode on EL 9":         {clusterOn(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
 		"nftables mode on EL 8, unseen": {clusterOn(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
 		"cilium on EL 8.8": {clusterOn(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
