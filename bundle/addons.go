@@ -107,7 +107,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 	}
 	images = append(images, found...)
 	if need.dir == networkDir {
-		p.Lock.Network = &Network{Addon: locked, Images: fullNames(images)}
+		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
 		p.Lock.Addons = append(p.Lock.Addons, locked)
 	}
@@ -131,11 +131,12 @@ func (p *Plan) NetworkObjects() []byte {
 	return p.small[p.Lock.Network.Path]
 }
 
-// fullNames leaves out what is no reference: resolving the images reports it.
-func fullNames(images []workload.Ref) []string {
+// everywhere are the full names of what DaemonSets run. What is no reference is
+// left out: resolving the images reports it.
+func everywhere(images []workload.Ref) []string {
 	names := []string{}
 	for _, ref := range images {
-		if name, err := FullName(ref.Image); err == nil {
+		if name, err := FullName(ref.Image); err == nil && strings.HasPrefix(ref.Where, "DaemonSet ") {
 			names = append(names, name)
 		}
 	}

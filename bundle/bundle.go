@@ -127,7 +127,8 @@ type Addon struct {
 // install patches; in the bundle its objects lie at network/NAME.yaml.
 type Network struct {
 	Addon
-	// Images are the full names of all that the objects show, sorted.
+	// Images are the full names of those that its DaemonSets run, which every
+	// node needs, sorted.
 	Images []string `json:"images"`
 }
 

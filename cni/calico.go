@@ -78,11 +78,12 @@ func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 }
 
 // images are those that the operator runs; the manifest shows all.
-func (calico) images(c Config) []string {
+func (calico) images(c Config) (nodes, others []string) {
 	if c.Calico.Form == OperatorForm {
-		return operatorImages(c.Calico.Version)
+		of := calicoLines()[line(c.Calico.Version)]
+		return calicoReferences(of.nodes, c.Calico.Version), calicoReferences(of.others, c.Calico.Version)
 	}
-	return nil
+	return nil, nil
 }
 
 func (calico) upstream(c Config, _ Cluster) Upstream {

@@ -9,8 +9,8 @@ import (
 // calicoLine is what differs between the minors of Calico where its operator
 // installs it.
 type calicoLine struct {
-	definitions string   // file of the kinds that it and the operator read
-	components  []string // images that the operator runs, beside itself
+	definitions   string   // file of the kinds that it and the operator read
+	nodes, others []string // images that the operator runs on every node, and on some
 }
 
 // calicoLines are those known. The operator has its images in its code, so no
@@ -22,20 +22,20 @@ type calicoLine struct {
 // projectcalico/calico, manifests/generate.sh. Images of Windows, of FIPS and of
 // the gateway and the mesh are left out: nothing here makes the objects for them.
 func calicoLines() map[string]calicoLine {
-	every := strings.Fields(`node cni typha kube-controllers apiserver pod2daemon-flexvol csi node-driver-registrar
-		key-cert-provisioner goldmane whisker whisker-backend`)
+	nodes := strings.Fields("node cni pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner")
+	others := strings.Fields("typha kube-controllers apiserver goldmane whisker whisker-backend")
 	return map[string]calicoLine{
-		"3.31": {"operator-crds.yaml", every},
-		"3.32": {"v1_crd_projectcalico_org.yaml", append(slices.Clone(every), "webhooks")},
+		"3.31": {"operator-crds.yaml", nodes, others},
+		"3.32": {"v1_crd_projectcalico_org.yaml", nodes, append(slices.Clone(others), "webhooks")},
 	}
 }
 
 // operatorLines are the minors in order.
 func operatorLines() []string { return slices.Sorted(maps.Keys(calicoLines())) }
 
-func operatorImages(version string) []string {
+func calicoReferences(components []string, version string) []string {
 	var images []string
-	for _, component := range calicoLines()[line(version)].components {
+	for _, component := range components {
 		images = append(images, "quay.io/calico/"+component+":v"+trimV(version))
 	}
 	return images

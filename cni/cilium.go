@@ -41,7 +41,7 @@ func (cilium) check(c Config, at *field.Path) field.ErrorList {
 	return append(problems, checkSource(at.Child("cilium", "source"), c.Cilium.Source, "oci")...)
 }
 
-func (cilium) images(Config) []string { return nil }
+func (cilium) images(Config) (nodes, others []string) { return nil, nil }
 
 func (cilium) upstream(c Config, k Cluster) Upstream {
 	chart := &Chart{Values: ciliumValues(c, k)}
@@ -116,7 +116,7 @@ func (cilium) traces() Traces {
 			"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni",
 			"/var/lib/cni/cache", "/var/lib/cni/results",
 		},
-		Dirs: cniDirs(),
+		Dirs: append([]string{"/sys/fs/bpf/tc"}, cniDirs()...),
 	}
 }
 

@@ -14,6 +14,7 @@ package cni
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
@@ -21,9 +22,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Images are the references a node needs for the pod network beside those
-// that the fetched objects show, by tag as their projects publish them.
-func Images(config Config) []string { return config.plugin().images(config) }
+// Images are the references that the pod network needs beside those that the
+// fetched objects show, by tag as their projects publish them.
+func Images(config Config) []string {
+	nodes, others := config.plugin().images(config)
+	return slices.Concat(nodes, others)
+}
+
+// NodeImages are those of Images without which a node has no pod network.
+func NodeImages(config Config) []string {
+	nodes, _ := config.plugin().images(config)
+	return nodes
+}
 
 // From is what the bundle has to fetch of the plugin's project.
 func From(config Config, cluster Cluster) Upstream {

@@ -26,7 +26,9 @@ func (flannel) defaults(c *Config) { c.Port = cmp.Or(c.Port, linuxPort) }
 
 func (flannel) check(c Config, at *field.Path) field.ErrorList { return c.encapsulations(at, VXLAN) }
 
-func (flannel) images(Config) []string { return []string{flannelImage, flannelPluginImage} }
+func (flannel) images(Config) (nodes, others []string) {
+	return []string{flannelImage, flannelPluginImage}, nil
+}
 
 func (flannel) upstream(Config, Cluster) Upstream { return Upstream{} }
 

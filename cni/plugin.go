@@ -18,8 +18,9 @@ type plugin interface {
 	defaults(*Config)
 	// check reports what the plugin cannot do, in a defaulted section.
 	check(Config, *field.Path) field.ErrorList
-	// images are those that no fetched object shows.
-	images(Config) []string
+	// images are those that no fetched object shows: what every node runs, and
+	// what only some do.
+	images(Config) (nodes, others []string)
 	// upstream is what has to be fetched; the zero value is nothing.
 	upstream(Config, Cluster) Upstream
 	// objects patches what was fetched, which it may change, or makes its own.

@@ -184,16 +184,21 @@ func wantNoIPIP(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// wantImages: what the objects run is locked, and every node keeps it.
+// wantImages: what the objects run is locked, and every node keeps what its
+// DaemonSets run.
 func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstructured, lock bundle.Lock) {
 	t.Helper()
-	pinned := cni.Images(config)
+	locked, pinned := cni.Images(config), cni.NodeImages(config)
 	if lock.Network != nil {
+		locked = nil
+		for _, i := range lock.Images {
+			locked = append(locked, i.Name)
+		}
 		pinned = append(pinned, lock.Network.Images...)
-		for _, image := range pinned {
-			if !slices.ContainsFunc(lock.Images, func(i bundle.Image) bool { return i.Name == image }) {
-				t.Errorf("%s is pinned and not locked", image)
-			}
+	}
+	for _, image := range append(cni.Images(config), pinned...) {
+		if !slices.Contains(locked, image) {
+			t.Errorf("%s is not locked", image)
 		}
 	}
 	var all []workload.Object
@@ -205,12 +210,15 @@ func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstruc
 		t.Fatal(err)
 	}
 	for _, ref := range refs {
-		if !slices.Contains(pinned, ref.Image) {
-			t.Errorf("%s needs %s; the bundle has %v", ref.Where, ref.Image, pinned)
+		if !slices.Contains(locked, ref.Image) {
+			t.Errorf("%s needs %s; the bundle has %v", ref.Where, ref.Image, locked)
+		}
+		if everywhere := strings.HasPrefix(ref.Where, "DaemonSet "); everywhere != slices.Contains(pinned, ref.Image) {
+			t.Errorf("%s needs %s; kept on every node are %v", ref.Where, ref.Image, pinned)
 		}
 	}
-	if len(refs) == 0 {
-		t.Error("no object runs an image")
+	if len(refs) == 0 || len(pinned) == 0 {
+		t.Error("no object runs an image, or no node keeps one")
 	}
 }
 
@@ -457,7 +465,7 @@ func TestUpstreamIsLocked(t *testing.T) {
 	}
 	url := cni.From(n.config, n.cluster()).Manifests[0]
 	at := strings.TrimPrefix(url, "https://")
-	if got := first.Lock.Network; got.Name != "calico" || len(got.Sources) != 1 || got.Sources[0].URL != url || len(got.Images) != 3 {
+	if got := first.Lock.Network; got.Name != "calico" || len(got.Sources) != 1 || got.Sources[0].URL != url || len(got.Images) != 2 {
 		t.Fatalf("locked is %+v", got)
 	}
 	upstream.Files[at] = append(upstream.Files[at], "\n# changed\n"...)

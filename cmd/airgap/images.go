@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// bootstrapImages are those a node needs before it can run anything else. Of the
-// pod network they are all, also those of its objects, which the lock lists.
+// bootstrapImages are those a node needs before it can run anything else, also
+// those of the pod network's objects, which the lock lists.
 func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
 	of := kubeadm.NodeImages
 	if n.Has(config.ControlPlane) {
@@ -22,7 +22,7 @@ func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	images = append(images, cni.Images(c.Network)...)
+	images = append(images, cni.NodeImages(c.Network)...)
 	if l.Network == nil {
 		return images, nil
 	}
