@@ -64,9 +64,6 @@ func ciliumValues(c Config, k Cluster) map[string]any {
 		"ipv4NativeRoutingCIDR": k.PodSubnet, // within it addresses stay as they are
 		"hubble":                map[string]any{"enabled": false},
 		"operator":              map[string]any{"replicas": min(2, max(1, k.Nodes))}, // never two on one node
-		// It would take the reverse path filter of all links away and restart
-		// systemd-sysctl; preflight wants the filter loose instead.
-		"sysctlfix": map[string]any{"enabled": false},
 	}
 	if c.Encapsulation == Native {
 		values["routingMode"], values["autoDirectNodeRoutes"] = "native", true
@@ -113,6 +110,9 @@ func (cilium) traces() Traces {
 		Chains: []string{"CILIUM_", "OLD_CILIUM_"},
 		Paths: []string{
 			"/run/cilium", "/sys/fs/bpf/cilium", "/sys/fs/bpf/tc/globals",
+			// With it the pods' links keep the reverse path filter that the agent gives
+			// them; udev would give them the system's (Cilium's chart: sysctlfix).
+			"/etc/sysctl.d/99-zzz-override_cilium.conf",
 			"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni",
 			"/var/lib/cni/cache", "/var/lib/cni/results",
 		},

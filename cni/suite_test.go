@@ -61,7 +61,7 @@ func networks() []network {
 		{
 			name: "cilium", config: cni.Config{Plugin: cni.Cilium}, golden: "cilium.golden.yaml",
 			says:  []string{`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`, `"replicas":2`, `"auto-direct-node-routes":"false"`},
-			never: []string{"Secret", `"mtu"`, "sysctl", "10.0.0.0/8"},
+			never: []string{"Secret", `"mtu"`, "10.0.0.0/8"},
 		},
 		{
 			name: "cilium, set", config: cni.Config{Plugin: cni.Cilium, Port: 4799, MTU: 1450}, proxy: "nftables",

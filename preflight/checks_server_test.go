@@ -132,8 +132,6 @@ func TestNetworkChecks(t *testing.T) {
 		{"strict with two", rpFilter, &Facts{Links: two, Filtering: strict}, Want{}, Warn, "strict on e0, e1"},
 		{"strict, and the network plugin cannot", rpFilter, &Facts{Links: one, Filtering: strict}, Want{LooseFilter: true}, Fail, "strict on e0"},
 		{"loose is the larger number", rpFilter, &Facts{Links: two, Filtering: []Filtering{{"all", 2, 0, 0}, {"e0", 1, 0, 0}}}, Want{LooseFilter: true}, Pass, "not strict"},
-		{"pods' links would begin strict", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"default", 1, 0, 0}, {"e0", 2, 0, 0}}}, Want{LooseFilter: true}, Fail, "strict on default"},
-		{"which others do not mind", rpFilter, &Facts{Links: two, Filtering: []Filtering{{"default", 1, 0, 0}, {"e0", 2, 0, 0}, {"e1", 0, 0, 0}}}, Want{}, Pass, "not strict"},
 		{"calico ends where all links are loose", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 2, 0, 0}}}, Want{NetworkPlugin: "calico"}, Fail, "loose for all links"},
 		{"calico with one loose link", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 0}, {"e0", 2, 0, 0}}}, Want{NetworkPlugin: "calico"}, Pass, "not strict"},
 		{"a real server of a balancer", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 1}}}, Want{}, Warn, "arp_ignore = 1 on e0"},

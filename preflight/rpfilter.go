@@ -83,26 +83,20 @@ var rpFilter = Check{
 }
 
 // judgeRPFilter lets a host with a single network be strict: there is but one way.
-// Where the network plugin needs it loose, so do links that come later, as pods'
-// do: they begin with what is set by default.
 func judgeRPFilter(f *Facts, w *Want) Result {
 	if r, loose := judgeLooseForAll(f, w); loose {
 		return r
 	}
 	var strict []string
 	uplinks := f.uplinks()
-	judged := uplinks
-	if w.LooseFilter {
-		judged = append(slices.Clone(uplinks), "default")
-	}
-	for _, name := range judged {
+	for _, name := range uplinks {
 		if f.filtering(name).RPFilter == 1 {
 			strict = append(strict, name)
 		}
 	}
 	r := Result{Warn, "strict on " + strings.Join(strict, ", "), "0 or 2 (loose)",
 		"net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then sysctl --system: the larger value is in force"}
-	if w.NetworkPlugin == "calico" {
+	if w.NetworkPlugin == "calico" || w.NetworkPlugin == "cilium" {
 		r.Fix = looseByLink
 	}
 	switch {
@@ -118,6 +112,8 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 	}
 }
 
+// looseByLink is for plugins that set what counts for all links themselves, or
+// bear no other value there (cilium/cilium: pkg/datapath/loader, base programs).
 const looseByLink = "net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then sysctl --system"
 
 // judgeLooseForAll is about Calico alone: Felix, its program on each node, ends
