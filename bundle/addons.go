@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,31 +19,52 @@ import (
 const (
 	chartsDir    = "charts"
 	manifestsDir = "manifests"
+	networkDir   = "network"
 )
+
+// wanted is an add-on, or what the pod network needs.
+type wanted struct {
+	AddonNeed
+	what string // "add-on cash", "network calico"
+	dir  string // of its objects in the bundle
+}
+
+// sets are all of them in the order in which they are applied.
+func (r Request) sets() []wanted {
+	var all []wanted
+	if r.Network != nil {
+		all = append(all, wanted{*r.Network, "network " + r.Network.Name, networkDir})
+	}
+	for _, one := range r.Addons {
+		all = append(all, wanted{one, "add-on " + one.Name, manifestsDir})
+	}
+	return all
+}
 
 // planAddons fetches charts and manifests, renders them in the order of
 // airgap.yaml, and returns the images that they need.
 func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
-	fetched, err := each(ctx, "resolve add-ons", r.Addons, progress, func(ctx context.Context, need AddonNeed) (*ingredients, error) {
-		i, err := c.gather(ctx, need, r)
+	sets := r.sets()
+	fetched, err := each(ctx, "resolve add-ons", sets, progress, func(ctx context.Context, need wanted) (*ingredients, error) {
+		i, err := c.gather(ctx, need.AddonNeed, r)
 		if err != nil {
-			return nil, fmt.Errorf("add-on %s: %w", need.Name, err)
+			return nil, fmt.Errorf("%s: %w", need.what, err)
 		}
 		return i, nil
 	})
 	errs := []error{err}
 	world := &world{kube: r.KubeVersion, objects: map[string]placed{}}
 	var needs []Need
-	for i, need := range r.Addons {
+	for i, need := range sets {
 		if fetched[i] == nil {
 			continue // its error is among those already
 		}
 		images, err := p.planAddon(world, need, fetched[i])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("add-on %s: %w", need.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", need.what, err))
 		}
 		for _, ref := range images {
-			needs = append(needs, Need{Reference: ref.Image, NeededBy: "add-on " + need.Name + ": " + ref.Where})
+			needs = append(needs, Need{Reference: ref.Image, NeededBy: need.what + ": " + ref.Where})
 		}
 	}
 	return needs, errors.Join(errs...)
@@ -57,11 +79,11 @@ type world struct {
 
 type placed struct {
 	workload.Object
-	addon string
+	of string // "add-on cash"
 }
 
-// planAddon renders one add-on and puts it into the lock.
-func (p *Plan) planAddon(w *world, need AddonNeed, from *ingredients) ([]workload.Ref, error) {
+// planAddon renders one set and puts it into the lock.
+func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.Ref, error) {
 	objects, images, err := w.render(need, from)
 	if err != nil {
 		return nil, err
@@ -76,23 +98,50 @@ func (p *Plan) planAddon(w *world, need AddonNeed, from *ingredients) ([]workloa
 	}
 	locked := Addon{
 		Name: need.Name, Namespace: need.Namespace, Chart: from.locked, Sources: from.sources,
-		Path: manifestsDir + "/" + need.Name + ".yaml", Size: int64(len(text)), SHA256: sha256Hex(text),
+		Path: need.dir + "/" + need.Name + ".yaml", Size: int64(len(text)), SHA256: sha256Hex(text),
 	}
 	if locked.Chart != nil {
 		if err := p.addSmall(locked.Chart.Path, from.archive); err != nil {
 			return nil, err
 		}
 	}
-	p.Lock.Addons = append(p.Lock.Addons, locked)
+	images = append(images, found...)
+	if need.dir == networkDir {
+		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
+	} else {
+		p.Lock.Addons = append(p.Lock.Addons, locked)
+	}
 	if from.moved != nil {
 		p.Moved = append(p.Moved, *from.moved)
 	}
 	for _, o := range objects {
 		if carriesSecret(o) {
-			p.Secrets = append(p.Secrets, "add-on "+need.Name+": "+o.Title(need.Namespace))
+			p.Secrets = append(p.Secrets, need.what+": "+o.Title(need.Namespace))
 		}
 	}
-	return append(images, found...), p.addSmall(locked.Path, text)
+	return images, p.addSmall(locked.Path, text)
+}
+
+// NetworkObjects is the file of what was fetched for the pod network, as it will
+// lie in the bundle; nil where nothing was.
+func (p *Plan) NetworkObjects() []byte {
+	if p.Lock.Network == nil {
+		return nil
+	}
+	return p.small[p.Lock.Network.Path]
+}
+
+// everywhere are the full names of what DaemonSets run. What is no reference is
+// left out: resolving the images reports it.
+func everywhere(images []workload.Ref) []string {
+	names := []string{}
+	for _, ref := range images {
+		if name, err := FullName(ref.Image); err == nil && strings.HasPrefix(ref.Where, "DaemonSet ") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // addSmall refuses two contents for one path: charts of one name and version
@@ -107,7 +156,7 @@ func (p *Plan) addSmall(path string, content []byte) error {
 
 // render gives the objects of an add-on in the order in which they are applied,
 // and images beside those that the objects show.
-func (w *world) render(need AddonNeed, from *ingredients) ([]workload.Object, []workload.Ref, error) {
+func (w *world) render(need wanted, from *ingredients) ([]workload.Object, []workload.Ref, error) {
 	var objects []workload.Object
 	var images []workload.Ref
 	if from.chart != nil {
@@ -131,7 +180,7 @@ func (w *world) render(need AddonNeed, from *ingredients) ([]workload.Object, []
 
 // place leaves out an object that is there twice with the same contents; with
 // others, each run of install would take one for the drift of the other.
-func (w *world) place(need AddonNeed, objects []workload.Object) ([]workload.Object, error) {
+func (w *world) place(need wanted, objects []workload.Object) ([]workload.Object, error) {
 	var kept []workload.Object
 	var errs []error
 	for _, o := range objects {
@@ -139,10 +188,10 @@ func (w *world) place(need AddonNeed, objects []workload.Object) ([]workload.Obj
 		other, twice := w.objects[key]
 		switch {
 		case !twice:
-			w.objects[key] = placed{o, need.Name}
+			w.objects[key] = placed{o, need.what}
 			kept = append(kept, o)
 		case !reflect.DeepEqual(other.Object.Object, o.Object):
-			errs = append(errs, fmt.Errorf("%s: %s is there already with other contents: %s of add-on %s", o.At, o.Title(need.Namespace), other.At, other.addon))
+			errs = append(errs, fmt.Errorf("%s: %s is there already with other contents: %s of %s", o.At, o.Title(need.Namespace), other.At, other.of))
 		}
 	}
 	return kept, errors.Join(errs...)

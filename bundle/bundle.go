@@ -64,6 +64,7 @@ type Lock struct {
 	Repositories []Repository `json:"repositories,omitempty"` // that the packages come from
 	Packages     []Package    `json:"packages"`               // sorted by NEVRA
 	Files        []File       `json:"files"`                  // sorted by name
+	Network      *Network     `json:"network,omitempty"`      // what was fetched for the pod network
 	Addons       []Addon      `json:"addons,omitempty"`       // in the order in which they are installed
 	Manifests    []Source     `json:"manifests,omitempty"`    // read by URL for their images alone
 }
@@ -120,6 +121,31 @@ type Addon struct {
 	Path      string   `json:"path"`
 	Size      int64    `json:"size"`
 	SHA256    string   `json:"sha256"`
+}
+
+// Network is what the pod network's plugin took of its project, which airgap
+// install patches; in the bundle its objects lie at network/NAME.yaml.
+type Network struct {
+	Addon
+	// Images are the full names of those that its DaemonSets run, which every
+	// node needs, sorted.
+	Images []string `json:"images"`
+}
+
+// applied are the sets of objects in the order in which they are applied.
+func (l Lock) applied() []Addon {
+	if l.Network == nil {
+		return l.Addons
+	}
+	return append([]Addon{l.Network.Addon}, l.Addons...)
+}
+
+// called is how people call one of what applied gives.
+func (l Lock) called(a Addon) string {
+	if l.Network != nil && l.Network.Path == a.Path {
+		return "network " + a.Name
+	}
+	return "add-on " + a.Name
 }
 
 // Chart is a Helm chart as it was fetched; in the bundle it lies at

@@ -68,8 +68,8 @@ func (l Lock) identities() map[string]string {
 	for _, f := range l.Files {
 		ids["file "+f.Name] = f.SHA256
 	}
-	for _, a := range l.Addons {
-		ids["add-on "+a.Name] = a.SHA256
+	for _, a := range l.applied() {
+		ids[l.called(a)] = a.SHA256
 		if a.Chart != nil {
 			ids["chart "+a.Chart.Name+" "+a.Chart.Version] = a.Chart.SHA256
 		}

@@ -164,12 +164,12 @@ func (l *Lock) validate(files []Held) error {
 
 func (l *Lock) validateAddons(holds func(what, path string, size int64, sum string) error) error {
 	names := map[string]bool{}
-	for _, a := range l.Addons {
+	for _, a := range l.applied() {
 		if names[a.Name] {
-			return fmt.Errorf("lock: add-on %s is there twice", a.Name)
+			return fmt.Errorf("lock: %s is there twice", l.called(a))
 		}
 		names[a.Name] = true
-		if err := holds("add-on "+a.Name, a.Path, a.Size, a.SHA256); err != nil {
+		if err := holds(l.called(a), a.Path, a.Size, a.SHA256); err != nil {
 			return err
 		}
 		if a.Chart == nil {

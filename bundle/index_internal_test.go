@@ -48,6 +48,12 @@ func TestIndexValidation(t *testing.T) {
 		{"lock: a: files/a is not in the bundle as locked", func(x *Index) { x.Lock.Files[0].Size = 6 }},
 		{"", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0])} }},
 		{"lock: add-on cash is there twice", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0]), addonOf(x.Lock.Files[0])} }},
+		{"", func(x *Index) { x.Lock.Network = &Network{Addon: addonOf(x.Lock.Files[0])} }},
+		{"lock: add-on cash is there twice", func(x *Index) {
+			x.Lock.Network = &Network{Addon: addonOf(x.Lock.Files[0])}
+			x.Lock.Addons = []Addon{{Name: "cash", Path: "manifests/cash.yaml"}}
+		}},
+		{"lock: network calico: network/calico.yaml is not in the bundle as locked", func(x *Index) { x.Lock.Network = &Network{Addon: Addon{Name: "calico", Path: "network/calico.yaml"}} }},
 		{"lock: add-on cash: manifests/cash.yaml is not in the bundle as locked", func(x *Index) { x.Lock.Addons = []Addon{{Name: "cash", Path: "manifests/cash.yaml"}} }},
 		{"lock: chart till: charts/till.tgz is not in the bundle as locked", func(x *Index) {
 			a := addonOf(x.Lock.Files[0])

@@ -53,7 +53,7 @@ func (l *Locked) has(name string) bool {
 	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name }) ||
-		slices.ContainsFunc(l.Lock.Addons, func(a Addon) bool { return a.Name == name }) ||
+		slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool { return a.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
 }
 
@@ -95,7 +95,7 @@ func (l *Locked) chart(need AddonNeed) *Chart {
 	if l.free(need.Name) || want.Path != "" {
 		return nil
 	}
-	for _, a := range l.Lock.Addons {
+	for _, a := range l.Lock.applied() {
 		if a.Name == need.Name && a.Chart != nil && a.Chart.Repository == want.Repository && a.Chart.Name == want.Name && sameVersion(a.Chart.Version, want.Version) {
 			return a.Chart
 		}
@@ -110,7 +110,7 @@ func (l *Locked) source(url, addon string) string {
 		return ""
 	}
 	var sources []Source
-	for _, a := range l.Lock.Addons {
+	for _, a := range l.Lock.applied() {
 		if a.Name == addon {
 			sources = a.Sources
 		}

@@ -87,7 +87,7 @@ func (l Lock) Bytes() int64 {
 	for _, f := range l.Files {
 		total += f.Size
 	}
-	for _, a := range l.Addons {
+	for _, a := range l.applied() {
 		total += a.Size
 		if c := a.Chart; c != nil && !seen[c.Path] {
 			seen[c.Path] = true

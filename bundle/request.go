@@ -17,7 +17,10 @@ type Request struct {
 	Images   []Need
 	// Manifests are files of Kubernetes objects whose images are carried:
 	// https URLs, or paths relative to Dir, as in Addons.
-	Manifests   []string
+	Manifests []string
+	// Network is what the pod network's plugin takes of its project; its objects
+	// are applied before the add-ons', by who patches them. nil: nothing.
+	Network     *AddonNeed
 	Addons      []AddonNeed
 	Dir         string // of airgap.yaml
 	KubeVersion string // "1.36.3": what charts are rendered for

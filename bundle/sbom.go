@@ -57,7 +57,7 @@ func (p *Plan) SBOM() ([]byte, error) {
 		entry.PackageFileName = file.Path
 		doc.Packages = append(doc.Packages, inBase(entry, left.Path(file.Path)))
 	}
-	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.Addons)...)
+	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.applied())...)
 	for _, entry := range doc.Packages {
 		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
 			RefA: common.MakeDocElementID("", "DOCUMENT"), RefB: common.MakeDocElementID("", string(entry.PackageSPDXIdentifier)), Relationship: spdx.RelationshipDescribes,

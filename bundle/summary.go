@@ -6,7 +6,7 @@ type Summary struct {
 	Size                    int64 // of all parts, bytes
 	Images, Packages, Files Amount
 	Base                    Amount // files that a delta leaves out
-	Addons                  Amount // their objects and charts
+	Addons                  Amount // objects and charts, those of the pod network too
 }
 
 // Amount counts things, and the bytes they take: what several images share
@@ -23,7 +23,7 @@ func (x *Index) Summary() Summary {
 		Packages: Amount{Count: len(x.Lock.Packages)},
 		Files:    Amount{Count: len(x.Lock.Files)},
 		Base:     Amount{Count: len(x.Base.files()), Bytes: x.Base.bytes()},
-		Addons:   Amount{Count: len(x.Lock.Addons)},
+		Addons:   Amount{Count: len(x.Lock.applied())},
 	}
 	for _, p := range x.Parts {
 		s.Size += p.Size
@@ -36,7 +36,7 @@ func (x *Index) Summary() Summary {
 			s.Packages.Bytes += f.Size
 		case "files":
 			s.Files.Bytes += f.Size
-		case chartsDir, manifestsDir:
+		case chartsDir, manifestsDir, networkDir:
 			s.Addons.Bytes += f.Size
 		}
 	}

@@ -1,8 +1,11 @@
 // Package cni chooses the pod network and brings it to the cluster.
 //
-// What flows in is the section network of airgap.yaml and the pod subnet;
-// what flows out are the images to bundle, the objects to apply, and the
-// step that applies them. One file a plugin; the YAML lies in manifests.
+// What flows in is the section network of airgap.yaml and what the cluster is
+// like; what flows out is what the bundle has to fetch and to carry, the
+// objects to apply, and the step that applies them. One file a plugin, behind
+// one seam (plugin.go). flannel's YAML is ours and lies in manifests; the other
+// plugins' comes from their projects when the bundle is made, and is patched
+// here, as objects.
 //
 // There is no IP-in-IP, under no setting: banks' networks drop protocol 4.
 // Only IPv4 for now.
@@ -11,7 +14,7 @@ package cni
 import (
 	"context"
 	"fmt"
-	"net/netip"
+	"slices"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
@@ -19,58 +22,99 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Images are the references a node needs for the pod network, by tag as
-// their projects publish them.
-func Images(Config) []string { return flannelImages() }
+// Images are the references that the pod network needs beside those that the
+// fetched objects show, by tag as their projects publish them.
+func Images(config Config) []string {
+	nodes, others := config.plugin().images(config)
+	return slices.Concat(nodes, others)
+}
+
+// NodeImages are those of Images without which a node has no pod network.
+func NodeImages(config Config) []string {
+	nodes, _ := config.plugin().images(config)
+	return nodes
+}
+
+// From is what the bundle has to fetch of the plugin's project.
+func From(config Config, cluster Cluster) Upstream {
+	return config.plugin().upstream(config.settled(), cluster)
+}
 
 // Objects are what the cluster needs for the pod network, in the order to
-// apply. podSubnet is the cluster's, as in kubernetes.podSubnet.
-func Objects(config Config, podSubnet string) ([]*unstructured.Unstructured, error) {
-	subnet, err := parseSubnet(podSubnet)
+// apply. fetched is what was made of Upstream; it is not changed. What does not
+// have the shape that is patched here is an error, and so is any IP-in-IP.
+func Objects(config Config, cluster Cluster, fetched []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if _, err := parseSubnet(cluster.PodSubnet); err != nil {
+		return nil, err
+	}
+	objects, err := config.plugin().objects(config.settled(), cluster, copies(fetched))
 	if err != nil {
 		return nil, err
 	}
-	return flannelObjects(config, subnet)
-}
-
-// Traces are what pod networks leave on a host, whichever plugin it was. A
-// kind of their own, since no package but the caller knows both sides.
-type Traces struct {
-	Links, Tables, Chains, Paths, Dirs, Data []string // as kubeadm.Traces
+	return objects, refuseIPIP(objects)
 }
 
 // Leaves are the traces of every plugin there is: a host is also cleaned when
 // nobody can tell any more which one it had.
-func Leaves() Traces { return flannelLeaves() }
-
-// Step applies the objects. connect is called when the step's turn has come,
-// since there is no API server before; the step has nothing of its own to
-// undo, because resetting the hosts takes the cluster with it.
-func Step(config Config, podSubnet string, connect func() (*rest.Config, error)) step.Step {
-	with := func(use func(*rest.Config, []*unstructured.Unstructured) error) error {
-		objects, err := Objects(config, podSubnet)
-		if err != nil {
-			return err
-		}
-		api, err := connect()
-		if err != nil {
-			return err
-		}
-		return use(api, objects)
+func Leaves() Traces {
+	var all Traces
+	for _, p := range plugins() {
+		all = all.and(p.traces())
 	}
+	return all
+}
+
+// Links are the network interfaces of the configured plugin, by name; those of
+// pods end in *, as there is one a pod.
+func Links(config Config) []string { return config.plugin().traces().Links }
+
+// Ports are those that the plugin's programs listen on, on every node.
+func Ports(config Config) []Port { return config.plugin().ports(config.settled()) }
+
+// System names what has to run for the pod network to be there: namespaces,
+// and workloads in them as "DaemonSet NAMESPACE/NAME".
+func System(config Config) (namespaces, workloads []string) { return config.plugin().system(config) }
+
+// Known are configurations of all plugins, by default else, one for each set of
+// workloads that there can be.
+func Known() []Config {
+	var all []Config
+	for _, p := range plugins() {
+		all = append(all, p.forms()...)
+	}
+	return all
+}
+
+// Fetched reads what was fetched for the plugin out of the bundle; nil where
+// nothing was.
+type Fetched func(context.Context) ([]*unstructured.Unstructured, error)
+
+// Network is a pod network that is to be brought to a cluster.
+type Network struct {
+	Config  Config
+	Cluster Cluster
+	Fetched Fetched
+	// Connect is called when the step's turn has come, since there is no API
+	// server before.
+	Connect func() (*rest.Config, error)
+}
+
+// Step applies the objects, unless the cluster has another pod network. It has nothing of its own to undo, because
+// resetting the hosts takes the cluster with it.
+func Step(n Network) step.Step {
 	return step.Step{
 		Name:  "network",
-		Title: "Bring up the pod network (" + config.Plugin + ", VXLAN)",
+		Title: "Bring up the pod network (" + n.Config.title() + ")",
 		Done: func(ctx context.Context) (current bool, err error) {
-			err = with(func(api *rest.Config, objects []*unstructured.Unstructured) (err error) {
+			err = n.with(ctx, func(api *rest.Config, objects []*unstructured.Unstructured) (err error) {
 				current, err = manifests.Current(ctx, api, objects)
 				return err
 			})
 			return current, err
 		},
-		Plan: func(ctx context.Context) ([]string, error) { return plan(ctx, config, podSubnet, connect) },
+		Plan: n.plan,
 		Run: func(ctx context.Context) error {
-			return with(func(api *rest.Config, objects []*unstructured.Unstructured) error {
+			return n.with(ctx, func(api *rest.Config, objects []*unstructured.Unstructured) error {
 				_, err := manifests.Apply(ctx, api, objects)
 				return err
 			})
@@ -78,16 +122,45 @@ func Step(config Config, podSubnet string, connect func() (*rest.Config, error))
 	}
 }
 
+func (n Network) with(ctx context.Context, use func(*rest.Config, []*unstructured.Unstructured) error) error {
+	objects, err := n.objects(ctx)
+	if err != nil {
+		return err
+	}
+	api, err := n.Connect()
+	if err != nil {
+		return err
+	}
+	if err := refuseOther(ctx, api, n.Config); err != nil {
+		return err
+	}
+	return use(api, objects)
+}
+
+func (n Network) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var fetched []*unstructured.Unstructured
+	if n.Fetched != nil {
+		var err error
+		if fetched, err = n.Fetched(ctx); err != nil {
+			return nil, fmt.Errorf("read what was fetched for %s: %w", n.Config.Plugin, err)
+		}
+	}
+	return Objects(n.Config, n.Cluster, fetched)
+}
+
 // plan lists the objects that are written: all of them while there is no API
 // server to ask.
-func plan(ctx context.Context, config Config, podSubnet string, connect func() (*rest.Config, error)) ([]string, error) {
-	objects, err := Objects(config, podSubnet)
+func (n Network) plan(ctx context.Context) ([]string, error) {
+	objects, err := n.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	api, err := connect()
+	api, err := n.Connect()
 	pending := manifests.Titles(objects)
 	if err == nil {
+		if err := refuseOther(ctx, api, n.Config); err != nil {
+			return nil, err
+		}
 		pending, err = manifests.Pending(ctx, api, objects)
 	}
 	for i := range pending {
@@ -96,13 +169,10 @@ func plan(ctx context.Context, config Config, podSubnet string, connect func() (
 	return pending, err
 }
 
-func parseSubnet(text string) (netip.Prefix, error) {
-	subnet, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("parse pod subnet: %w", err)
+func copies(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		all[i] = o.DeepCopy()
 	}
-	if !subnet.Addr().Is4() || subnet.Masked() != subnet {
-		return netip.Prefix{}, fmt.Errorf("parse pod subnet: %s is not an IPv4 network address", text)
-	}
-	return subnet, nil
+	return all
 }

@@ -1,6 +1,8 @@
 package cni
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -8,20 +10,28 @@ import (
 // nothing of the network but a UDP port.
 const (
 	Flannel = "flannel"
-	Auto    = "auto"
-	VXLAN   = "vxlan"
+	Calico  = "calico"
+	Cilium  = "cilium"
+
+	Auto        = "auto"
+	VXLAN       = "vxlan"
+	CrossSubnet = "crosssubnet" // VXLAN between subnets, none within one
+	Native      = "native"      // none: the network between the nodes has to carry the pods' addresses
 )
 
 // Config is the section network of airgap.yaml.
 type Config struct {
-	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,default=flannel" jsonschema_description:"Which program connects the pods of different nodes."`
-	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,default=auto" jsonschema_description:"How packets between pods travel between nodes. IP-in-IP is never used."`
-	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535,default=8472" jsonschema_description:"UDP port of VXLAN between nodes. On vSphere 8472 without NSX and 4789 with it; other ports are dropped by ESXi 8.0U2."`
+	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,enum=cilium,default=flannel" jsonschema_description:"Which program connects the pods of different nodes. flannel has the fewest images and knows no NetworkPolicy."`
+	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp; cilium, where all nodes are in one layer-2 network). IP-in-IP is never used."`
+	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. Default: 8472, with calico 4789. On vSphere 8472 without NSX and 4789 with it; other ports are dropped by ESXi 8.0U2."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"Largest packet in bytes the network between the nodes carries; VXLAN's 50 bytes are taken off it. 0 takes the interface's own."`
+
+	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"What only calico has."`
+	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"What only cilium has."`
 }
 
 const (
-	defaultPort = 8472
+	linuxPort   = 8472 // that Linux took before there was a standard; flannel's and Cilium's
 	smallestMTU = 1280 // below it IPv4 works on, but nothing a bank runs does
 	largestMTU  = 65535
 )
@@ -34,19 +44,21 @@ func (c *Config) Default() {
 	if c.Encapsulation == "" {
 		c.Encapsulation = Auto
 	}
-	if c.Port == 0 {
-		c.Port = defaultPort
-	}
+	c.plugin().defaults(c)
 }
 
 // Validate reports every problem of a defaulted section, with its path.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if c.Plugin != Flannel {
-		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, []string{Flannel}))
+	if !slices.Contains(pluginNames(), c.Plugin) {
+		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, pluginNames()))
 	}
-	if c.Encapsulation != Auto && c.Encapsulation != VXLAN {
-		problems = append(problems, field.NotSupported(at.Child("encapsulation"), c.Encapsulation, []string{Auto, VXLAN}))
+	problems = append(problems, c.plugin().check(c, at)...)
+	if c.Plugin != Calico && c.Calico != (CalicoConfig{}) {
+		problems = append(problems, c.unread(at.Child("calico")))
+	}
+	if c.Plugin != Cilium && c.Cilium != (CiliumConfig{}) {
+		problems = append(problems, c.unread(at.Child("cilium")))
 	}
 	if c.Port < 1 || c.Port > 65535 {
 		problems = append(problems, field.Invalid(at.Child("port"), c.Port, "must be a UDP port, 1 to 65535"))
@@ -55,4 +67,59 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 		problems = append(problems, field.Invalid(at.Child("mtu"), c.MTU, "must be 0 (take the interface's) or 1280 to 65535 bytes"))
 	}
 	return problems
+}
+
+func (c Config) unread(section *field.Path) *field.Error {
+	return field.Forbidden(section, "the plugin is "+c.Plugin+": nobody reads this section")
+}
+
+// encapsulations reports one that a plugin does not know.
+func (c Config) encapsulations(at *field.Path, known ...string) field.ErrorList {
+	known = append([]string{Auto}, known...)
+	if slices.Contains(known, c.Encapsulation) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at.Child("encapsulation"), c.Encapsulation, known)}
+}
+
+// settled is the configuration with nothing left to decide. Who measures the
+// network between the nodes hands in a Config with what was found.
+func (c Config) settled() Config {
+	if c.Encapsulation == Auto {
+		c.Encapsulation = VXLAN
+	}
+	return c
+}
+
+// VXLANPort is the UDP port of the tunnels between nodes; 0 where there are
+// none.
+func (c Config) VXLANPort() int {
+	if c.Encapsulation == Native {
+		return 0
+	}
+	return c.Port
+}
+
+// title is the network in words: "flannel, VXLAN".
+func (c Config) title() string {
+	switch c.Encapsulation {
+	case CrossSubnet:
+		return c.Plugin + ", VXLAN between subnets"
+	case Native:
+		return c.Plugin + ", no encapsulation"
+	default:
+		return c.Plugin + ", VXLAN"
+	}
+}
+
+// vxlanHeaders are what VXLAN adds to a packet, in bytes: Ethernet, IPv4, UDP
+// and its own header (RFC 7348).
+const vxlanHeaders = 50
+
+// podMTU is the largest packet of a pod, in bytes; 0 leaves that to the plugin.
+func (c Config) podMTU() int {
+	if c.MTU == 0 || c.Encapsulation == Native {
+		return c.MTU
+	}
+	return c.MTU - vxlanHeaders
 }

@@ -1,13 +1,14 @@
 package cni
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 
 	"airgap.dev/airgap/manifests"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (
@@ -15,12 +16,34 @@ const (
 	flannelPluginImage = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"
 )
 
-func flannelImages() []string { return []string{flannelImage, flannelPluginImage} }
+// flannel is the default: the fewest images, and nothing is fetched for it but
+// these. It knows no NetworkPolicy.
+type flannel struct{}
+
+func (flannel) name() string { return Flannel }
+
+func (flannel) defaults(c *Config) { c.Port = cmp.Or(c.Port, linuxPort) }
+
+func (flannel) check(c Config, at *field.Path) field.ErrorList { return c.encapsulations(at, VXLAN) }
+
+func (flannel) images(Config) (nodes, others []string) {
+	return []string{flannelImage, flannelPluginImage}, nil
+}
+
+func (flannel) upstream(Config, Cluster) Upstream { return Upstream{} }
+
+func (flannel) ports(c Config) []Port { return vxlanPort(c) }
+
+func (flannel) forms() []Config { return []Config{{Plugin: Flannel}} }
+
+func (flannel) system(Config) (namespaces, workloads []string) {
+	return []string{"kube-flannel"}, []string{"DaemonSet kube-flannel/kube-flannel-ds"}
+}
 
 // flannelNetConf is flanneld's own configuration, net-conf.json.
 type flannelNetConf struct {
 	Network        string
-	EnableNFTables bool // kube-proxy is in iptables mode on EL 8 and 9, so is flannel
+	EnableNFTables bool // as kube-proxy: on EL 8 and 9 both are in iptables mode
 	Backend        flannelBackend
 }
 
@@ -38,10 +61,11 @@ type flannelValues struct {
 	Checksum           string // of both configurations
 }
 
-func flannelObjects(config Config, podSubnet netip.Prefix) ([]*unstructured.Unstructured, error) {
+func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	netConf, err := json.Marshal(flannelNetConf{
-		Network: podSubnet.String(),
-		Backend: flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU},
+		Network:        cluster.PodSubnet,
+		EnableNFTables: cluster.ProxyMode == nftables,
+		Backend:        flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write flannel configuration: %w", err)
@@ -76,9 +100,9 @@ func flannelPlugins() any {
 	}
 }
 
-// flannelLeaves: its own interface and chains; those of the CNI plugins it
+// traces: its own interface and chains; those of the CNI plugins it
 // calls, bridge, host-local and portmap; what its pods wrote.
-func flannelLeaves() Traces {
+func (flannel) traces() Traces {
 	return Traces{
 		Links:  []string{"flannel.1", "cni0"},
 		Tables: []string{"flannel-ipv4", "flannel-ipv6", "cni_hostport"},
@@ -87,6 +111,6 @@ func flannelLeaves() Traces {
 			"/run/flannel", "/etc/cni/net.d/10-flannel.conflist", "/opt/cni/bin/flannel",
 			"/var/lib/cni/flannel", "/var/lib/cni/cache", "/var/lib/cni/networks/cbr0", "/var/lib/cni/results",
 		},
-		Dirs: []string{"/var/lib/cni/networks", "/var/lib/cni", "/etc/cni/net.d", "/etc/cni", "/opt/cni/bin", "/opt/cni"},
+		Dirs: cniDirs(),
 	}
 }

@@ -25,6 +25,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const podSubnet = "10.244.0.0/16"
 
+func aCluster() Cluster { return Cluster{PodSubnet: podSubnet, ProxyMode: "iptables", Nodes: 3} }
+
 func TestFlannelObjects(t *testing.T) {
 	var config Config
 	config.Default()
@@ -32,7 +34,7 @@ func TestFlannelObjects(t *testing.T) {
 }
 
 func TestFlannelOnAnotherPortAndMTU(t *testing.T) {
-	objects := render(t, Config{Flannel, VXLAN, 4789, 1400})
+	objects := render(t, Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789, MTU: 1400})
 	var conf struct {
 		Network string
 		Backend map[string]any
@@ -68,7 +70,7 @@ func TestPodSubnetMustBeAnIPv4Network(t *testing.T) {
 	var config Config
 	config.Default()
 	for _, bad := range []string{"", "10.244.0.0", "fd00::/48", "10.244.1.0/16"} {
-		if _, err := Objects(config, bad); err == nil || !strings.Contains(err.Error(), "pod subnet") {
+		if _, err := Objects(config, Cluster{PodSubnet: bad}, nil); err == nil || !strings.Contains(err.Error(), "pod subnet") {
 			t.Errorf("%q: got %v", bad, err)
 		}
 	}
@@ -80,7 +82,7 @@ func TestStep(t *testing.T) {
 	server := apitest.Start(t)
 	var config Config
 	config.Default()
-	s := Step(config, podSubnet, func() (*rest.Config, error) { return server.Config, nil })
+	s := Step(Network{Config: config, Cluster: aCluster(), Connect: func() (*rest.Config, error) { return server.Config, nil }})
 	if plan, err := s.Plan(t.Context()); err != nil || len(plan) != len(render(t, config)) || plan[0] != "apply Namespace kube-flannel" {
 		t.Errorf("plan: %q, %v", plan, err)
 	}
@@ -101,7 +103,7 @@ func TestStep(t *testing.T) {
 func TestPlanWithoutAServer(t *testing.T) {
 	var config Config
 	config.Default()
-	s := Step(config, podSubnet, func() (*rest.Config, error) { return nil, errors.New("there is none") })
+	s := Step(Network{Config: config, Cluster: aCluster(), Connect: func() (*rest.Config, error) { return nil, errors.New("there is none") }})
 	plan, err := s.Plan(t.Context())
 	if err == nil || len(plan) != len(render(t, config)) {
 		t.Errorf("plan: %q, %v", plan, err)
@@ -110,7 +112,7 @@ func TestPlanWithoutAServer(t *testing.T) {
 
 func render(t *testing.T, config Config) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := Objects(config, podSubnet)
+	objects, err := Objects(config, aCluster(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,23 @@ func Conflicts(c Config, r Runtime, now time.Time) []Conflict {
 		return nil
 	}
 	if r.CRIO() {
-		return release.crioConflicts(c, runtime)
+		return append(c.proxyConflicts(), release.crioConflicts(c, runtime)...)
 	}
-	return release.containerdConflicts(c, r, runtime, now)
+	return append(c.proxyConflicts(), release.containerdConflicts(c, r, runtime, now)...)
+}
+
+// proxyConflicts are about kube-proxy's other modes: ipvs works yet, and ends;
+// more there are not on Linux. Which of the two it is to be is decided by system
+// and kernel, see Facts.ProxyMode.
+func (c Config) proxyConflicts() []Conflict {
+	mode, is := c.Overrides.KubeProxy["mode"].(string)
+	if !is || mode == "" || mode == "iptables" || mode == "nftables" {
+		return nil
+	}
+	return []Conflict{{
+		Found: "kube-proxy's mode " + mode, Want: "iptables or nftables, or none in airgap.yaml: then it suits the first host",
+		Source: "KEP-5495: ipvs is deprecated since Kubernetes 1.35", Fatal: mode != "ipvs",
+	}}
 }
 
 func (r Release) crioConflicts(c Config, crio *version.Version) []Conflict {

@@ -19,7 +19,7 @@ type Firewall struct {
 	Nodes     []string // addresses of all nodes
 	Masters   []string // addresses of the control-plane nodes
 	PodSubnet string
-	PodLinks  []string // the pod network's interfaces
+	PodLinks  []string // the pod network's interfaces, as Traces.Links
 }
 
 // trustedZone is firewalld's own for interfaces whose packets pass, forwarded
@@ -67,6 +67,10 @@ func (o openings) has(zone, opening string) bool { return slices.Contains(o[zone
 func (f Firewall) wanted(zones []string) openings {
 	all := openings{}
 	for _, link := range f.PodLinks {
+		// Of a name's beginning firewalld makes a wildcard with a plus sign.
+		if beginning, wild := strings.CutSuffix(link, "*"); wild {
+			link = beginning + "+"
+		}
 		all[trustedZone] = append(all[trustedZone], "interface="+link)
 	}
 	for _, p := range f.Ports {

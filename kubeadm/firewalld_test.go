@@ -20,6 +20,10 @@ type fakeFirewalld struct {
 	fail    string            // a zone that cannot be changed
 }
 
+func vxlan(port int) []Port {
+	return []Port{{port, port, "udp", "VXLAN", OnlyNodes, "packets between pods of different nodes"}}
+}
+
 func newFirewalld(f *fakeHost) *fakeFirewalld {
 	w := &fakeFirewalld{host: f, has: map[string]openings{"runtime": {}, "permanent": {}}}
 	f.answers["ip -json address"] = func(host.Cmd) ([]byte, error) {
@@ -105,9 +109,9 @@ func zoneXML(openings ...string) string {
 
 func aFirewall() Firewall {
 	return Firewall{
-		Address: "10.0.0.11", Ports: Listens{ControlPlane: true, Registry: 5000, VXLAN: 8472}.Ports(),
+		Address: "10.0.0.11", Ports: Listens{ControlPlane: true, Registry: 5000, Network: vxlan(8472)}.Ports(),
 		Nodes: []string{"10.0.0.11", "10.0.0.12", "10.0.0.13"}, Masters: []string{"10.0.0.11", "10.0.0.13"},
-		PodSubnet: "10.244.0.0/16", PodLinks: []string{"flannel.1", "cni0"},
+		PodSubnet: "10.244.0.0/16", PodLinks: []string{"flannel.1", "cali*"},
 	}
 }
 
@@ -143,7 +147,7 @@ func TestFirewalld(t *testing.T) {
 				t.Errorf("%s: %d × %s, want %d in\n%s", view, n, rule, times, rules)
 			}
 		}
-		if links := w.has[view]["trusted"]; !slices.Equal(links, []string{"interface=flannel.1", "interface=cni0"}) {
+		if links := w.has[view]["trusted"]; !slices.Equal(links, []string{"interface=flannel.1", "interface=cali+"}) {
 			t.Errorf("%s: trusted has %v", view, links)
 		}
 	}
@@ -255,7 +259,7 @@ func TestFirewalldRecordsBeforeItChanges(t *testing.T) {
 	if !errors.As(err, &failure) || !strings.Contains(failure.Next, "hostSettings.firewalld") {
 		t.Errorf("got %v", err)
 	}
-	if text := f.get(firewalldUndo); !strings.Contains(text, "6443") || !strings.Contains(text, "cni0") {
+	if text := f.get(firewalldUndo); !strings.Contains(text, "6443") || !strings.Contains(text, "cali+") {
 		t.Errorf("recorded: %s", text)
 	}
 }
@@ -295,11 +299,11 @@ func TestPorts(t *testing.T) {
 		}
 		return all
 	}
-	worker := count(Listens{VXLAN: 4789}.Ports())
+	worker := count(Listens{Network: vxlan(4789)}.Ports())
 	if worker[OnlyMasters] != 0 || worker[OnlyNodes] != 2 || worker[FromAnywhere] != 3 || worker[OnlySelf] != 2 {
 		t.Errorf("a worker: %v", worker)
 	}
-	master := count(Listens{ControlPlane: true, Registry: 5000, VXLAN: 4789}.Ports())
+	master := count(Listens{ControlPlane: true, Registry: 5000, Network: vxlan(4789)}.Ports())
 	if master[OnlyMasters] != 2 || master[OnlyNodes] != 3 || master[FromAnywhere] != 4 || master[OnlySelf] != 5 {
 		t.Errorf("a control-plane host: %v", master)
 	}

@@ -19,16 +19,20 @@ const (
 
 // NetworkManagerStep has NetworkManager leave the pods' interfaces alone: it
 // would take their addresses and routes away. Where it neither runs nor is
-// going to there is nothing to do.
-func NetworkManagerStep(m Machine) step.Step {
-	n := networkManager{m}
+// going to there is nothing to do. links are the pod network's interfaces, by
+// name, or by the beginning of their names with a * behind it.
+func NetworkManagerStep(m Machine, links []string) step.Step {
+	n := networkManager{m, links}
 	return step.Step{
 		Name: "networkmanager", Title: "Keep NetworkManager off the pods' interfaces",
 		Done: n.holds, Plan: n.plan, Run: n.yield, Undo: n.undo,
 	}
 }
 
-type networkManager struct{ m Machine }
+type networkManager struct {
+	m     Machine
+	links []string
+}
 
 // keyfileRecord is the file from before, and whether NetworkManager has read
 // ours: it does so only when it is told.
@@ -39,7 +43,7 @@ type keyfileRecord struct {
 
 // interfaces are those of the pod network, and the hosts' ends of the pods'.
 func (n networkManager) interfaces() []string {
-	return append(slices.Clone(n.m.traces().Links), "veth*")
+	return slices.Concat([]string{ipvsLink}, n.links, []string{"veth*"})
 }
 
 // text adds to the list: a plain "=" would replace what another file says.
@@ -87,10 +91,7 @@ func (n networkManager) managed(ctx context.Context) ([]string, error) {
 	var found []string
 	for line := range strings.Lines(string(out)) {
 		name, state, _ := strings.Cut(strings.TrimSpace(line), ":")
-		ours := slices.ContainsFunc(n.interfaces(), func(pattern string) bool {
-			start, wild := strings.CutSuffix(pattern, "*")
-			return name == pattern || wild && strings.HasPrefix(name, start)
-		})
+		ours := slices.ContainsFunc(n.interfaces(), isNamed(name))
 		if ours && state != "unmanaged" {
 			found = append(found, name)
 		}

@@ -40,8 +40,8 @@ func (p Port) numbers() string {
 // one.
 type Listens struct {
 	ControlPlane bool
-	Registry     int // its port; 0 when the host serves none
-	VXLAN        int // UDP; 0 when the pod network is not VXLAN
+	Registry     int    // its port; 0 when the host serves none
+	Network      []Port // the pod network's
 }
 
 // Ports is the table for such a host.
@@ -63,7 +63,7 @@ func (l Listens) Ports() []Port {
 	add(true, 10249, 0, "tcp", "kube-proxy metrics", OnlySelf, "metrics")
 	add(true, 10256, 0, "tcp", "kube-proxy health", FromAnywhere, "load balancers ask there which node to send to")
 	add(l.Registry > 0, l.Registry, 0, "tcp", "registry", OnlyNodes, "images, packages, and what joining hosts need")
-	add(l.VXLAN > 0, l.VXLAN, 0, "udp", "VXLAN", OnlyNodes, "packets between pods of different nodes")
+	ports = append(ports, l.Network...)
 	add(true, 30000, 32767, "tcp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	add(true, 30000, 32767, "udp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	return ports

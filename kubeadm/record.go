@@ -200,6 +200,8 @@ func contentOf(p string) (content, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return absent, nil
+	case errors.Is(err, fs.ErrPermission):
+		return full, nil // where root may not look, as in /sys of a container, nothing is ours
 	case err != nil:
 		if info, statErr := os.Stat(p); statErr == nil && !info.IsDir() {
 			return full, nil

@@ -133,15 +133,32 @@ func (m Machine) deleteLinks(ctx context.Context, before record) error {
 	if err != nil {
 		return err
 	}
-	for _, link := range m.traces().Links {
-		if !slices.Contains(now, link) || slices.Contains(before.Links, link) {
-			continue
-		}
-		if err := m.run(ctx, "ip", "link", "delete", link); err != nil {
-			return fmt.Errorf("delete network interface %s: %w", link, err)
+	var gone []string
+	for _, pattern := range m.traces().Links {
+		for _, link := range now {
+			if !isNamed(link)(pattern) || slices.Contains(before.Links, link) || slices.Contains(gone, link) {
+				continue
+			}
+			if err := m.deleteLink(ctx, link); err != nil {
+				return err
+			}
+			gone = append(gone, link)
 		}
 	}
 	return nil
+}
+
+// deleteLink takes one that went in the meantime for deleted: the two ends of a
+// pair go together.
+func (m Machine) deleteLink(ctx context.Context, link string) error {
+	failed := m.run(ctx, "ip", "link", "delete", link)
+	if failed == nil {
+		return nil
+	}
+	if now, err := m.links(ctx); err == nil && !slices.Contains(now, link) {
+		return nil
+	}
+	return fmt.Errorf("delete network interface %s: %w", link, failed)
 }
 
 // links are the names of the host's network interfaces. /sys may be another

@@ -36,7 +36,7 @@ func back(t *testing.T, s step.Step) func() error {
 // clusterOn is a control plane that ran on a host with podman.
 func clusterOn(t *testing.T) (*fakeHost, Machine) {
 	f, m := newFake(t)
-	m.Network = Traces{Links: []string{"cni0", "flannel.1"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
+	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, newAPI(t))
 	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(clusterCA)) }
@@ -55,7 +55,7 @@ func clusterOn(t *testing.T) (*fakeHost, Machine) {
 		return os.RemoveAll(m.path("/sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x"))
 	})
 	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) {
-		return []byte(`[{"ifname":"lo"},{"ifname":"eth0"},{"ifname":"flannel.1"}]`), nil
+		return []byte(`[{"ifname":"lo"},{"ifname":"eth0"},{"ifname":"flannel.1"},{"ifname":"cali12ab"},{"ifname":"mycali0"}]`), nil
 	}
 	return f, m
 }
@@ -67,7 +67,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("data: %q, %v", got, err)
 	}
 	do(t, back(t, initStep(t, m)), back(t, Record(m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 {
+	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.ran("ip link delete cali12ab") != 1 || f.ran("ip link delete mycali0") != 0 {
 		t.Errorf("ran %v", f.calls)
 	}
 	for name, want := range map[string]bool{

@@ -71,6 +71,8 @@ func touched() []string {
 		// kube-proxy
 		"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
 		"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+		// Cilium's agent; kernel.unprivileged_bpf_disabled, which it sets too, knows no way back
+		"net.ipv4.conf.all.rp_filter", "net.ipv4.fib_multipath_use_neigh", "net.core.bpf_jit_enable", "kernel.timer_migration",
 	}
 }
 

@@ -1,12 +1,15 @@
 package kubeadm
 
-import "path"
+import (
+	"path"
+	"strings"
+)
 
 // Traces are what the programs of a cluster make on a host by themselves. No
 // step of ours writes them, so only a list can know of them; that a thing was
 // not there before is what makes it theirs.
 type Traces struct {
-	Links  []string // network interfaces, by name
+	Links  []string // network interfaces, by name, or by its beginning and a *
 	Tables []string // packet filter tables, by name, that nobody else uses
 	Chains []string // beginnings of the names of their chains in tables that others use too
 	Paths  []string // files, and directories with all that is in them
@@ -14,12 +17,23 @@ type Traces struct {
 	Data   []string // directories that outlast a reset unless their data is unwanted
 }
 
+// ipvsLink is kube-proxy's in the mode ipvs.
+const ipvsLink = "kube-ipvs0"
+
+// isNamed judges what Links lists by the name of an interface.
+func isNamed(link string) func(pattern string) bool {
+	return func(pattern string) bool {
+		beginning, wild := strings.CutSuffix(pattern, "*")
+		return link == pattern || wild && strings.HasPrefix(link, beginning)
+	}
+}
+
 // traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
 // with those of the network plugin.
 func (m Machine) traces() Traces {
 	n := m.Network
 	return Traces{
-		Links:  append([]string{"kube-ipvs0"}, n.Links...),
+		Links:  append([]string{ipvsLink}, n.Links...),
 		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
 		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),
 		Paths: append([]string{

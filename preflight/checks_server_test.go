@@ -132,6 +132,8 @@ func TestNetworkChecks(t *testing.T) {
 		{"strict with two", rpFilter, &Facts{Links: two, Filtering: strict}, Want{}, Warn, "strict on e0, e1"},
 		{"strict, and the network plugin cannot", rpFilter, &Facts{Links: one, Filtering: strict}, Want{LooseFilter: true}, Fail, "strict on e0"},
 		{"loose is the larger number", rpFilter, &Facts{Links: two, Filtering: []Filtering{{"all", 2, 0, 0}, {"e0", 1, 0, 0}}}, Want{LooseFilter: true}, Pass, "not strict"},
+		{"calico ends where all links are loose", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 2, 0, 0}}}, Want{NetworkPlugin: "calico"}, Fail, "loose for all links"},
+		{"calico with one loose link", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 0}, {"e0", 2, 0, 0}}}, Want{NetworkPlugin: "calico"}, Pass, "not strict"},
 		{"a real server of a balancer", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 1}}}, Want{}, Warn, "arp_ignore = 1 on e0"},
 		{"ARP as it comes", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"lo", 0, 1, 1}}}, Want{}, Pass, "are 0"},
 		{"few connections at every boot", conntrack, &Facts{Sysctls: []Sysctl{{"net.netfilter.nf_conntrack_max", "", "65536", "/etc/sysctl.d/a.conf"}}}, Want{}, Warn, "/etc/sysctl.d/a.conf sets"},

@@ -103,6 +103,7 @@ func TestChecks(t *testing.T) {
 
 		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{VXLANPort: 8472}, Pass, "8 needed"},
 		{"EL 8's MASQUERADE", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_MASQUERADE": Missing})}, Want{}, Pass, ""},
+		{"cilium does, in any mode", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})}, Want{ProxyMode: "nftables", NetworkPlugin: "cilium"}, Fail, "nft_compat, xt_comment"},
 		{"nftables mode needs no xt", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})}, Want{ProxyMode: "nftables"}, Pass, ""},
 		{"no vxlan, none wanted", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{}, Pass, ""},
 		{"no vxlan", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{VXLANPort: 4789}, Fail, "vxlan"},
@@ -166,6 +167,8 @@ func TestChecks(t *testing.T) {
 		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
 		{"fapolicyd", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "install has it trust"},
 		{"firewalld is ours to open", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
+		{"firewalld beside calico", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{NetworkPlugin: "calico"}, Fail, "active"},
+		{"no firewalld beside calico", firewalld, &Facts{}, Want{NetworkPlugin: "calico"}, Pass, "not active"},
 		{"firewalld is left to others", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "leaves it to others"},
 		{"swap is ours to turn off", swap, &Facts{Swap: []SwapArea{{"/dev/dm-1", 4 * gigabyte}}}, Want{SwapOff: true}, Pass, "install turns it off"},
 		{"swap", swap, &Facts{Swap: []SwapArea{{"/dev/zram0", 4 * gigabyte}}}, Want{}, Fail, "/dev/zram0"},

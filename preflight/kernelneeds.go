@@ -24,6 +24,10 @@ func KernelNeeds() []KernelNeed {
 			"use kube-proxy's iptables mode, or Enterprise Linux 9", func(_ *Facts, w *Want) bool { return w.ProxyMode == "nftables" },
 		},
 		{
+			"Cilium", "5.10", Fail, "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10, which has what it needs from newer ones)",
+			"set network.plugin to calico or flannel, or use Enterprise Linux 8.10 or 9", func(f *Facts, w *Want) bool { return w.NetworkPlugin == "cilium" && !f.OS.atLeast(8, 10) },
+		},
+		{
 			"Kubernetes without a warning", "4.19", Warn, "kubernetes#131919: kubeadm from 1.34 on warns",
 			"it works, with a warning by kubeadm; plan for Enterprise Linux 9 or newer", always,
 		},

@@ -8,6 +8,10 @@ import (
 // enough, and a host that does not have the need.
 func TestKernelNeeds(t *testing.T) {
 	nftables, v2 := Want{ProxyMode: "nftables"}, Cgroup{Mode: "v2"}
+	cilium := Want{NetworkPlugin: "cilium"}
+	el8 := func(version string) Facts {
+		return Facts{OS: OS{ID: "rhel", Version: version}, Kernel: Kernel{Release: "4.18.0-1.el8.x86_64"}}
+	}
 	for name, tc := range map[string]struct {
 		facts  Facts
 		want   Want
@@ -21,6 +25,12 @@ func TestKernelNeeds(t *testing.T) {
 		"4.19 on cgroup v1":         {Facts{Kernel: Kernel{Release: "4.19.0"}, Cgroup: Cgroup{Mode: "v1"}}, Want{}, Pass, ""},
 		"nftables on EL 8":          {Facts{Kernel: Kernel{Release: "4.18.0-553.el8_10.x86_64"}}, nftables, Fail, "5.13 or newer for kube-proxy's nftables mode"},
 		"nftables on EL 9":          {Facts{Kernel: Kernel{Release: "5.14.0-570.el9.x86_64"}, Cgroup: v2}, nftables, Pass, ""},
+		"Cilium on EL 8.8":          {el8("8.8"), cilium, Fail, "5.10 or newer for Cilium"},
+		"Cilium on EL 8.10":         {el8("8.10"), cilium, Warn, "4.19 or newer for Kubernetes without a warning"},
+		"Cilium on some EL 8":       {el8("8"), cilium, Warn, "4.19 or newer for Kubernetes without a warning"},
+		"Calico on EL 8.8":          {el8("8.8"), Want{NetworkPlugin: "calico"}, Warn, "4.19 or newer for Kubernetes without a warning"},
+		"Cilium on Debian 10":       {Facts{OS: OS{ID: "debian", Version: "10"}, Kernel: Kernel{Release: "4.19.0-6"}}, cilium, Fail, "5.10 or newer for Cilium"},
+		"Cilium on EL 9":            {Facts{Kernel: Kernel{Release: "5.14.0-570.el9.x86_64"}, Cgroup: v2}, cilium, Pass, ""},
 		"nftables on Oracle's UEK7": {Facts{Kernel: Kernel{Release: "5.15.0-300.el8uek.x86_64"}}, nftables, Pass, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -249,7 +249,8 @@ func neededModules(w *Want) [][]string {
 	needed := [][]string{{"overlay"}, {"br_netfilter"}, {"nf_conntrack"}, {"nf_tables"}}
 	if w.ProxyMode == "nftables" {
 		needed = append(needed, []string{"nft_chain_nat"}, []string{"nft_nat"}, []string{"nft_masq"})
-	} else {
+	}
+	if w.ProxyMode != "nftables" || w.NetworkPlugin == "cilium" { // whose rules are iptables' in any case
 		needed = append(needed, []string{"nft_compat"}, []string{"xt_comment"}, []string{"xt_MASQUERADE", "ipt_MASQUERADE"})
 	}
 	if w.VXLANPort > 0 {

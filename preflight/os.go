@@ -27,6 +27,14 @@ func (o OS) Major() int {
 	return major
 }
 
+// atLeast judges Enterprise Linux by its version within one major; what only says
+// its major is the newest of it.
+func (o OS) atLeast(major, minor int) bool {
+	_, text, found := strings.Cut(o.Version, ".")
+	have, err := strconv.Atoi(text)
+	return o.Enterprise() != "" && o.Major() == major && (!found || err == nil && have >= minor)
+}
+
 // Enterprise names the Enterprise Linux major: "el9"; "" for anything else.
 func (o OS) Enterprise() string {
 	if !slices.Contains([]string{"rhel", "rocky", "almalinux", "ol", "centos"}, o.ID) || o.Major() == 0 {

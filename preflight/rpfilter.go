@@ -84,6 +84,9 @@ var rpFilter = Check{
 
 // judgeRPFilter lets a host with a single network be strict: there is but one way.
 func judgeRPFilter(f *Facts, w *Want) Result {
+	if r, loose := judgeLooseForAll(f, w); loose {
+		return r
+	}
 	var strict []string
 	uplinks := f.uplinks()
 	for _, name := range uplinks {
@@ -93,6 +96,9 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 	}
 	r := Result{Warn, "strict on " + strings.Join(strict, ", "), "0 or 2 (loose)",
 		"net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then sysctl --system: the larger value is in force"}
+	if w.NetworkPlugin == "calico" || w.NetworkPlugin == "cilium" {
+		r.Fix = looseByLink
+	}
 	switch {
 	case len(strict) == 0:
 		return pass("not strict")
@@ -104,6 +110,20 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 	default:
 		return pass("strict, with a single network")
 	}
+}
+
+// looseByLink is for plugins that set what counts for all links themselves, or
+// bear no other value there (cilium/cilium: pkg/datapath/loader, base programs).
+const looseByLink = "net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then sysctl --system"
+
+// judgeLooseForAll is about Calico alone: Felix, its program on each node, ends
+// where all links are loose, because pods could then take others' addresses
+// (projectcalico/calico: felix, IgnoreLooseRPF).
+func judgeLooseForAll(f *Facts, w *Want) (Result, bool) {
+	if w.NetworkPlugin != "calico" || f.filtering("all").RPFilter != 2 {
+		return Result{}, false
+	}
+	return Result{Fail, "loose for all links", "0 or 1 for all: calico does not start otherwise", looseByLink}, true
 }
 
 var arpSysctl = Check{

@@ -66,6 +66,9 @@ func judgeFirewalld(f *Facts, w *Want) Result {
 	switch {
 	case !f.unit("firewalld.service").Active():
 		return pass("not active")
+	case w.NetworkPlugin == "calico":
+		return Result{Fail, "active", "no other manager of packet filter rules beside calico, or the site's word that it is meant",
+			"disable firewalld if the site's rules allow it; else try it, and say preflight.checks.firewalld.severity: warn"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")
 	default:

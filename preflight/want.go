@@ -34,7 +34,8 @@ type Want struct {
 	ServiceSubnet  string
 	OtherAddresses []string // IPs the subnets must leave alone: virtual IPs, other nodes, registries, proxies, NTP
 
-	VXLANPort int // UDP; 0 when the network is not VXLAN
+	NetworkPlugin string // "flannel" (also when ""), "calico" or "cilium"
+	VXLANPort     int    // UDP; 0 when the network is not VXLAN
 	// LooseFilter says that the network's packets come in by another link than
 	// answers would leave by.
 	LooseFilter bool

@@ -79,7 +79,7 @@ func (a addons) applied(ctx context.Context, use func(manifests.Target, []*unstr
 // each calls use for every add-on, in their order, while it succeeds.
 func (a addons) each(ctx context.Context, use func(namespace string, objects []*unstructured.Unstructured) error) error {
 	for _, one := range a.locked {
-		objects, err := a.objects(ctx, one)
+		objects, err := a.read.objects(ctx, one)
 		if err == nil {
 			err = use(one.Namespace, objects)
 		}
@@ -108,9 +108,9 @@ func (a addons) plan(ctx context.Context) ([]string, error) {
 	return changes, cmp.Or(err, errAPI)
 }
 
-// objects reads an add-on's manifest, which the lock vouches for.
-func (a addons) objects(ctx context.Context, one bundle.Addon) ([]*unstructured.Unstructured, error) {
-	file, err := a.read(ctx, one.Path)
+// objects reads what an add-on is made of, which the lock vouches for.
+func (open source) objects(ctx context.Context, one bundle.Addon) ([]*unstructured.Unstructured, error) {
+	file, err := open(ctx, one.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -52,8 +52,8 @@ func isNode(c *config.Cluster, address string) bool {
 // probePorts are the TCP ports of the table that other hosts connect to.
 func probePorts(c *config.Cluster) []netprobe.Port {
 	var ports []netprobe.Port
-	worker := kubeadm.Listens{}.Ports()
-	for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: c.Registry.Port}).Ports() {
+	worker := (kubeadm.Listens{Network: c.NetworkPorts()}).Ports()
+	for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
 		if p.Protocol != "tcp" || p.From == kubeadm.OnlySelf || p.First != p.Last {
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *site) judgeBetween(ctx context.Context, m *netprobe.Matrix, choice pref
 func (s *site) canChoose() (netprobe.Can, error) {
 	can := netprobe.Can{Ports: []int{s.config.Network.Port}, OpensFirewall: s.config.HostSettings.Firewalld != kubeadm.LeaveFirewalld}
 	began, _, err := begunHere()
-	if s.config.Network.Encapsulation == cni.Auto && !began && s.choice == nil {
+	if s.config.Network.Encapsulation == cni.Auto && s.config.Network.VXLANPort() > 0 && !began && s.choice == nil {
 		can.Ports = netprobe.Ports(s.config.Network.Port)
 	}
 	return can, err
@@ -109,19 +109,9 @@ func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
 
 // resultsBetween is what was measured, as results of the checks between hosts.
 func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) preflight.Between {
-	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.Port, MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
+	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	between := preflight.Between{}
-	choice, errChoice := m.Choose(can)
-	switch {
-	case errChoice != nil:
-		between[preflight.Encapsulate] = preflight.Result{Status: preflight.Fail, Found: errChoice.Error(), Want: "a way for pods' packets", Fix: "hand this sentence to the network's owners; or choose another network.port"}
-	default:
-		needs.VXLAN = choice.Port
-		if needs.MTU == 0 && len(can.Ports) > 1 {
-			needs.MTU = choice.MTU // which the pod network will be told
-		}
-		between[preflight.Encapsulate] = preflight.Result{Status: preflight.Pass, Found: chosen(choice)}
-	}
+	between[preflight.Encapsulate], needs.VXLAN, needs.MTU = encapsulation(c, m, can, needs)
 	for _, q := range []struct {
 		id    string
 		about netprobe.About
@@ -139,6 +129,36 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		between[q.id] = answer(m.Findings(needs), q.about, q.fine)
 	}
 	return between
+}
+
+// encapsulation is whether pods' packets have a way, with the port and the size that it
+// takes.
+func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can, needs netprobe.Needs) (r preflight.Result, port, size int) {
+	if c.Network.VXLANPort() == 0 {
+		return withoutTunnel(c, m), 0, needs.MTU
+	}
+	choice, err := m.Choose(can)
+	if err != nil {
+		return preflight.Result{Status: preflight.Fail, Found: err.Error(), Want: "a way for pods' packets", Fix: "hand this sentence to the network's owners; or choose another network.port"}, needs.VXLAN, needs.MTU
+	}
+	if needs.MTU == 0 && len(can.Ports) > 1 {
+		needs.MTU = choice.MTU // which the pod network will be told
+	}
+	return preflight.Result{Status: preflight.Pass, Found: chosen(choice)}, choice.Port, needs.MTU
+}
+
+// withoutTunnel: Cilium's routes reach only hosts of the same network; with BGP the site's
+// routers know the way.
+func withoutTunnel(c *config.Cluster, m *netprobe.Matrix) preflight.Result {
+	switch {
+	case c.Network.Plugin != cni.Cilium:
+		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers are told of the pods' addresses"}
+	case m.OneNetwork:
+		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; all hosts are in one network"}
+	default:
+		return preflight.Result{Status: preflight.Fail, Found: "no tunnel, and routers between the hosts, which do not know the pods' addresses", Want: "all hosts in one network",
+			Fix: "set network.encapsulation: vxlan in airgap.yaml and make the bundle again"}
+	}
 }
 
 // answer puts the findings of one question together.

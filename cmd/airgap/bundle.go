@@ -42,24 +42,24 @@ const smallest = `The smallest airgap.yaml:
         baseURL: https://dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/
         gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]`
 
-func (a *app) bundle() *cobra.Command {
-	var o bundleOptions
-	cmd := &cobra.Command{
-		Use:   "bundle -f airgap.yaml -o DIR",
-		Short: "Put everything the cluster needs onto one stick",
-		Long: `Decides what the cluster of airgap.yaml needs (images, RPMs with everything they
+const bundleHelp = `Decides what the cluster of airgap.yaml needs (images, RPMs with everything they
 require, the runtime), asks upstream for digests and sizes, fetches it all into
 DIR/NAME, reads it back from the disk, and signs it. Needs no root, no container
 engine and no dnf.
 
 What was decided is kept in airgap.lock beside airgap.yaml: with it the same
 bundle comes out again, byte for byte. A tag that upstream has moved since is
-told, not followed; --update NAME decides an image, a package, a file or an add-on anew.
+told, not followed; --update NAME decides an image, a package, a file, an add-on or the
+pod network's plugin anew.
 
 Images come from where they are named: images.list, images.manifests, and addons, whose
 Helm charts are rendered here, as they will be installed. Before anything is fetched
 all of it has to resolve, or everything that does not is told at once. --plan prints
 the proof: each reference, who needs it, its digest, its size.
+
+The pod network comes along: flannel's objects are airgap's own, Calico's manifest and
+Cilium's chart are fetched and locked here, and patched when they are applied. What
+upstream has changed so that a patch finds nothing is told now.
 
 A chart that makes passwords or keys while it is rendered is refused: they would lie
 on the stick. Image names that only an operator's program knows belong into
@@ -80,7 +80,14 @@ with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
 Interrupted, even killed, the same command goes on where it stopped. A bundle
 that is complete already is left alone.
 
-` + smallest,
+`
+
+func (a *app) bundle() *cobra.Command {
+	var o bundleOptions
+	cmd := &cobra.Command{
+		Use:   "bundle -f airgap.yaml -o DIR",
+		Short: "Put everything the cluster needs onto one stick",
+		Long:  bundleHelp + smallest,
 		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
 			"  airgap bundle -f airgap.yaml -o /media/stick --delta-from last-year/bank   # its bundle.json and SHA256SUMS* are enough\n" +
 			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
@@ -233,11 +240,19 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	return bundle.NewPlan(ctx, client, bundle.Request{
+	network, err := networkNeed(c)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
+		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
+	if err != nil {
+		return nil, err
+	}
+	return plan, checkNetwork(c, surveyed, plan)
 }
 
 // held is what the lock beside the configuration decides; nil without one.

@@ -100,8 +100,8 @@ func hostChecks() []string {
 func hostClashes(c *config.Cluster, f *preflight.Facts) ([]clash, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
-		ProxyMode: c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
-		Roles:     rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
+		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
+		NetworkPlugin: c.Network.Plugin, Roles: rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
 	}
 	var all []clash
 	for _, id := range hostChecks() {

@@ -18,7 +18,7 @@ func TestFleetShowsWhoFailed(t *testing.T) {
 	}
 	good, bad := report("node1", preflight.Pass), report("node2", preflight.Fail)
 	for format, wants := range map[string][]string{
-		asText: {"node2: "}, asJSON: {`"host": "node2"`}, asYAML: {"- host: node2"},
+		asText: {"node2\n"}, asJSON: {`"host": "node2"`}, asYAML: {"- host: node2"},
 		asJUnit: {`hostname="node1"`, `hostname="node2"`}, asHTML: {"Preflight of 2 hosts", "<td>node1</td>", "<td>node2</td>"},
 	} {
 		var out bytes.Buffer

@@ -22,7 +22,7 @@ func (s *site) firstSteps() []step.Step {
 	}
 	f := kubeadm.Firewall{
 		Address: s.node.Address, Ports: s.ports(),
-		PodSubnet: s.config.Kubernetes.PodSubnet, PodLinks: cni.Leaves().Links,
+		PodSubnet: s.config.Kubernetes.PodSubnet, PodLinks: cni.Links(s.config.Network),
 	}
 	for _, n := range s.config.Nodes {
 		f.Nodes = append(f.Nodes, n.Address)
@@ -36,7 +36,7 @@ func (s *site) firstSteps() []step.Step {
 // settingSteps are the settings that a node's programs need.
 func (s *site) settingSteps() []step.Step {
 	m := s.machine
-	steps := []step.Step{s.versionLockStep(), kubeadm.Modules(m), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m)}
+	steps := []step.Step{s.versionLockStep(), kubeadm.Modules(m), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m, cni.Links(s.config.Network))}
 	if s.config.HostSettings.Swap == kubeadm.DisableSwap {
 		steps = append(steps, kubeadm.SwapStep(m))
 	}
@@ -61,7 +61,7 @@ func (s *site) versionLockStep() step.Step {
 
 // ports are those of this host.
 func (s *site) ports() []kubeadm.Port {
-	l := kubeadm.Listens{ControlPlane: s.node.Has(config.ControlPlane), VXLAN: s.config.Network.Port}
+	l := kubeadm.Listens{ControlPlane: s.node.Has(config.ControlPlane), Network: s.config.NetworkPorts()}
 	if s.servesRegistry() {
 		l.Registry = s.config.Registry.Port
 	}

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"fmt"
+
+	"github.com/distribution/reference"
+
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/kubeadm"
 )
 
-// bootstrapImages are those a node needs before it can run anything else.
-func bootstrapImages(c *config.Cluster, n config.Node) ([]string, error) {
+// bootstrapImages are those a node needs before it can run anything else, also
+// those of the pod network's objects, which the lock lists.
+func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
 	of := kubeadm.NodeImages
 	if n.Has(config.ControlPlane) {
 		of = kubeadm.Images
@@ -16,5 +22,18 @@ func bootstrapImages(c *config.Cluster, n config.Node) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(images, cni.Images(c.Network)...), nil
+	images = append(images, cni.NodeImages(c.Network)...)
+	if l.Network == nil {
+		return images, nil
+	}
+	for _, name := range l.Network.Images {
+		// By tag and by digest, as charts name theirs, a runtime keeps the image by
+		// its digest alone.
+		ref, err := reference.ParseDockerRef(name)
+		if err != nil {
+			return nil, fmt.Errorf("read image %s of the lock: %w", name, err)
+		}
+		images = append(images, ref.String())
+	}
+	return images, nil
 }

@@ -86,6 +86,9 @@ func writeList(w io.Writer, i *bundle.Index) error {
 	for _, f := range i.Left() {
 		fmt.Fprintf(w, "needs    %s  %s\n", f.Path, ui.Size(f.Size))
 	}
+	if n := i.Lock.Network; n != nil {
+		fmt.Fprintf(w, "network  %s  %s\n", n.Name, madeOf(n.Addon))
+	}
 	for _, a := range i.Lock.Addons {
 		fmt.Fprintf(w, "add-on   %s  %s\n", a.Name, madeOf(a))
 	}

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -175,7 +173,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	steps = append(steps,
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
-		cni.Step(c.Network, c.Kubernetes.PodSubnet, func() (*rest.Config, error) { return m.RESTConfig(kubeadm.AdminConf) }),
+		s.networkStep(fromView(v)),
 		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)

@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -231,7 +232,8 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.medium,
-		VXLANPort: c.Network.Port, ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
+		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
+		ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
 		CRIO: c.Runtime.CRIO(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
 	}

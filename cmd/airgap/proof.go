@@ -34,7 +34,7 @@ func proofOf(l bundle.Lock) proof {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
 	n := len(l.Images) + len(l.Packages) + len(l.Files) + len(l.Manifests)
-	for _, a := range l.Addons {
+	for _, a := range setsOf(l) {
 		n += len(a.Sources)
 		if a.Chart != nil {
 			n++
@@ -61,7 +61,7 @@ func (p proof) list(w io.Writer) {
 		fmt.Fprintf(w, "file     %s\n           sha256:%s, %s\n", f.Name, f.SHA256, ui.Size(f.Size))
 		writeNeeds(w, f.NeededBy)
 	}
-	for _, a := range p.Addons {
+	for _, a := range setsOf(p.Lock) {
 		writeAddon(w, a)
 	}
 	for _, s := range p.Manifests {
@@ -75,14 +75,31 @@ func (p proof) sum(w io.Writer) error {
 	return err
 }
 
-func writeAddon(w io.Writer, a bundle.Addon) {
+// set is an add-on, or what was fetched for the pod network.
+type set struct {
+	bundle.Addon
+	called string
+}
+
+func setsOf(l bundle.Lock) []set {
+	var all []set
+	if l.Network != nil {
+		all = append(all, set{l.Network.Addon, "network " + l.Network.Name})
+	}
+	for _, a := range l.Addons {
+		all = append(all, set{a, "add-on " + a.Name})
+	}
+	return all
+}
+
+func writeAddon(w io.Writer, a set) {
 	if c := a.Chart; c != nil {
 		fmt.Fprintf(w, "chart    %s %s\n           %s, %s\n", c.Name, c.Version, c.Digest, ui.Size(c.Size))
-		writeNeeds(w, []string{"add-on " + a.Name})
+		writeNeeds(w, []string{a.called})
 	}
 	for _, s := range a.Sources {
 		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
-		writeNeeds(w, []string{"add-on " + a.Name})
+		writeNeeds(w, []string{a.called})
 	}
 }
 

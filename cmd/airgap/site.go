@@ -187,7 +187,7 @@ func (s *site) runtime() (kubeadm.RuntimeOptions, error) {
 	if err != nil {
 		return kubeadm.RuntimeOptions{}, err
 	}
-	pinned, err := bootstrapImages(s.config, s.node)
+	pinned, err := bootstrapImages(s.config, s.node, s.index.Lock)
 	if err != nil {
 		return kubeadm.RuntimeOptions{}, err
 	}

@@ -29,7 +29,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),
 		back("No more load kernel modules at boot", kubeadm.Modules(m)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
-		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m)),
+		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
 		back("Turn swap on again", kubeadm.SwapStep(m)),
 		back("Take a label rule from SELinux", kubeadm.LabelsStep(m)),
 		back("Remove the runtime", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -22,7 +23,8 @@ type verifyOptions struct {
 	existing                 *registry.Existing // where images come from instead
 	keys                     []string
 	timeout, soak            time.Duration
-	joinedOnly               bool // nodes of airgap.yaml may still be missing
+	joinedOnly               bool        // nodes of airgap.yaml may still be missing
+	network                  *cni.Config // nil: whatever the cluster has
 }
 
 func (a *app) verify() *cobra.Command {
@@ -107,7 +109,7 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 	if o.ca == "" {
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
-	o.existing = s.config.Registry.Existing
+	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
 	return runRules(ctx, o, nodes, p)
 }
 
@@ -131,8 +133,12 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	if o.existing != nil {
 		exists = o.existing.Has
 	}
+	namespaces, workloads, err := systemOf(ctx, client, o.network)
+	if err != nil {
+		return verify.Report{}, err
+	}
 	return verify.Run(ctx, verify.Options{
-		Client: client, Nodes: nodes, ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
+		Client: client, Nodes: nodes, Namespaces: namespaces, Workloads: workloads, ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
 	})
 }
 

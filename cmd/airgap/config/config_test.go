@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/kubeadm"
 )
 
 func full(t testing.TB) string {
@@ -93,6 +94,10 @@ func TestProblems(t *testing.T) {
 		"kubelet's port":      {"port: 5000", "port: 10250", []string{"registry.port", "10250/tcp", "kubelet"}},
 		"a NodePort":          {"port: 5000", "port: 30500", []string{"registry.port", "30000-32767/tcp", "Services"}},
 		"the pods' NodePort":  {"network:\n", "network:\n  port: 30500\n", []string{"network.port", "30000-32767/udp", "Services"}},
+		"network, unknown":    {"  encapsulation: vxlan\n", "  calico: {colour: red}\n", []string{"network.calico.colour: unknown field", "dataplane"}},
+		"network, IP-in-IP":   {"encapsulation: vxlan", "encapsulation: ipip", []string{"network.encapsulation", "want one of auto, vxlan, crosssubnet, native", "ipip"}},
+		"network, not its":    {"plugin: flannel\n  encapsulation: vxlan", "plugin: flannel\n  encapsulation: crosssubnet", []string{"network.encapsulation", "crosssubnet", "vxlan"}},
+		"network, not read":   {"plugin: flannel\n", "plugin: cilium\n  calico: {bgp: true}\n", []string{"network.calico", "nobody reads this section"}},
 		"add-on, unknown":     {"      replicas: 2\n", "      replicas: 2\n    value: x\n", []string{"addons[0].value: unknown field", "values"}},
 		"add-on, its name":    {"name: shop\n", "name: Shop\n", []string{"addons[1].name", "Shop"}},
 		"add-on, twice":       {"name: shop\n", "name: monitoring\n", []string{"addons[1].name", "Duplicate"}},
@@ -245,4 +250,24 @@ func FuzzParse(f *testing.F) {
 			t.Error("a nameless cluster passed")
 		}
 	})
+}
+
+// TestNetworkOfAProject: what a plugin's project brings takes names and ports.
+func TestNetworkOfAProject(t *testing.T) {
+	cilium := strings.Replace(full(t), "plugin: flannel", "plugin: cilium", 1)
+	c, err := Parse("airgap.yaml", []byte(cilium))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Network.Port != 8472 || c.Network.Cilium.Version == "" || !slices.ContainsFunc(c.NetworkPorts(), func(p kubeadm.Port) bool { return p.First == 4240 && p.From == kubeadm.OnlyNodes }) {
+		t.Errorf("%+v, %v", c.Network, c.NetworkPorts())
+	}
+	for old, tc := range map[string]struct{ new, says string }{
+		"  port: 5000": {"  port: 4240", "registry.port: Invalid value: 4240: 4240/tcp on the same host belongs to cilium-health"},
+		"name: shop\n": {"name: cilium\n", "addons[1].name: Invalid value: \"cilium\": this is the pod network's name"},
+	} {
+		if _, err := Parse("airgap.yaml", []byte(strings.Replace(cilium, old, tc.new, 1))); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%q: got %v, want %q", tc.new, err, tc.says)
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package config
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/cni"
+)
 
 // setDefaults lets each section fill in what was left out.
 func (c *Cluster) setDefaults() {
@@ -30,8 +34,22 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)
 	all = append(all, c.Addons.Validate(at("addons"))...)
+	all = append(all, c.validateNames(at("addons"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
 	all = append(all, c.validatePorts(at("registry"), at("network"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)
+}
+
+// validateNames keeps add-ons off the name under which the lock and --update know
+// the pod network.
+func (c *Cluster) validateNames(addons *field.Path) field.ErrorList {
+	var all field.ErrorList
+	fetched := !cni.From(c.Network, cni.Cluster{}).Empty()
+	for i, a := range c.Addons {
+		if a.Name == c.Network.Plugin && fetched {
+			all = append(all, field.Invalid(addons.Index(i).Child("name"), a.Name, "this is the pod network's name: call the add-on otherwise"))
+		}
+	}
+	return all
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify/apitest"
+)
+
+const withCalico = "network: {plugin: calico}\n"
+
+// planNetwork decides on a bundle as airgap bundle does, for the network alone.
+func planNetwork(t *testing.T, upstream *cnitest.Server, c *config.Cluster) *bundle.Plan {
+	t.Helper()
+	need, err := networkNeed(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := bundle.NewClient(upstream.Sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := bundle.NewPlan(t.Context(), client, bundle.Request{Name: "bank", Platform: platform, KubeVersion: c.Kubernetes.Version, Dir: t.TempDir(), Network: need}, ui.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// TestNetworkOfUpstream goes from airgap.yaml to what install would apply.
+func TestNetworkOfUpstream(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	c := clusterOn(t, "el9", k8s+withCalico)
+	plan := planNetwork(t, upstream, c)
+	if err := checkNetwork(c, nil, plan); err != nil {
+		t.Fatal(err)
+	}
+	var node bundle.Image
+	for _, i := range plan.Lock.Images {
+		if i.Name == "quay.io/calico/node:v3.32.4" {
+			node = i
+		}
+	}
+	if !slices.Equal(node.NeededBy, []string{"network calico: DaemonSet kube-system/calico-node, container calico-node"}) {
+		t.Errorf("locked is %+v", node)
+	}
+	var text bytes.Buffer
+	proofOf(plan.Lock).list(&text)
+	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("no %q in\n%s", want, &text)
+	}
+	page, err := plan.Report("SHA256:key")
+	if err != nil || !strings.Contains(string(page), plan.Lock.Network.Sources[0].SHA256) || !strings.Contains(string(page), "network/calico.yaml") {
+		t.Errorf("the report lacks the pod network (%v)", err)
+	}
+
+	s := &site{index: &bundle.Index{Lock: plan.Lock}, config: c, node: c.Nodes[0], machine: thisMachine()}
+	s.machine.Root = t.TempDir()
+	read := func(_ context.Context, path string) (io.ReadCloser, error) {
+		if path != "network/calico.yaml" {
+			t.Errorf("reads %s", path)
+		}
+		return io.NopCloser(bytes.NewReader(plan.NetworkObjects())), nil
+	}
+	step := s.networkStep(read)
+	if changes, err := step.Plan(t.Context()); err == nil || !slices.Contains(changes, "apply DaemonSet kube-system/calico-node") || step.Title != "Bring up the pod network (calico, VXLAN)" {
+		t.Errorf("%s: %q, %v", step.Title, changes, err)
+	}
+	pinned, err := bootstrapImages(c, c.Nodes[0], plan.Lock)
+	if err != nil || !slices.Contains(pinned, "quay.io/calico/cni:v3.32.4") {
+		t.Errorf("pinned are %v, %v", pinned, err)
+	}
+	ports := s.portsToOpen()
+	if !slices.Contains(ports, "4789/udp from nodes") || slices.ContainsFunc(ports, func(p string) bool { return strings.HasPrefix(p, "8472") || strings.HasPrefix(p, "179") }) {
+		t.Errorf("ports %v", ports)
+	}
+}
+
+// TestNetworkOfAChart: its images are pinned by their digest, where the chart names
+// one, as the runtime knows them then.
+func TestNetworkOfAChart(t *testing.T) {
+	c := clusterOn(t, "el9", k8s+"network: {plugin: cilium, mtu: 1450}\n")
+	plan := planNetwork(t, cnitest.Serve(t), c)
+	if err := checkNetwork(c, nil, plan); err != nil {
+		t.Fatal(err)
+	}
+	locked := plan.Lock.Network
+	if locked.Chart == nil || locked.Chart.Version != "1.20.3" || locked.Path != "network/cilium.yaml" || len(plan.Secrets) > 0 {
+		t.Errorf("locked is %+v, with secrets %v", locked, plan.Secrets)
+	}
+	digest := "sha256:" + strings.Repeat("a", 64)
+	locked.Images = []string{"quay.io/cilium/cilium:v1.20.3@" + digest, "quay.io/cilium/cilium-envoy:v1"}
+	pinned, err := bootstrapImages(c, c.Nodes[0], plan.Lock)
+	if err != nil || !slices.Contains(pinned, "quay.io/cilium/cilium@"+digest) || !slices.Contains(pinned, "quay.io/cilium/cilium-envoy:v1") {
+		t.Errorf("pinned are %v, %v", pinned, err)
+	}
+	s := &site{index: &bundle.Index{Lock: plan.Lock}, config: c, node: c.Nodes[0], machine: thisMachine()}
+	w, err := s.want(true)
+	if err != nil || !w.LooseFilter || w.NetworkPlugin != "cilium" || w.VXLANPort != 8472 {
+		t.Errorf("preflight wants %+v, %v", w, err)
+	}
+	if ports := s.portsToOpen(); !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
+		t.Errorf("ports %v", ports)
+	}
+}
+
+// TestNetworkThatCannotBe: told while the bundle is made.
+func TestNetworkThatCannotBe(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	el10 := clusterOn(t, "el10", k8s+withCalico)
+	plan := planNetwork(t, upstream, el10)
+	if err := checkNetwork(el10, nil, plan); err != nil {
+		t.Errorf("by default calico follows kube-proxy: %v", err)
+	}
+	fixed := clusterOn(t, "el10", k8s+"network: {plugin: calico, calico: {dataplane: iptables}}\n")
+	if err := checkNetwork(fixed, nil, plan); err == nil || !strings.Contains(err.Error(), "kube-proxy's mode is nftables") {
+		t.Errorf("iptables on EL 10: %v", err)
+	}
+	if err := checkNetwork(fixed, []*preflight.Facts{surveyOf("cp1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")}, plan); err != nil {
+		t.Errorf("the survey counts: %v", err)
+	}
+	plan.Lock.Images = plan.Lock.Images[:1]
+	if err := checkNetwork(el10, nil, plan); err == nil || !strings.Contains(err.Error(), "which is not in the lock") {
+		t.Errorf("an image that nobody has: %v", err)
+	}
+}
+
+// TestFlannelFetchesNothing: its objects are ours.
+func TestFlannelFetchesNothing(t *testing.T) {
+	c := clusterOn(t, "el9", k8s)
+	if need, err := networkNeed(c); need != nil || err != nil {
+		t.Errorf("got %+v, %v", need, err)
+	}
+	if err := checkNetwork(c, nil, &bundle.Plan{Lock: bundle.Lock{Images: []bundle.Image{{Name: "ghcr.io/flannel-io/flannel:v0.28.4"}, {Name: "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"}}}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSystemOf: without airgap.yaml the cluster itself says which network it has.
+func TestSystemOf(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	namespaces, workloads, err := systemOf(t.Context(), client, nil)
+	if err != nil || !slices.Equal(namespaces, []string{"kube-flannel", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
+		t.Errorf("an empty cluster: %v, %v, %v", namespaces, workloads, err)
+	}
+	var node appsv1.DaemonSet
+	if err := yaml.Unmarshal([]byte(`{metadata: {name: calico-node}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`), &node); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.AppsV1().DaemonSets("kube-system").Create(t.Context(), &node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	namespaces, workloads, err = systemOf(t.Context(), client, nil)
+	if err != nil || !slices.Equal(namespaces, []string{"kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-system/calico-node") {
+		t.Errorf("one with calico: %v, %v, %v", namespaces, workloads, err)
+	}
+}

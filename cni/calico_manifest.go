@@ -1,0 +1,63 @@
+package cni
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// calicoManifest patches the plain manifest: Calico makes its pool of addresses
+// from variables of its DaemonSet when it first starts.
+func calicoManifest(p *patched, c Config, k Cluster, plane string) {
+	backend, clusterType := "vxlan", "k8s"
+	if c.Calico.BGP {
+		backend, clusterType = "bird", "k8s,bgp"
+	}
+	settings := p.one("ConfigMap", "kube-system", "calico-config")
+	p.set(settings, backend, "data", "calico_backend")
+	p.set(settings, strconv.Itoa(c.podMTU()), "data", "veth_mtu")
+
+	daemon := p.one("DaemonSet", "kube-system", "calico-node")
+	node := p.container(daemon, "calico-node")
+	node.setEnv("CALICO_IPV4POOL_IPIP", "Never")
+	node.setEnv("CALICO_IPV4POOL_VXLAN", vxlanMode(c))
+	node.setEnv("CLUSTER_TYPE", clusterType)
+	node.setEnv("IP", "autodetect")
+	// The address that the kubelet has registered, not that of the first link.
+	node.putEnv("IP_AUTODETECTION_METHOD", "kubernetes-internal-ip")
+	node.putEnv("CALICO_IPV4POOL_CIDR", k.PodSubnet)
+	node.dropEnv("FELIX_IPINIPMTU") // of a tunnel that there is not
+	if !c.Calico.BGP {
+		// BIRD does not run, so its probes would never pass.
+		node.dropProbeArgument("livenessProbe", "-bird-live")
+		node.dropProbeArgument("readinessProbe", "-bird-ready")
+	}
+
+	felix := felixSettings(c, plane)
+	// Variables come from the ConfigMap when a pod starts, and at no other time.
+	p.annotate(daemon, "airgap.dev/configuration", checksum(backend, strconv.Itoa(c.podMTU())))
+	felix["ipipEnabled"] = false
+	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
+}
+
+// vxlanMode is that of Calico's IPPool.
+func vxlanMode(c Config) string {
+	switch c.Encapsulation {
+	case CrossSubnet:
+		return "CrossSubnet"
+	case Native:
+		return "Never"
+	default:
+		return "Always"
+	}
+}
+
+// checksum is a short one of what pods read once.
+func checksum(parts ...any) string {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		text = fmt.Append(nil, parts...)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:16]
+}

@@ -1,0 +1,64 @@
+package cni
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// calicoOperator adds what the operator makes a network of. Its own objects stay
+// as they are, and so does the registry of its images: every node's runtime asks
+// the cluster's registries for all hosts.
+func calicoOperator(p *patched, c Config, k Cluster, plane string) {
+	p.one("Deployment", "tigera-operator", "tigera-operator")
+	felix := felixSettings(c, plane)
+	delete(felix, "nftablesMode") // the operator's, by linuxDataplane
+	if len(felix) > 0 {
+		p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
+	}
+	p.objects = append(p.objects,
+		calicoInstallation(p, c, k, plane),
+		p.resource(p.kind("APIServer"), map[string]any{}),
+	)
+}
+
+// calicoInstallation says everything that the operator would fill in of what it
+// writes back as a whole: a list of pools that it had completed would be its own
+// from then on, and a conflict in the next run.
+func calicoInstallation(p *patched, c Config, k Cluster, plane string) *unstructured.Unstructured {
+	kind := p.kind("Installation")
+	pool := p.declared(kind, map[string]any{
+		"name": "default-ipv4-ippool", "natOutgoing": "Enabled", "nodeSelector": "all()", "blockSize": int64(26),
+		"disableBGPExport": false, "disableNewAllocations": false, "assignmentMode": "Automatic",
+		"allowedUses": []any{"Workload", "Tunnel"},
+	}, "spec", "calicoNetwork", "ipPools", "[]")
+	pool["cidr"], pool["encapsulation"] = k.PodSubnet, operatorEncapsulation(c)
+	network := map[string]any{
+		"bgp": "Disabled", "linuxDataplane": map[string]string{iptables: "Iptables", nftables: "Nftables"}[plane],
+		"ipPools":                    []any{pool},
+		"nodeAddressAutodetectionV4": map[string]any{"kubernetes": "NodeInternalIP"},
+	}
+	if c.Calico.BGP {
+		network["bgp"] = "Enabled"
+	}
+	if mtu := c.podMTU(); mtu > 0 {
+		network["mtu"] = int64(mtu)
+	}
+	p.require(kind, network, "spec", "calicoNetwork")
+	p.require(kind, pool, "spec", "calicoNetwork", "ipPools", "[]")
+	return p.resource(kind, map[string]any{
+		"variant":       "Calico",
+		"cni":           map[string]any{"type": "Calico", "ipam": map[string]any{"type": "Calico"}},
+		"calicoNetwork": network,
+	})
+}
+
+// operatorEncapsulation is that of the operator's IPPool.
+func operatorEncapsulation(c Config) string {
+	switch c.Encapsulation {
+	case CrossSubnet:
+		return "VXLANCrossSubnet"
+	case Native:
+		return "None"
+	default:
+		return "VXLAN"
+	}
+}

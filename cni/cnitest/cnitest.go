@@ -1,0 +1,197 @@
+// Package cnitest stands for the upstream of the network plugins in tests:
+// their manifests, charts and images on a server of the test's own, in the
+// shape that the projects give them, and from there through the bundle's own
+// fetching, locking, writing and reading.
+package cnitest
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/manifests"
+)
+
+//go:embed all:upstream
+var upstream embed.FS
+
+// Server is every upstream host in one, as a site's mirror is.
+type Server struct {
+	*httptest.Server
+	Files map[string][]byte // by HOST/PATH
+
+	ca string
+}
+
+// calico is where Calico's project has the manifests of its default version here.
+const calico = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/"
+
+// cilium is the repository of Cilium's charts.
+const cilium = "helm.cilium.io/"
+
+// Serve offers what the plugins' default versions need.
+func Serve(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{Files: map[string][]byte{
+		calico + "calico.yaml":                   read(t, "upstream/calico.yaml"),
+		calico + "v1_crd_projectcalico_org.yaml": read(t, "upstream/v1_crd_projectcalico_org.yaml"),
+		calico + "tigera-operator.yaml":          read(t, "upstream/tigera-operator.yaml"),
+	}}
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if content, known := s.Files[strings.TrimPrefix(r.URL.Path, "/")]; known {
+			http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(content))
+			return
+		}
+		images.ServeHTTP(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	s.ca = filepath.Join(t.TempDir(), "ca.pem")
+	check(t, os.WriteFile(s.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	archive := ciliumChart(t)
+	s.Files[cilium+"index.yaml"] = fmt.Appendf(nil, "apiVersion: v1\nentries:\n  cilium:\n    - {version: 1.20.3, digest: %x, urls: [cilium-1.20.3.tgz]}\n", sha256.Sum256(archive))
+	s.Files[cilium+"cilium-1.20.3.tgz"] = archive
+	for _, image := range Images() {
+		s.Push(t, image)
+	}
+	return s
+}
+
+// Images are those that the server has.
+func Images() []string {
+	images := []string{
+		"quay.io/tigera/operator:v1.42.8",
+		"quay.io/cilium/cilium:v1.20.3", "quay.io/cilium/operator-generic:v1.20.3", "quay.io/cilium/cilium-envoy:v1.37.0-1",
+	}
+	for component := range strings.FieldsSeq("node cni typha kube-controllers apiserver pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner goldmane whisker whisker-backend webhooks") {
+		images = append(images, "quay.io/calico/"+component+":v3.32.4")
+	}
+	return images
+}
+
+// Push puts some image behind a reference.
+func (s *Server) Push(t testing.TB, image string) {
+	t.Helper()
+	ref, err := name.ParseReference(strings.TrimPrefix(s.URL, "https://") + "/" + image)
+	check(t, err)
+	check(t, remote.Write(ref, bundletest.RandomImage(t, 100, 1, "amd64"), remote.WithTransport(s.Client().Transport)))
+}
+
+// Sources send every upstream host to the server.
+func (s *Server) Sources() bundle.Sources {
+	return bundle.Sources{CA: s.ca, Rewrite: []bundle.Rewrite{{From: "*", To: strings.TrimPrefix(s.URL, "https://")}}}
+}
+
+// Plan decides on a bundle with the pod network alone.
+func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, locked *bundle.Locked) (*bundle.Plan, error) {
+	t.Helper()
+	client, err := bundle.NewClient(s.Sources())
+	check(t, err)
+	r := bundle.Request{
+		Name: "test", Config: []byte("kind: Cluster\n"), Tool: "test", Created: time.Unix(1_700_000_000, 0),
+		Platform: "linux/amd64", KubeVersion: "1.36.3", Dir: t.TempDir(), Network: Need(t, config, cluster), Locked: locked,
+	}
+	if r.Network != nil { // flannel's own are not on the server
+		for _, image := range cni.Images(config) {
+			r.Images = append(r.Images, bundle.Need{Reference: image, NeededBy: "network " + config.Plugin})
+		}
+	}
+	return bundle.NewPlan(t.Context(), client, r, ui.Discard())
+}
+
+// Need is what the bundle is asked for.
+func Need(t testing.TB, config cni.Config, cluster cni.Cluster) *bundle.AddonNeed {
+	t.Helper()
+	from := cni.From(config, cluster)
+	if from.Empty() {
+		return nil
+	}
+	need := &bundle.AddonNeed{Name: config.Plugin, Namespace: from.Namespace, Manifests: from.Manifests}
+	if c := from.Chart; c != nil {
+		values, err := json.Marshal(c.Values)
+		check(t, err)
+		need.Chart = &bundle.ChartNeed{Repository: c.Repository, Name: c.Name, Version: c.Version, Path: c.Path}
+		need.Values.Text = values
+	}
+	return need
+}
+
+// Fetch brings what a plugin needs into a bundle and reads it there. The lock is
+// the bundle's; without anything to fetch there is none, and no objects.
+func (s *Server) Fetch(t testing.TB, config cni.Config, cluster cni.Cluster) ([]*unstructured.Unstructured, bundle.Lock) {
+	t.Helper()
+	plan, err := s.Plan(t, config, cluster, nil)
+	check(t, err)
+	if plan.Lock.Network == nil {
+		return nil, plan.Lock
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	dir := filepath.Join(t.TempDir(), "stick")
+	_, err = bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 2 << 20, Signer: key}, ui.Discard())
+	check(t, err)
+	b, err := bundle.Open(dir, &key.PublicKey)
+	check(t, err)
+	defer b.Close()
+	file, err := b.File(b.Index().Lock.Network.Path)
+	check(t, err)
+	text, err := io.ReadAll(file.Reader())
+	check(t, err)
+	objects, err := manifests.Parse(text)
+	check(t, err)
+	return objects, b.Index().Lock
+}
+
+// ciliumChart is the archive of the chart.
+func ciliumChart(t testing.TB) []byte {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cilium")
+	files, err := fs.Sub(upstream, "upstream/cilium")
+	check(t, err)
+	check(t, os.CopyFS(dir, files))
+	archive, err := chart.Pack(dir)
+	check(t, err)
+	return archive
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := upstream.ReadFile(path)
+	check(t, err)
+	return text
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

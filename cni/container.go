@@ -1,0 +1,98 @@
+package cni
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// container is a container of a pod template.
+type container struct {
+	*patched
+	title, name string
+	fields      map[string]any
+}
+
+func (c *container) variables() []any {
+	list, _ := c.fields["env"].([]any)
+	return list
+}
+
+func (c *container) variable(name string) map[string]any {
+	for _, item := range c.variables() {
+		if v, is := item.(map[string]any); is && v["name"] == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// setEnv replaces the value of a variable that is there.
+func (c *container) setEnv(name, value string) {
+	if c.err != nil {
+		return
+	}
+	v := c.variable(name)
+	if v == nil {
+		c.fail(&ShapeError{c.title, fmt.Sprintf("variable %s in container %s", name, c.name)})
+		return
+	}
+	delete(v, "valueFrom")
+	v["value"] = value
+}
+
+// putEnv sets a variable that need not be there.
+func (c *container) putEnv(name, value string) {
+	switch {
+	case c.err != nil:
+	case c.variable(name) != nil:
+		c.setEnv(name, value)
+	default:
+		c.fields["env"] = append(c.variables(), map[string]any{"name": name, "value": value})
+	}
+}
+
+// dropEnv takes a variable away if it is there.
+func (c *container) dropEnv(name string) {
+	if c.err == nil && c.variable(name) != nil {
+		c.fields["env"] = slices.DeleteFunc(c.variables(), func(item any) bool {
+			v, _ := item.(map[string]any)
+			return v["name"] == name
+		})
+	}
+}
+
+// dropProbeArgument takes a word out of the command of a probe that has it.
+func (c *container) dropProbeArgument(probe, word string) {
+	if c.err != nil {
+		return
+	}
+	exec, _ := nested(c.fields, probe, "exec")
+	command, _ := exec["command"].([]any)
+	left := slices.DeleteFunc(slices.Clone(command), func(one any) bool { return one == word })
+	if len(left) == len(command) {
+		c.fail(&ShapeError{c.title, fmt.Sprintf("%s in the %s of container %s", word, probe, c.name)})
+		return
+	}
+	exec["command"] = left
+}
+
+// container is one of a workload's, by name.
+func (p *patched) container(o *unstructured.Unstructured, name string) *container {
+	c := &container{patched: p, title: titleOf(o), name: name, fields: map[string]any{}}
+	if p.err != nil {
+		return c
+	}
+	// The maps of an object are shared, so what is changed in them is changed there.
+	spec, _ := nested(o.Object, "spec", "template", "spec")
+	list, _ := spec["containers"].([]any)
+	for _, item := range list {
+		if m, is := item.(map[string]any); is && m["name"] == name {
+			c.fields = m
+			return c
+		}
+	}
+	p.fail(&ShapeError{c.title, "container " + name})
+	return c
+}

@@ -1,0 +1,4 @@
+package cni
+
+// Golden compares objects with a file of testdata.
+var Golden = golden

@@ -1,0 +1,81 @@
+package cni
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// kind is a kind of custom resource that the objects define.
+type kind struct {
+	name, apiVersion string
+	schema           map[string]any
+}
+
+// kind finds the definition of a kind by its name: its group may change with
+// upstream's versions.
+func (p *patched) kind(name string) kind {
+	for _, o := range p.objects {
+		if defines, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind"); o.GetKind() != definitionKind || defines != name {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		for _, item := range versions {
+			if v, _ := item.(map[string]any); v["storage"] == true {
+				schema, _ := nested(v, "schema", "openAPIV3Schema")
+				return kind{name, fmt.Sprint(group, "/", v["name"]), schema}
+			}
+		}
+	}
+	p.fail(&ShapeError{Object: definitionKind + " of " + name})
+	return kind{name: name}
+}
+
+// declares reports whether objects of the kind may have a field. [] in a path
+// is an item of a list.
+func (k kind) declares(path ...string) bool {
+	at := k.schema
+	for _, key := range path {
+		if at["x-kubernetes-preserve-unknown-fields"] == true {
+			return true
+		}
+		below := []string{"properties", key}
+		if key == "[]" {
+			below = []string{"items"}
+		}
+		var found bool
+		if at, found = nested(at, below...); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// require wants every one of the fields to be declared below a path: the API
+// server would refuse an object with others.
+func (p *patched) require(k kind, fields map[string]any, path ...string) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if at := append(slices.Clone(path), key); p.err == nil && !k.declares(at...) {
+			p.fail(&ShapeError{definitionKind + " of " + k.name, strings.ReplaceAll(strings.Join(at, "."), ".[]", "[]")})
+		}
+	}
+}
+
+// declared leaves out what a version of the kind does not have, of fields that
+// only say what is so in any case.
+func (p *patched) declared(k kind, fields map[string]any, path ...string) map[string]any {
+	maps.DeleteFunc(fields, func(key string, _ any) bool { return !k.declares(append(slices.Clone(path), key)...) })
+	return fields
+}
+
+// resource makes an object of a kind, under the one name that Calico reads.
+func (p *patched) resource(k kind, spec map[string]any) *unstructured.Unstructured {
+	p.require(k, spec, "spec")
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": k.apiVersion, "kind": k.name, "metadata": map[string]any{"name": "default"}, "spec": spec,
+	}}
+}

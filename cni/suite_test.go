@@ -1,0 +1,444 @@
+package cni_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/manifests"
+	"airgap.dev/airgap/verify/apitest"
+)
+
+const pods = "10.244.0.0/16"
+
+// network is one configuration of a plugin that the suite holds it to.
+type network struct {
+	name   string
+	config cni.Config
+	proxy  string   // kube-proxy's mode; "" is iptables
+	golden string   // file of testdata with its objects
+	says   []string // what the objects have to say
+	never  []string // and what not
+	host   []string // what the operator of a plugin makes itself, of what has to run
+}
+
+// networks has every plugin by default, and with everything set that it knows.
+func networks() []network {
+	return []network{
+		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
+		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, proxy: "nftables", says: []string{"4799", "1450", `\"EnableNFTables\":true`}},
+		{
+			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
+			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
+			never: []string{"bird", "bgp"},
+		},
+		{
+			name: "calico, set", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4799, MTU: 1450}, proxy: "nftables",
+			says: []string{`"CALICO_IPV4POOL_VXLAN","value":"CrossSubnet"`, `"vxlanPort":4799`, `"veth_mtu":"1400"`, `"nftablesMode":"Enabled"`}, never: []string{"bird", `"iptablesBackend"`},
+		},
+		{
+			name: "calico, native", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.Native, MTU: 9000, Calico: cni.CalicoConfig{BGP: true}},
+			says: []string{`"calico_backend":"bird"`, `"CALICO_IPV4POOL_VXLAN","value":"Never"`, "-bird-ready", "k8s,bgp", `"veth_mtu":"9000"`}, never: []string{"vxlanPort"},
+		},
+		{
+			name: "cilium", config: cni.Config{Plugin: cni.Cilium}, golden: "cilium.golden.yaml",
+			says:  []string{`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`, `"replicas":2`, `"auto-direct-node-routes":"false"`},
+			never: []string{"Secret", `"mtu"`, "10.0.0.0/8"},
+		},
+		{
+			name: "cilium, set", config: cni.Config{Plugin: cni.Cilium, Port: 4799, MTU: 1450}, proxy: "nftables",
+			says: []string{`"tunnel-port":"4799"`, `"mtu":"1450"`},
+		},
+		{
+			name: "cilium, native", config: cni.Config{Plugin: cni.Cilium, Encapsulation: cni.Native, MTU: 9000},
+			says: []string{`"routing-mode":"native"`, `"auto-direct-node-routes":"true"`, `"ipv4-native-routing-cidr":"10.244.0.0/16"`, `"mtu":"9000"`}, never: []string{"tunnel-port"},
+		},
+		{
+			name: "operator", config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, golden: "calico-operator.golden.yaml",
+			says:  []string{`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"kind":"APIServer"`},
+			never: []string{`"registry"`, `"mtu"`}, host: operated(),
+		},
+		{
+			name: "operator, set", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4799, MTU: 1450, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, proxy: "nftables",
+			says: []string{`"encapsulation":"VXLANCrossSubnet"`, `"linuxDataplane":"Nftables"`, `"mtu":1400`, `"vxlanPort":4799`}, never: []string{`"iptablesBackend"`, `"nftablesMode"`}, host: operated(),
+		},
+		{
+			name: "operator, native", config: cni.Config{Plugin: cni.Calico, Encapsulation: cni.Native, Calico: cni.CalicoConfig{Form: cni.OperatorForm, BGP: true}}, proxy: "nftables",
+			says: []string{`"encapsulation":"None"`, `"bgp":"Enabled"`}, never: []string{"vxlan", "FelixConfiguration"}, host: operated(),
+		},
+	}
+}
+
+// operated are the workloads that Calico's operator makes.
+func operated() []string {
+	return []string{"DaemonSet calico-system/calico-node", "Deployment calico-system/calico-typha", "Deployment calico-system/calico-kube-controllers"}
+}
+
+// TestPlugins is what every plugin has to pass, from its project's server
+// through the bundle into a real API server.
+func TestPlugins(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	server := apitest.Start(t, "--allow-privileged") // as kubeadm has it
+	for _, n := range networks() {
+		t.Run(n.name, func(t *testing.T) {
+			n.config.Default()
+			if problems := n.config.Validate(nil); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			fetched, lock := upstream.Fetch(t, n.config, n.cluster())
+			objects := n.objects(t, fetched)
+			if n.golden != "" {
+				cni.Golden(t, n.golden, objects)
+			}
+			n.wantWords(t, objects)
+			n.wantSystem(t, objects)
+			wantNoIPIP(t, objects)
+			wantImages(t, n.config, objects, lock)
+			wantPlaces(t, n.config)
+			t.Cleanup(func() { removeWorkloads(t, server) })
+			n.wantApplied(t, server, fetched)
+		})
+	}
+}
+
+func (n network) cluster() cni.Cluster {
+	return cni.Cluster{PodSubnet: pods, ProxyMode: n.proxy, Nodes: 3}
+}
+
+// objects are the same ones each time, and what was fetched stays as it was.
+func (n network) objects(t *testing.T, fetched []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	before := textOf(t, fetched)
+	var all [2][]*unstructured.Unstructured
+	for i := range all {
+		var err error
+		if all[i], err = cni.Objects(n.config, n.cluster(), fetched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(all[0], all[1]) {
+		t.Error("the same input gave other objects")
+	}
+	if textOf(t, fetched) != before {
+		t.Error("what was fetched is changed")
+	}
+	return all[0]
+}
+
+func (n network) wantWords(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	text := textOf(t, withoutDefinitions(objects))
+	for _, want := range append([]string{pods}, n.says...) {
+		if !strings.Contains(text, want) {
+			t.Errorf("the objects do not say %s:\n%s", want, text)
+		}
+	}
+	for _, word := range n.never {
+		if strings.Contains(text, word) {
+			t.Errorf("the objects say %s:\n%s", word, text)
+		}
+	}
+}
+
+// wantSystem: what verify waits for is what is applied, or what an operator makes.
+func (n network) wantSystem(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	_, workloads := cni.System(n.config)
+	there := append(manifests.Titles(objects), n.host...)
+	for _, w := range workloads {
+		if !slices.Contains(there, w) {
+			t.Errorf("verify waits for %s, which nobody makes", w)
+		}
+	}
+	if len(workloads) == 0 {
+		t.Error("verify waits for nothing")
+	}
+}
+
+// wantNoIPIP looks at the text, not at fields: a second opinion on the walk that
+// Objects makes.
+func wantNoIPIP(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	off := regexp.MustCompile(`"ipip\w*":("Never"|false)|"name":"\w*IPIP\w*","value":"Never"`)
+	text := off.ReplaceAllString(textOf(t, withoutDefinitions(objects)), "")
+	if found := regexp.MustCompile(`(?i).{0,60}(ipip|ip-?in-?ip).{0,60}`).FindAllString(text, -1); len(found) > 0 {
+		t.Errorf("IP-in-IP is left at %q", found)
+	}
+}
+
+// wantImages: what the objects run is locked, and every node keeps what its
+// DaemonSets run.
+func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstructured, lock bundle.Lock) {
+	t.Helper()
+	locked, pinned := cni.Images(config), cni.NodeImages(config)
+	if lock.Network != nil {
+		locked = nil
+		for _, i := range lock.Images {
+			locked = append(locked, i.Name)
+		}
+		pinned = append(pinned, lock.Network.Images...)
+	}
+	for _, image := range append(cni.Images(config), pinned...) {
+		if !slices.Contains(locked, image) {
+			t.Errorf("%s is not locked", image)
+		}
+	}
+	var all []workload.Object
+	for _, o := range objects {
+		all = append(all, workload.Object{Unstructured: o})
+	}
+	refs, err := workload.Images(all, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range refs {
+		if !slices.Contains(locked, ref.Image) {
+			t.Errorf("%s needs %s; the bundle has %v", ref.Where, ref.Image, locked)
+		}
+		if everywhere := strings.HasPrefix(ref.Where, "DaemonSet "); everywhere != slices.Contains(pinned, ref.Image) {
+			t.Errorf("%s needs %s; kept on every node are %v", ref.Where, ref.Image, pinned)
+		}
+	}
+	if len(refs) == 0 || len(pinned) == 0 {
+		t.Error("no object runs an image, or no node keeps one")
+	}
+}
+
+// wantPlaces: where the plugin shows on a host, reset, firewall and
+// NetworkManager know it.
+func wantPlaces(t *testing.T, config cni.Config) {
+	t.Helper()
+	leaves := cni.Leaves()
+	links := cni.Links(config)
+	if len(links) == 0 || len(leaves.Paths) == 0 || len(leaves.Chains) == 0 || len(leaves.Dirs) == 0 {
+		t.Errorf("links %v, traces %+v", links, leaves)
+	}
+	for _, link := range links {
+		if !slices.Contains(leaves.Links, link) {
+			t.Errorf("reset does not know %s", link)
+		}
+		if name, _ := strings.CutSuffix(link, "*"); name == "" || strings.Contains(name, "*") || len(name) > 15 {
+			t.Errorf("%q is no name of an interface, nor the beginning of one", link)
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range cni.Ports(config) {
+		id := fmt.Sprintf("%d/%s", p.Number, p.Protocol)
+		if seen[id] || p.Number < 1 || p.Number > 65535 || p.Program == "" || p.Why == "" || p.Protocol != "tcp" && p.Protocol != "udp" {
+			t.Errorf("port %+v", p)
+		}
+		seen[id] = true
+	}
+	if tunnel := fmt.Sprintf("%d/udp", config.VXLANPort()); (config.VXLANPort() > 0) != seen[tunnel] {
+		t.Errorf("VXLAN on %d, open are %v", config.VXLANPort(), seen)
+	}
+}
+
+func (n network) step(server *apitest.Server, fetched []*unstructured.Unstructured) step.Step {
+	return cni.Step(cni.Network{
+		Config: n.config, Cluster: n.cluster(),
+		Fetched: func(context.Context) ([]*unstructured.Unstructured, error) { return fetched, nil },
+		Connect: func() (*rest.Config, error) { return server.Config, nil },
+	})
+}
+
+// wantApplied goes the way of an installation, and of a second one.
+func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*unstructured.Unstructured) {
+	t.Helper()
+	s := n.step(server, fetched)
+	for _, want := range []bool{false, true} {
+		if done, err := s.Done(t.Context()); err != nil || done != want {
+			t.Fatalf("Done is %v (%v), want %v", done, err, want)
+		}
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plan, err := s.Plan(t.Context()); err != nil || len(plan) > 0 {
+		t.Errorf("left to do: %q, %v", plan, err)
+	}
+	if changed, err := manifests.Apply(t.Context(), server.Config, n.objects(t, fetched)); err != nil || changed != 0 {
+		t.Errorf("a further apply changed %d objects (%v)", changed, err)
+	}
+}
+
+// TestOperatorFillsIn does what Calico's operator does with an Installation: it
+// writes down what it would assume, in lists as a whole. That must be no drift,
+// and no conflict.
+func TestOperatorFillsIn(t *testing.T) {
+	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
+	n := network{config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}
+	n.config.Default()
+	fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+	s := n.step(server, fetched)
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	installations := client.Resource(schema.GroupVersionResource{Group: "operator.tigera.io", Version: "v1", Resource: "installations"})
+	live, err := installations.Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools, _, err := unstructured.NestedSlice(live.Object, "spec", "calicoNetwork", "ipPools")
+	if err != nil || len(pools) != 1 {
+		t.Fatalf("pools %v, %v", pools, err)
+	}
+	pool := pools[0].(map[string]any)
+	// pkg/controller/ippool/defaults.go of the operator, for an IPv4 pool
+	for field, assumed := range map[string]any{
+		"name": "default-ipv4-ippool", "natOutgoing": "Enabled", "nodeSelector": "all()", "blockSize": int64(26),
+		"disableNewAllocations": false, "assignmentMode": "Automatic", "allowedUses": []any{"Workload", "Tunnel"},
+	} {
+		if !reflect.DeepEqual(pool[field], assumed) {
+			t.Errorf("the operator would write %s: %v over %v", field, assumed, pool[field])
+		}
+	}
+	if err := unstructured.SetNestedField(live.Object, "Enabled", "spec", "calicoNetwork", "hostPorts"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := installations.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "operator"}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Done(t.Context()); err != nil || !done {
+		t.Errorf("after the operator: done is %v, %v", done, err)
+	}
+}
+
+// removeWorkloads has the server forget which network it had.
+func removeWorkloads(t *testing.T, server *apitest.Server) {
+	t.Helper()
+	ctx, apps := context.WithoutCancel(t.Context()), server.Client(t).AppsV1()
+	for _, namespace := range []string{"kube-flannel", "kube-system", "tigera-operator"} {
+		if err := apps.DaemonSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := apps.Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOneNetwork: a cluster keeps the network that it has, also when the file
+// says another one now; nothing is applied beside it.
+func TestOneNetwork(t *testing.T) {
+	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
+	all := map[string]network{"flannel": {}, "manifest": {config: cni.Config{Plugin: cni.Calico}}, "operator": {config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}}
+	for name, n := range all {
+		n.config.Default()
+		all[name] = n
+	}
+	steps := map[string]step.Step{}
+	for name, n := range all {
+		fetched, _ := upstream.Fetch(t, n.config, n.cluster())
+		steps[name] = n.step(server, fetched)
+	}
+	for _, tc := range []struct{ first, then, tells string }{
+		{"flannel", "manifest", "DaemonSet kube-flannel/kube-flannel-ds"},
+		{"manifest", "operator", "DaemonSet kube-system/calico-node"},
+		{"operator", "flannel", "Deployment tigera-operator/tigera-operator"},
+	} {
+		if err := steps[tc.first].Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for what, do := range map[string]func() error{
+			"run":  func() error { return steps[tc.then].Run(t.Context()) },
+			"done": func() error { _, err := steps[tc.then].Done(t.Context()); return err },
+			"plan": func() error { _, err := steps[tc.then].Plan(t.Context()); return err },
+		} {
+			if other, is := errors.AsType[*cni.OtherError](do()); !is || other.Workload != tc.tells {
+				t.Errorf("%s of %s after %s: got %v", what, tc.then, tc.first, other)
+			}
+		}
+		if done, err := steps[tc.first].Done(t.Context()); err != nil || !done {
+			t.Errorf("%s: %v, %v", tc.first, done, err)
+		}
+		removeWorkloads(t, server)
+	}
+}
+
+func withoutDefinitions(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+}
+
+func textOf(t *testing.T, objects []*unstructured.Unstructured) string {
+	t.Helper()
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestUpstreamIsLocked: bytes that changed behind a URL are an error, not a
+// change.
+func TestUpstreamIsLocked(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	n := network{config: cni.Config{Plugin: cni.Calico}}
+	n.config.Default()
+	first, err := upstream.Plan(t, n.config, n.cluster(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := cni.From(n.config, n.cluster()).Manifests[0]
+	at := strings.TrimPrefix(url, "https://")
+	if got := first.Lock.Network; got.Name != "calico" || len(got.Sources) != 1 || got.Sources[0].URL != url || len(got.Images) != 2 {
+		t.Fatalf("locked is %+v", got)
+	}
+	upstream.Files[at] = append(upstream.Files[at], "\n# changed\n"...)
+	if _, err = upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock}); err == nil || !strings.Contains(err.Error(), "network calico: ") || !strings.Contains(err.Error(), "has changed since it was locked") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock, Update: []string{"calico"}}); err != nil {
+		t.Errorf("with --update: %v", err)
+	}
+}
+
+// TestWhereFrom: a mirror, a directory beside airgap.yaml, another version.
+func TestWhereFrom(t *testing.T) {
+	from := func(c cni.Config) cni.Upstream {
+		c.Default()
+		return cni.From(c, cni.Cluster{PodSubnet: pods, Nodes: 1})
+	}
+	for want, c := range map[string]cni.CalicoConfig{
+		"https://raw.githubusercontent.com/projectcalico/calico/v3.31.7/manifests/calico.yaml": {Version: "3.31.7"},
+		"https://mirror.corp/calico/calico.yaml":                                               {Source: "https://mirror.corp/calico/"},
+		"vendor/calico/calico.yaml":                                                            {Source: "vendor/calico"},
+		"vendor/operator-crds.yaml, vendor/tigera-operator.yaml":                               {Source: "vendor", Form: cni.OperatorForm, Version: "3.31.7"},
+		"vendor/v1_crd_projectcalico_org.yaml, vendor/tigera-operator.yaml":                    {Source: "vendor", Form: cni.OperatorForm},
+	} {
+		if got := strings.Join(from(cni.Config{Plugin: cni.Calico, Calico: c}).Manifests, ", "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Version: "v1.19.5"}}).Chart
+	if chart.Repository != "https://helm.cilium.io" || chart.Name != "cilium" || chart.Version != "1.19.5" || chart.Path != "" {
+		t.Errorf("chart %+v", chart)
+	}
+	if replicas := chart.Values["operator"].(map[string]any)["replicas"]; replicas != 1 {
+		t.Errorf("%v operators on one node", replicas)
+	}
+	if chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "charts/cilium"}}).Chart; chart.Path != "charts/cilium" || chart.Repository != "" || chart.Name != "" {
+		t.Errorf("chart %+v", chart)
+	}
+}
