@@ -35,7 +35,7 @@ func TestOpenNetwork(t *testing.T) {
 		}
 	}
 	for _, s := range m.Skews {
-		if s.Ahead.Abs() > 100*time.Millisecond {
+		if s.Ahead.Abs() >= skewWarns { // a busy machine takes its time between two looks at the clock
 			t.Errorf("clocks of the same kernel differ: %+v", s)
 		}
 	}
