@@ -69,8 +69,8 @@ func (a *agent) listenVXLAN(ctx context.Context, underlay *net.Interface) {
 				break
 			}
 			a.vxlan = append(a.vxlan, o)
+			o.serve(ctx)
 			a.background(ctx, func(ctx context.Context) {
-				o.serve(ctx)
 				<-ctx.Done()
 				o.ns.Close()
 			})
@@ -168,7 +168,8 @@ func (o *overlay) within(do func() error) error {
 	return <-done
 }
 
-// serve echoes datagrams and answers a stream with its digest.
+// serve echoes datagrams and answers a stream with digests. It listens when it returns:
+// others begin when all say that they are ready.
 func (o *overlay) serve(ctx context.Context) {
 	at := netip.AddrPortFrom(inner(o.a.plan.Self), innerPort).String()
 	var listener net.Listener

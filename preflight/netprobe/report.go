@@ -100,7 +100,7 @@ func (r *Report) hasAll() bool {
 	return !slices.ContainsFunc(r.Hosts, func(h Host) bool { return !r.Network.Contains(h.Address) })
 }
 
-// tried notes an attempt. A second one of the same replaces a first that met silence.
+// tried notes an attempt. A second one of the same replaces a first that was not answered.
 func (r *Report) tried(a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,18 +108,19 @@ func (r *Report) tried(a Attempt) {
 	switch {
 	case i < 0:
 		r.Attempts = append(r.Attempts, a)
-	case r.Attempts[i].Result == Silence || r.Attempts[i].Result == Unsendable:
+	case r.Attempts[i].Result != Answered:
 		r.Attempts[i] = a
 	}
 }
 
-// silent are the attempts with a host that met silence.
+// silent are the attempts with a host that met silence, or what cannot be: inside the VXLAN
+// nobody but an agent refuses.
 func (r *Report) silent(to int) []Attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []Attempt
 	for _, a := range r.Attempts {
-		if a.To == to && a.Result == Silence {
+		if a.To == to && (a.Result == Silence || a.Kind.inside() && a.Result != Answered) {
 			found = append(found, a)
 		}
 	}
