@@ -33,7 +33,7 @@ func betweenChecks() []Check {
 		between(PathMTU, "Paths carry what interfaces send", "airgap: packets that may not be cut, of each size", "Small requests are answered and large ones hang: TLS, images, logs."),
 		between(IPIP, "IP in IP (protocol 4)", "airgap: raw and packet sockets on both ends; Calico's default", "A pod network with IP in IP would lose every packet. airgap never uses it."),
 		between(Encapsulate, "How pods' packets travel", "airgap: chosen from what was measured", "The pod network comes up and carries nothing."),
-		between(LoadBalancer, "The load balancer leads to every control-plane host", "kubeadm: high availability", "The API answers some and not others, or nobody once the first host is down."),
+		between(LoadBalancer, "Load balancer before the control plane", "kubeadm: high availability", "The API answers some and not others, or nobody once the first host is down."),
 		between(Clocks, "Hosts agree on the time", "etcd, and certificates of the first minutes", "Certificates are not valid yet on hosts that are behind, and etcd warns all day."),
 		between(Twins, "No two hosts are the same machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take each other's leases, addresses and places in the cluster."),
 	}

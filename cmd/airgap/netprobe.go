@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -164,16 +165,19 @@ func (a *app) netprobeJoin() *cobra.Command {
 }
 
 func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) error {
-	if err := mustBeRoot("netprobe join"); err != nil {
-		return err
-	}
 	if _, err := netip.ParseAddr(address); err == nil {
 		address = net.JoinHostPort(address, strconv.Itoa(meetingPort))
 	}
 	if _, err := netip.ParseAddrPort(address); err != nil {
 		return usage("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
 	}
+	if err := mustBeRoot("netprobe join"); err != nil {
+		return err
+	}
 	text, err := a.readSecret(ctx, codeFile, "Code (not shown): ")
+	if errors.Is(err, io.EOF) {
+		return hint(errors.New("read the code: standard input is empty"), "pipe it in, or name its file with --code-file")
+	}
 	if err != nil {
 		return fmt.Errorf("read the code: %w", err)
 	}

@@ -54,6 +54,8 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			"  airgap preflight --explain disk-space",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case allHosts && (indexOnly || list || reports || explain != ""):
+				return usage("%s: --all-hosts judges the hosts of a whole bundle: leave --index, --list, --explain and --reports away", cmd.CommandPath())
 			case reports:
 				return onlyReports(cmd, args)
 			case list || explain != "":
@@ -88,7 +90,6 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
 	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports in FILE… as one: files that --output json wrote on hosts, or directories of them (*.json)")
 	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
-	cmd.MarkFlagsMutuallyExclusive("all-hosts", "index", "list", "explain", "reports")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
