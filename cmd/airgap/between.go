@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -69,6 +70,25 @@ func probePorts(c *config.Cluster) []netprobe.Port {
 	return ports
 }
 
+// measured has the hosts of the links measure, and says what of them was lost on the way.
+func measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Link, p ui.Progress) (*netprobe.Matrix, error) {
+	p.Now("Measure the network")
+	defer p.Now("")
+	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, err := range lost {
+		p.Say("measure the network from %s: %v", plan.Hosts[i].Name, err)
+	}
+	return netprobe.Judge(reports)
+}
+
+// agentHere is this host's own part.
+func agentHere(ctx context.Context) netprobe.Link {
+	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
+}
+
 // judgeBetween is the report of what was measured between all hosts.
 func (s *site) judgeBetween(ctx context.Context, m *netprobe.Matrix, choice preflight.Choice) (preflight.Report, error) {
 	can, err := s.canChoose()
@@ -112,6 +132,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	between := preflight.Between{}
 	between[preflight.Encapsulate], needs.VXLAN, needs.MTU = encapsulation(c, m, can, needs)
+	findings := m.Findings(needs)
 	for _, q := range []struct {
 		id    string
 		about netprobe.About
@@ -126,7 +147,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		{preflight.Clocks, netprobe.AboutClocks, worstSkew(m)},
 		{preflight.Twins, netprobe.AboutTwins, "machine-id, name and network cards differ"},
 	} {
-		between[q.id] = answer(m.Findings(needs), q.about, q.fine)
+		between[q.id] = answer(findings, q.about, q.fine)
 	}
 	return between
 }

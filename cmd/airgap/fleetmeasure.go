@@ -19,12 +19,10 @@ func (f *fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 	if err != nil {
 		return nil, err
 	}
-	p.Now("Measure the network between " + f.names() + " and this host")
-	defer p.Now("")
 	links := map[int]netprobe.Link{}
 	for i, n := range f.site.config.Nodes {
 		if n.Name == f.site.node.Name {
-			links[i] = netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
+			links[i] = agentHere(ctx)
 			continue
 		}
 		m := f.member(n.Name)
@@ -33,14 +31,7 @@ func (f *fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 			return m.client.Run(ctx, remote.Command{Args: []string{"airgap", "netprobe", "agent"}, Stdin: in, Stdout: out, Stderr: m.log})
 		})
 	}
-	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for i, err := range lost {
-		p.Say("measure the network from %s: %v", f.site.config.Nodes[i].Name, err)
-	}
-	return netprobe.Judge(reports)
+	return measured(ctx, plan, links, p)
 }
 
 func (f *fleet) member(name string) *member {
@@ -96,16 +87,16 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node 
 	}
 	all := append(preflight.Reports{own}, others...)
 	p.Say("the other hosts have airgap.rpm now; rpm -e airgap takes it away again")
-	return a.showAll(append(all, between))
+	return a.showAll(append(all, between), "mend what failed and run the command again")
 }
 
-// showAll prints the reports, and turns a bad one into exit code 3.
-func (a *app) showAll(all preflight.Reports) error {
+// showAll prints the reports, and turns a bad one into exit code 3 with advice.
+func (a *app) showAll(all preflight.Reports, advice string) error {
 	if err := a.printReport(all, forms{all.Text, all.JUnit, all.HTML}); err != nil {
 		return err
 	}
 	if !all.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: "mend what failed and run the command again"}
+		return &coded{code: exitPreflight, err: errShown, hint: advice}
 	}
 	return nil
 }

@@ -128,17 +128,8 @@ func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Mat
 	if err != nil {
 		return nil, err
 	}
-	links[plan.Self] = netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
-	p.Now("Measure the network")
-	defer p.Now("")
-	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for i, err := range lost {
-		p.Say("measure the network from %s: %v", plan.Hosts[i].Name, err)
-	}
-	return netprobe.Judge(reports)
+	links[plan.Self] = agentHere(ctx)
+	return measured(ctx, plan, links, p)
 }
 
 // meetingAddress leaves the usual port away.

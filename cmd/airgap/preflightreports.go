@@ -33,13 +33,7 @@ func (a *app) showReports(paths []string) error {
 	if err != nil {
 		return hint(err, "airgap preflight DIR --output json > FILE writes a report on each host")
 	}
-	if err := a.printReport(all, forms{all.Text, all.JUnit, all.HTML}); err != nil {
-		return err
-	}
-	if !all.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: "mend what failed, and let those hosts write their reports anew"}
-	}
-	return nil
+	return a.showAll(all, "mend what failed, and let those hosts write their reports anew")
 }
 
 // loadReports reads files and directories of them, in that order. Whoever has

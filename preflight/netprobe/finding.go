@@ -107,7 +107,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 	groups := map[group][]Verdict{}
 	var order []group
 	for _, v := range m.Verdicts {
-		if v.State == Open || v.Kind == Size {
+		if v.State == Open || v.Kind == Size || m.spared(v, n) {
 			continue
 		}
 		g := group{v.Kind, v.Port, v.State}
@@ -123,6 +123,14 @@ func (m *Matrix) closed(n Needs) []Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// spared tells large packets inside a tunnel that are lost on a path which carries what the
+// pod network is told to send: there will be none of them.
+func (m *Matrix) spared(v Verdict, n Needs) bool {
+	return v.Kind == VXLANTCP && v.State == Narrow && n.MTU > 0 && slices.ContainsFunc(m.Verdicts, func(path Verdict) bool {
+		return path.Kind == Size && path.From == v.From && path.To == v.To && path.State == Narrow && path.Size >= n.MTU
+	})
 }
 
 func (g group) finding(n Needs) Finding {

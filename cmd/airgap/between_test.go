@@ -1,0 +1,86 @@
+package main
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// TestResultsBetween: auto takes what passes and says so; what the installation itself
+// mends stops nothing, and what nobody mends does.
+func TestResultsBetween(t *testing.T) {
+	both := func(v netprobe.Verdict) []netprobe.Verdict {
+		back := v
+		v.From, v.To, back.From, back.To = 0, 1, 1, 0
+		return []netprobe.Verdict{v, back}
+	}
+	matrix := func(sets ...[]netprobe.Verdict) *netprobe.Matrix {
+		m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}}
+		for _, set := range sets {
+			m.Verdicts = append(m.Verdicts, set...)
+		}
+		return m
+	}
+	vxlan := func(port int, state netprobe.State) []netprobe.Verdict {
+		return both(netprobe.Verdict{Kind: netprobe.VXLANTCP, Port: port, State: state})
+	}
+	size := func(bytes int) []netprobe.Verdict {
+		state := netprobe.Narrow
+		if bytes == 1500 {
+			state = netprobe.Open
+		}
+		return both(netprobe.Verdict{Kind: netprobe.Size, Size: bytes, MTU: 1500, State: state})
+	}
+	tests := []struct {
+		name      string
+		m         *netprobe.Matrix
+		auto      bool
+		firewalld string
+		fails     []string
+		says      string // by encapsulation
+	}{
+		{"all passes", matrix(vxlan(8472, netprobe.Open), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"small packets only", matrix(vxlan(8472, netprobe.Narrow), size(1400)), true, "", nil, "packets of 1400 bytes between hosts"},
+		{"small packets only, and no choice", matrix(vxlan(8472, netprobe.Narrow), size(1400)), false, "", []string{preflight.VXLANPath, preflight.PathMTU}, "1400"},
+		{"streams break for another reason", matrix(vxlan(8472, netprobe.Narrow), size(1500)), true, "", []string{preflight.VXLANPath}, "VXLAN on UDP 8472"},
+		{"the other port", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), true, "", nil, "VXLAN on UDP 4789"},
+		{"the other port, and no choice", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), false, "", []string{preflight.VXLANPath, preflight.Encapsulate}, "let UDP to port 8472 pass"},
+		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, kubeadm.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := &config.Cluster{Network: cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto, Port: 8472}}
+			c.HostSettings.Firewalld = test.firewalld
+			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != kubeadm.LeaveFirewalld}
+			if test.auto {
+				can.Ports = netprobe.Ports(8472)
+			}
+			between := resultsBetween(c, test.m, can)
+			failed := map[string]bool{}
+			for id, r := range between {
+				failed[id] = r.Status == preflight.Fail
+			}
+			for _, id := range test.fails {
+				if !failed[id] {
+					t.Errorf("%s passes: %+v", id, between[id])
+				}
+				delete(failed, id)
+			}
+			for id, is := range failed {
+				if is {
+					t.Errorf("%s fails: %+v", id, between[id])
+				}
+			}
+			if !strings.Contains(between[preflight.Encapsulate].Found, test.says) {
+				t.Errorf("encapsulation says %q, want %q", between[preflight.Encapsulate].Found, test.says)
+			}
+		})
+	}
+}
