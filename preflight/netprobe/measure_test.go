@@ -86,6 +86,25 @@ func TestFaults(t *testing.T) {
 			t.Errorf("found besides: %+v", v)
 		}
 	}
+	n.isFree(1, 8472)
+	n.isFree(3, 8472)
+}
+
+// isFree wants nobody to hold a UDP port of a host: a tunnel's is held for as long as the
+// kernel has anything left of its namespace.
+func (n *network) isFree(host, port int) {
+	n.t.Helper()
+	var held []byte
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(100 * time.Millisecond) {
+		var err error
+		if held, err = exec.Command("ip", "netns", "exec", n.space(host), "ss", "-Hlnu", fmt.Sprintf("sport = :%d", port)).CombinedOutput(); err != nil {
+			n.t.Fatalf("%v\n%s", err, held)
+		}
+		if len(held) == 0 {
+			return
+		}
+	}
+	n.t.Errorf("UDP %d of %s is still held: %s", port, n.hosts[host].Name, held)
 }
 
 // TestDamage: the stream breaks unless the processor makes the checksums.

@@ -212,6 +212,7 @@ func (o *overlay) digest(ctx context.Context, listener net.Listener) {
 		if err != nil {
 			return
 		}
+		abandonable(conn)
 		o.a.background(ctx, func(ctx context.Context) {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -299,6 +300,7 @@ func (o *overlay) stream(ctx context.Context, to int) error {
 	if err != nil {
 		return err
 	}
+	abandonable(conn)
 	defer conn.Close()
 	data := bytes.Repeat(message{kind: VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), piece/messageSize+1)[:piece]
 	want := sha256.Sum256(data)
@@ -316,6 +318,15 @@ func (o *overlay) stream(ctx context.Context, to int) error {
 		}
 	}
 	return nil
+}
+
+// abandonable has a stream end with its program. Else what could not be sent is tried for
+// minutes more by the kernel, which keeps the namespace for it, and with it the tunnel's
+// port. The side that closes first has all that it wanted.
+func abandonable(conn net.Conn) {
+	if stream, is := conn.(*net.TCPConn); is {
+		_ = stream.SetLinger(0) // a socket that is broken already holds nothing
+	}
 }
 
 func (o *overlay) dial(ctx context.Context, network string, to int) (conn net.Conn, err error) {
