@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"manifests":          {},
-	"verify":             {},
+	"verify":             {"verify/dataplane"},
+	"verify/dataplane":   {"manifests"},
 
 	"internal/host": {},
 	"internal/step": {"internal/host"}, // to write its journal durably

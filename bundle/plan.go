@@ -68,6 +68,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	err = errors.Join(
 		errCarried, errInstalled,
 		p.planImages(ctx, c, r, *platform, progress),
+		p.planOwn(r.Own),
 		p.planFiles(ctx, c, r, progress),
 		p.planPackages(ctx, c, r, progress),
 	)

@@ -15,6 +15,7 @@ type Request struct {
 	Created  time.Time // zero means now
 	Platform string    // linux/amd64
 	Images   []Need
+	Own      []OwnImage
 	// Manifests are files of Kubernetes objects whose images are carried:
 	// https URLs, or paths relative to Dir, as in Addons.
 	Manifests []string

@@ -99,42 +99,13 @@ type Network struct {
 	Connect func() (*rest.Config, error)
 }
 
-// Step applies the objects, unless the cluster has another pod network. It has nothing of its own to undo, because
-// resetting the hosts takes the cluster with it.
+// Step applies the objects, unless the cluster has another pod network.
 func Step(n Network) step.Step {
-	return step.Step{
-		Name:  "network",
-		Title: "Bring up the pod network (" + n.Config.title() + ")",
-		Done: func(ctx context.Context) (current bool, err error) {
-			err = n.with(ctx, func(api *rest.Config, objects []*unstructured.Unstructured) (err error) {
-				current, err = manifests.Current(ctx, api, objects)
-				return err
-			})
-			return current, err
-		},
-		Plan: n.plan,
-		Run: func(ctx context.Context) error {
-			return n.with(ctx, func(api *rest.Config, objects []*unstructured.Unstructured) error {
-				_, err := manifests.Apply(ctx, api, objects)
-				return err
-			})
-		},
+	applied := manifests.Applied{
+		Connect: n.Connect, Objects: n.objects,
+		Refuse: func(ctx context.Context, api *rest.Config) error { return refuseOther(ctx, api, n.Config) },
 	}
-}
-
-func (n Network) with(ctx context.Context, use func(*rest.Config, []*unstructured.Unstructured) error) error {
-	objects, err := n.objects(ctx)
-	if err != nil {
-		return err
-	}
-	api, err := n.Connect()
-	if err != nil {
-		return err
-	}
-	if err := refuseOther(ctx, api, n.Config); err != nil {
-		return err
-	}
-	return use(api, objects)
+	return applied.Step("network", "Bring up the pod network ("+n.Config.title()+")")
 }
 
 func (n Network) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
@@ -146,27 +117,6 @@ func (n Network) objects(ctx context.Context) ([]*unstructured.Unstructured, err
 		}
 	}
 	return Objects(n.Config, n.Cluster, fetched)
-}
-
-// plan lists the objects that are written: all of them while there is no API
-// server to ask.
-func (n Network) plan(ctx context.Context) ([]string, error) {
-	objects, err := n.objects(ctx)
-	if err != nil {
-		return nil, err
-	}
-	api, err := n.Connect()
-	pending := manifests.Titles(objects)
-	if err == nil {
-		if err := refuseOther(ctx, api, n.Config); err != nil {
-			return nil, err
-		}
-		pending, err = manifests.Pending(ctx, api, objects)
-	}
-	for i := range pending {
-		pending[i] = "apply " + pending[i]
-	}
-	return pending, err
 }
 
 func copies(objects []*unstructured.Unstructured) []*unstructured.Unstructured {

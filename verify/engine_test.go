@@ -61,8 +61,8 @@ func isWell(t *testing.T, b *bank) {
 			t.Errorf("%s: %s", rule.ID, rule.Outcome)
 		}
 	}
-	if len(r.Rules) != 6 {
-		t.Errorf("%d rules judged, want 6", len(r.Rules))
+	if len(r.Rules) != 7 {
+		t.Errorf("%d rules judged, want 7", len(r.Rules))
 	}
 }
 

@@ -40,6 +40,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		controlPlane(),
 		systemWorkloads(o.Namespaces, o.Workloads),
 		systemPods(o.Namespaces),
+		dataPlane(),
 	}
 	if o.ImageExists != nil {
 		all = append(all, runningImages(images.look))

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/verify/dataplane"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	// Nodes are the names that must have joined; nil asks only that those
 	// that have joined are Ready.
 	Nodes []string
-	// Namespaces are the system's: kube-system and kube-flannel.
+	// Namespaces are the system's: kube-system, airgap-system and kube-flannel.
 	Namespaces []string
 	// Workloads must exist, written "DaemonSet kube-system/kube-proxy":
 	// kube-proxy, CoreDNS and flannel's.
@@ -44,7 +45,7 @@ type Options struct {
 
 func (o *Options) fill() {
 	if o.Namespaces == nil {
-		o.Namespaces = []string{"kube-system", "kube-flannel"}
+		o.Namespaces = []string{"kube-system", dataplane.Namespace, "kube-flannel"}
 	}
 	if o.Workloads == nil {
 		o.Workloads = []string{

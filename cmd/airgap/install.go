@@ -174,6 +174,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.networkStep(fromView(v)),
+		s.dataPlaneStep(),
 		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify/dataplane"
 )
 
 // podCluster is what the pod network has to fit, where kube-proxy has that mode.
@@ -107,8 +108,8 @@ func (s *site) networkStep(from source) step.Step {
 	return cni.Step(n)
 }
 
-// systemOf is what has to run in a cluster: Kubernetes' own and the pod
-// network's. Where no airgap.yaml is at hand, the cluster tells which one it has.
+// systemOf is what has to run in a cluster: Kubernetes' own, the pod network's,
+// and the pods that try it. Where no airgap.yaml is at hand, the cluster tells which one it has.
 func systemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (namespaces, workloads []string, err error) {
 	if network == nil {
 		if network, err = networkOf(ctx, client); err != nil {
@@ -116,9 +117,11 @@ func systemOf(ctx context.Context, client kubernetes.Interface, network *cni.Con
 		}
 	}
 	namespaces, workloads = cni.System(*network)
-	namespaces = append([]string{metav1.NamespaceSystem}, namespaces...)
+	namespaces = append([]string{metav1.NamespaceSystem, dataplane.Namespace}, namespaces...)
 	slices.Sort(namespaces)
-	return slices.Compact(namespaces), append([]string{"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns"}, workloads...), nil
+	return slices.Compact(namespaces), append([]string{
+		"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns", "DaemonSet " + dataplane.Namespace + "/" + dataplane.Name,
+	}, workloads...), nil
 }
 
 // networkOf is the first plugin with a workload in the cluster; the default one

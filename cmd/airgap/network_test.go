@@ -154,7 +154,7 @@ func TestFlannelFetchesNothing(t *testing.T) {
 func TestSystemOf(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	namespaces, workloads, err := systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(namespaces, []string{"kube-flannel", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
+	if err != nil || !slices.Equal(namespaces, []string{"airgap-system", "kube-flannel", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
 		t.Errorf("an empty cluster: %v, %v, %v", namespaces, workloads, err)
 	}
 	var node appsv1.DaemonSet
@@ -170,7 +170,7 @@ func TestSystemOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespaces, workloads, err = systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(namespaces, []string{"kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-system/calico-node") {
+	if err != nil || !slices.Equal(namespaces, []string{"airgap-system", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-system/calico-node") {
 		t.Errorf("one with calico: %v, %v, %v", namespaces, workloads, err)
 	}
 }

@@ -14,6 +14,7 @@ type Drop struct {
 	Proto    string // "udp" or "tcp"; a number as in /etc/protocols, for instance "4"
 	Port     uint16 // destination port, with udp and tcp only
 	From, To netip.Addr
+	Larger   int // only packets of more bytes than that; 0: of any size
 }
 
 func (d Drop) String() string {
@@ -29,6 +30,9 @@ func (d Drop) String() string {
 		parts = append(parts, fmt.Sprintf("%s dport %d", d.Proto, d.Port))
 	case d.Proto != "":
 		parts = append(parts, "ip protocol "+d.Proto)
+	}
+	if d.Larger > 0 {
+		parts = append(parts, fmt.Sprintf("ip length > %d", d.Larger))
 	}
 	return strings.Join(parts, " ")
 }

@@ -36,6 +36,7 @@ func network(ctx context.Context, e *Env) error {
 		kubelet := lab.Drop{Proto: "tcp", Port: 10250, From: second.Addr(), To: third.Addr()}
 		vxlan := lab.Drop{Proto: "udp", Port: 8472}
 		iana := lab.Drop{Proto: "udp", Port: 4789, From: first.Addr()}
+		narrow := lab.Drop{Proto: "udp", Larger: 1400}
 		var before []string
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
@@ -52,10 +53,13 @@ func network(ctx context.Context, e *Env) error {
 			}},
 			{"by hand, with a code", func() error { return e.byHand(ctx, l) }},
 			{"nothing was changed", func() error { return e.sameNetworks(ctx, l.Machines, before) }},
-			{"install goes another way", func() error { return e.otherPort(ctx, first, l.Machines) }},
+			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), e.otherWay(ctx, first, l.Machines)) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"once chosen it stays", func() error { return errors.Join(l.Network.Carry(ctx, vxlan), e.stays(ctx, first)) }},
+			{"once chosen it stays", func() error {
+				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), e.stays(ctx, first))
+			}},
+			{"the pods name what breaks later", func() error { return e.namesBroken(ctx, l) }},
 		})
 	})
 }
@@ -213,18 +217,18 @@ func (e *Env) sameNetworks(ctx context.Context, machines []lab.Machine, before [
 	return nil
 }
 
-// otherPort installs while 8472 is dropped between all: the tunnel takes 4789, on the hosts
-// that joined too.
-func (e *Env) otherPort(ctx context.Context, first lab.Machine, machines []lab.Machine) error {
+// otherWay installs while 8472 is dropped between all, and whatever is larger than 1400
+// bytes: the tunnel takes 4789 and the smaller packets, on the hosts that joined too.
+func (e *Env) otherWay(ctx context.Context, first lab.Machine, machines []lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "the cluster is verified: 3 nodes"); err != nil {
+	if err := r.want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "packets larger than 1400 bytes are lost on some path", "the cluster is verified: 3 nodes"); err != nil {
 		return err
 	}
 	for _, m := range machines {
-		if err := e.script(ctx, m, "ip -details link show flannel.1 | grep -q 'dstport 4789'", `grep -q '"port": 4789' /var/lib/airgap/network/network.json`); err != nil {
+		if err := e.script(ctx, m, "ip -details link show flannel.1 | grep -q 'dstport 4789'", "ip link show flannel.1 | grep -q 'mtu 1350'", `grep -q '"port": 4789' /var/lib/airgap/network/network.json`); err != nil {
 			return err
 		}
 	}
@@ -245,4 +249,29 @@ func (e *Env) stays(ctx context.Context, first lab.Machine) error {
 		return fmt.Errorf("a second install changed %d steps", done.Changed)
 	}
 	return e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'")
+}
+
+// namesBroken breaks the pods' own network in ways that no node and no pod is unwell of:
+// verify says what is not reached from where, and holds again when it is mended.
+func (e *Env) namesBroken(ctx context.Context, l *lab.Lab) error {
+	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
+	broken := func(words ...string) error {
+		r, err := e.On(ctx, first, "", "airgap", "verify", "--timeout", "45s", "--soak", "40s")
+		return errors.Join(err, r.want("verify", 4, append(words, "broken  From every node pods")...))
+	}
+	tunnel := lab.Drop{Proto: "udp", Port: 4789, From: second.Addr(), To: third.Addr()}
+	if err := errors.Join(l.Network.Drop(ctx, tunnel), broken("pod on node3: no answer from node2", "pod on node2: no answer from node3"), l.Network.Carry(ctx, tunnel)); err != nil {
+		return err
+	}
+	narrow := lab.Drop{Proto: "udp", Port: 4789, From: second.Addr(), To: third.Addr(), Larger: 1200}
+	if err := errors.Join(l.Network.Drop(ctx, narrow), broken("pod on node3, 64 KiB: no answer from node2", "network.mtu"), l.Network.Carry(ctx, narrow)); err != nil {
+		return err
+	}
+	if err := errors.Join(
+		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=0"),
+		broken("name kubernetes.default.svc", "from node1, node2, node3"),
+		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=2")); err != nil {
+		return err
+	}
+	return e.verified(ctx, first)
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// programRepository is what this program's image is called.
+const programRepository = "airgap.dev/airgap"
+
+// nobody is a user that no file belongs to.
+const nobody = "65532:65532"
+
+// programImage is an image of this program, and of nothing else: the same
+// program gives the same digest.
+func programImage() bundle.OwnImage {
+	return bundle.OwnImage{
+		Need: bundle.Need{Reference: programRepository + ":" + tagOf(version()), NeededBy: "verify"},
+		Make: func() (v1.Image, error) {
+			program, err := staticProgram()
+			if err != nil {
+				return nil, err
+			}
+			return imageOf(program)
+		},
+	}
+}
+
+// notInTag is what a version may have and an image's tag may not.
+var notInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+func tagOf(version string) string { return strings.Trim(notInTag.ReplaceAllString(version, "-"), "-.") }
+
+func imageOf(program string) (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return tarOf(program) },
+		tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: goarch, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{Entrypoint: []string{"/airgap"}, User: nobody, WorkingDir: "/"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(mutate.MediaType(mutate.ConfigMediaType(base, types.OCIConfigJSON), types.OCIManifestSchema1), layer)
+}
+
+// tarOf is a tar with the program as /airgap, without anything that differs
+// from host to host.
+func tarOf(program string) (io.ReadCloser, error) {
+	file, err := os.Open(program)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	read, write := io.Pipe()
+	go func() {
+		defer file.Close()
+		t := tar.NewWriter(write)
+		err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "airgap", Size: info.Size(), Mode: 0o755, ModTime: time.Unix(0, 0)})
+		if err == nil {
+			_, err = io.Copy(t, file)
+		}
+		write.CloseWithError(errors.Join(err, t.Close()))
+	}()
+	return read, nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"archive/tar"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+)
+
+// TestProgramImage: one file, which everybody may run and nobody may write, and
+// the same digest wherever the program lay.
+func TestProgramImage(t *testing.T) {
+	here, there := filepath.Join(t.TempDir(), "airgap"), filepath.Join(t.TempDir(), "copy")
+	program := []byte("the program")
+	if err := os.WriteFile(here, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(there, program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(there, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	image, err := imageOf(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := imageOf(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, errA := image.Digest()
+	b, errB := copied.Digest()
+	if errA != nil || errB != nil || a != b {
+		t.Errorf("digests %s (%v) and %s (%v)", a, errA, b, errB)
+	}
+	files := tar.NewReader(mutate.Extract(image))
+	h, err := files.Next()
+	if err != nil || h.Name != "airgap" || h.Mode != 0o755 || h.Uid != 0 {
+		t.Fatalf("it holds %+v (%v)", h, err)
+	}
+	if got, err := io.ReadAll(files); err != nil || string(got) != string(program) {
+		t.Errorf("the program is %q (%v)", got, err)
+	}
+	if _, err := files.Next(); err != io.EOF {
+		t.Errorf("there is more: %v", err)
+	}
+	if config, err := image.ConfigFile(); err != nil || config.Config.User != nobody || config.OS != "linux" || config.Architecture != goarch {
+		t.Errorf("configuration %+v (%v)", config, err)
+	}
+}
+
+func TestTag(t *testing.T) {
+	valid := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	for version, want := range map[string]string{
+		"v0.3.1": "v0.3.1", "(devel)": "devel", "3f8c0f9-dirty": "3f8c0f9-dirty", "v0.0.0-20261122+dirty": "v0.0.0-20261122-dirty",
+	} {
+		if got := tagOf(version); got != want || !valid.MatchString(got) {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+}

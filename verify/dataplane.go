@@ -1,0 +1,68 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/dataplane"
+)
+
+func dataPlane() rule {
+	return rule{
+		id: "data-plane", title: "From every node pods, Services, names and NodePorts answer",
+		watches: []kind{pods},
+		judge:   judgeDataPlane,
+	}
+}
+
+// judgeDataPlane reads what the pods of the data plane say they tried in vain:
+// a finding for each thing that was tried, with the nodes it was tried from.
+// That there is such a pod on each node is asked for with the workloads.
+func judgeDataPlane(v view) []Finding {
+	var findings []Finding
+	tried := map[dataplane.Failure][]string{} // in vain, from these nodes
+	for _, pod := range v.podsIn(dataplane.Namespace) {
+		if pod.Labels[dataplane.LabelName] != dataplane.Name || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		c, told := condition(pod, dataplane.Condition)
+		switch {
+		case !told:
+			findings = append(findings, Finding{
+				Object: "Pod " + pod.Namespace + "/" + pod.Name, Saw: "it has not said yet what answers from " + pod.Spec.NodeName,
+				Want: "its condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", pod.Namespace, pod.Name),
+			})
+		case c.Status != corev1.ConditionTrue:
+			for _, f := range dataplane.Parse(c.Message) {
+				tried[f] = append(tried[f], pod.Spec.NodeName)
+			}
+		}
+	}
+	for f, from := range tried {
+		slices.Sort(from)
+		findings = append(findings, Finding{
+			Object: f.Target, Saw: f.Saw + " from " + some(from), Want: "an answer from every node", Fix: dataPlaneFix(f.Target),
+		})
+	}
+	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) })
+	return findings
+}
+
+// dataPlaneFix is where to look first. The words are those of the package
+// dataplane.
+func dataPlaneFix(target string) string {
+	switch {
+	case strings.HasSuffix(target, ", 64 KiB"):
+		return "small packets pass and large ones do not: network.mtu of airgap.yaml is more than the network carries; airgap preflight --all-hosts measures it"
+	case strings.HasPrefix(target, "pod on "):
+		return "airgap preflight --all-hosts measures what passes between the hosts; on both: is the tunnel's UDP port open in the firewall?"
+	case strings.HasPrefix(target, "name "):
+		return "kubectl -n kube-system get pods -l k8s-app=kube-dns -o wide; a Service that answers by its address says that only CoreDNS is to blame"
+	default:
+		return "kubectl -n kube-system logs -l k8s-app=kube-proxy; on that node iptables-save or nft list ruleset: are its rules still there?"
+	}
+}

@@ -1,0 +1,247 @@
+package dataplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// impatient is a caller for tests.
+func impatient() caller {
+	c := newCaller()
+	c.limit, c.pause = 500*time.Millisecond, 10*time.Millisecond
+	return c
+}
+
+// stand has the pod of a node answer at an address of this machine's own.
+func stand(t *testing.T, node, address string) peer {
+	t.Helper()
+	self := Self{Node: node, Host: netip.MustParseAddrPort(address).Addr().String()}
+	return listenAs(t, node, address, answer(self, func() error { return nil }))
+}
+
+func listenAs(t *testing.T, node, address string, handler http.Handler) peer {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return peer{node, netip.MustParseAddrPort(listener.Addr().String())}
+}
+
+// narrow carries 1400 bytes of each connection to another pod and then nothing
+// more, as a network does that drops what is larger.
+func narrow(t *testing.T, to peer, address string) peer {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				out, err := new(net.Dialer).DialContext(t.Context(), "tcp4", to.address.String())
+				if err != nil {
+					return
+				}
+				context.AfterFunc(t.Context(), func() { _ = errors.Join(in.Close(), out.Close()) })
+				go func() { _, _ = io.CopyN(out, in, 1400) }()
+				_, _ = io.CopyN(in, out, 1400)
+			}()
+		}
+	}()
+	return peer{to.node, netip.MustParseAddrPort(listener.Addr().String())}
+}
+
+// nameServer answers each name with the address of at, or, while refusing, that
+// there is none.
+func nameServer(t *testing.T, at netip.Addr) (refusing *atomic.Bool) {
+	t.Helper()
+	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusing = &atomic.Bool{}
+	go func() {
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			m.Header = dnsmessage.Header{ID: m.ID, Response: true}
+			m.Additionals = nil
+			if q := m.Questions[0]; refusing.Load() {
+				m.RCode = dnsmessage.RCodeNameError
+			} else if q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 1}, Body: &dnsmessage.AResource{A: at.As4()}}}
+			}
+			if reply, err := m.Pack(); err == nil {
+				_, _ = conn.WriteTo(reply, from)
+			}
+		}
+	}()
+	was := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp4", conn.LocalAddr().String())
+	}}
+	t.Cleanup(func() { net.DefaultResolver = was; _ = conn.Close() })
+	return refusing
+}
+
+// TestTry: what answers, and each way in which something does not, in the words
+// that people read.
+func TestTry(t *testing.T) {
+	port := freePort(t)
+	own := stand(t, "cp1", net.JoinHostPort("127.1.0.1", port))
+	refusing := nameServer(t, own.address.Addr())
+	w1, w2 := stand(t, "w1", net.JoinHostPort("127.1.0.2", port)), stand(t, "w2", net.JoinHostPort("127.1.0.3", port))
+	closed := peer{"w3", netip.MustParseAddrPort(net.JoinHostPort("127.1.0.4", port))}
+	stranger := listenAs(t, "w1", "127.1.0.5:0", http.NotFoundHandler())
+	garbling := listenAs(t, "w1", "127.1.0.6:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set(nodeHeader, "w1")
+		w.Header().Set(hostHeader, "127.1.0.2")
+		_, _ = w.Write(bytes.ToUpper(body))
+	}))
+	silent := listenAs(t, "w1", "127.1.0.7:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	service := reached{own.address, own.address.Port()}
+	for _, test := range []struct {
+		name    string
+		peers   []peer
+		service func(*reached)
+		noNames bool
+		want    []Failure
+	}{
+		{name: "all answers", peers: []peer{w1, w2}},
+		{name: "alone"},
+		{name: "nobody listens", peers: []peer{w1, closed}, want: []Failure{{"pod on w3", "connection refused"}}},
+		{name: "no answer", peers: []peer{silent}, want: []Failure{{"pod on w1", "no answer"}}},
+		{name: "a narrow way", peers: []peer{narrow(t, w1, "127.1.0.8:0")}, want: []Failure{{"pod on w1, 64 KiB", "no answer"}}},
+		{name: "somebody else's pod", peers: []peer{{"w1", w2.address}}, want: []Failure{{"pod on w1", "the pod on w2 answered"}}},
+		{name: "no pod of ours", peers: []peer{stranger}, want: []Failure{{"pod on w1", "something else answered (404 Not Found)"}}},
+		{name: "other bytes", peers: []peer{garbling}, want: []Failure{{"pod on w1", "other bytes came back than were sent"}}},
+		{name: "no names", noNames: true, want: []Failure{{"name kubernetes.default.svc", "no such name"}}},
+		{
+			name: "no Service", service: func(s *reached) { s.address = closed.address },
+			want: []Failure{{"Service by its address 127.1.0.4", "connection refused"}},
+		},
+		{
+			name: "no NodePort", peers: []peer{w1}, service: func(s *reached) { s.nodePort = 1 },
+			want: []Failure{{"NodePort 1 of cp1", "connection refused"}, {"NodePort 1 of w1", "connection refused"}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			refusing.Store(test.noNames)
+			p := &prober{caller: impatient(), options: Options{Self: Self{Node: "cp1", Host: "127.1.0.1"}}, peers: test.peers, service: service, tried: map[string][]Failure{}}
+			if test.service != nil {
+				test.service(&p.service)
+			}
+			got := p.try(t.Context())
+			slices.SortFunc(got, func(a, b Failure) int { return strings.Compare(a.Target, b.Target) })
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got  %v\nwant %v", got, test.want)
+			}
+		})
+	}
+}
+
+// freePort is one that is free on all of 127.1.0.0/16, most likely.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.1.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(int(netip.MustParseAddrPort(listener.Addr().String()).Port()))
+}
+
+// TestTurn: in a large cluster everybody's turn comes, and those that failed are
+// tried each round.
+func TestTurn(t *testing.T) {
+	p := &prober{tried: map[string][]Failure{"w007": {{"pod on w007", "no answer"}}}}
+	for i := range 100 {
+		p.peers = append(p.peers, peer{node: "w" + strconv.Itoa(1000 + i)[1:]})
+	}
+	seen := map[string]int{}
+	for range 4 {
+		now := p.turn()
+		if len(now) > perRound+1 {
+			t.Errorf("%d at once", len(now))
+		}
+		for _, other := range now {
+			seen[other.node]++
+		}
+	}
+	if len(seen) != 100 || seen["w007"] != 4 || seen["w050"] != 1 {
+		t.Errorf("%d of 100 were tried in four rounds, w007 %d times, w050 %d times", len(seen), seen["w007"], seen["w050"])
+	}
+}
+
+// TestAnswer: what a stranger may send, since a NodePort is open to everybody.
+func TestAnswer(t *testing.T) {
+	failing := errors.New("the cluster was last told 2m0s ago")
+	h := answer(Self{Node: "w1", Host: "10.0.0.1"}, func() error { return failing })
+	for _, test := range []struct {
+		method, path string
+		size, want   int
+		says         string
+	}{
+		{"POST", "/echo", large, 200, ""},
+		{"POST", "/echo", large + 1, 413, "at most 65536 bytes"},
+		{"GET", "/echo", 0, 405, ""},
+		{"GET", "/ready", 0, 503, "2m0s ago"},
+		{"GET", "/", 0, 404, ""},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), test.method, test.path, bytes.NewReader(make([]byte, test.size))))
+		if w.Code != test.want || !strings.Contains(w.Body.String(), test.says) {
+			t.Errorf("%s %s with %d bytes: %d %q", test.method, test.path, test.size, w.Code, w.Body.String()[:min(80, w.Body.Len())])
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	var all []Failure
+	for i := range 40 {
+		all = append(all, Failure{"pod on w" + strconv.Itoa(i) + ", 64 KiB", "dial tcp 10.0.0.1:80: odd"})
+	}
+	if got := Parse(message(all[:30])); !slices.Equal(got, all[:30]) {
+		t.Errorf("got %v", got)
+	}
+	if got := Parse(message(all)); len(got) != 31 || got[30] != (Failure{Target: "10 more"}) {
+		t.Errorf("got %d, the last is %v", len(got), got[len(got)-1])
+	}
+	if got := Parse(message(nil)); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}

@@ -1,0 +1,72 @@
+// Package dataplane tries the pod network from within: a DaemonSet of this
+// program, whose pods call each other, a Service, a name and a NodePort all
+// day.
+//
+// What flows in are the pod's own node and the EndpointSlices of its Service,
+// which name the other pods. What flows out is a condition in the pod's
+// status, airgap.dev/DataPlane, written when something changes; verify reads
+// it from its informer. A pod that cannot write it is not ready.
+//
+// A pod tries every other one up to 25 nodes; beyond that 25 a round, in turn,
+// and again those that did not answer before. The package changes nothing but
+// its pods' status.
+package dataplane
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Where the pods are, and what everything of theirs is called: DaemonSet,
+// Service, ServiceAccount, Role, and the value of LabelName.
+const (
+	Namespace = "airgap-system"
+	Name      = "data-plane"
+	LabelName = "app.kubernetes.io/name"
+)
+
+// Condition is that of the pods' status: True when everything answered,
+// False when something did not, with a message that Parse reads.
+const Condition corev1.PodConditionType = "airgap.dev/DataPlane"
+
+const (
+	answered   = "Answered"
+	unanswered = "Unanswered"
+)
+
+// Failure is one thing that was tried in vain.
+type Failure struct {
+	Target string // "pod on worker2", "NodePort 30412 of worker2"; without ": "
+	Saw    string // "no answer"
+}
+
+// maxTold is how many failures a condition names; a node that is cut off
+// from a large cluster says enough with them.
+const maxTold = 30
+
+// message is a line for each failure, as `kubectl describe pod` shows it.
+func message(failures []Failure) string {
+	var b strings.Builder
+	for i, f := range failures {
+		if i == maxTold {
+			fmt.Fprintf(&b, "%d more", len(failures)-maxTold)
+			break
+		}
+		fmt.Fprintf(&b, "%s: %s\n", f.Target, f.Saw)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Parse reads the message of a Condition that is False.
+func Parse(message string) []Failure {
+	var failures []Failure
+	for line := range strings.Lines(message) {
+		target, saw, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if target != "" {
+			failures = append(failures, Failure{Target: target, Saw: saw})
+		}
+	}
+	return failures
+}

@@ -1,0 +1,44 @@
+package verify
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/dataplane"
+)
+
+func TestDataPlane(t *testing.T) {
+	ours := func(p *corev1.Pod) { p.Labels = map[string]string{dataplane.LabelName: dataplane.Name} }
+	says := func(status corev1.ConditionStatus, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: dataplane.Condition, Status: status, Message: message})
+		}
+	}
+	on := func(node string, changes ...func(*corev1.Pod)) metav1.Object {
+		return pod(dataplane.Namespace, "data-plane-"+node, node, append(changes, ours)...)
+	}
+	answered := says(corev1.ConditionTrue, "")
+	going := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
+	pending := func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }
+	for _, test := range []struct {
+		name    string
+		objects []metav1.Object
+		want    []Finding
+	}{
+		{"everything answers", []metav1.Object{on("cp1", answered), on("w1", answered)}, nil},
+		{"no such pods", nil, nil},
+		{"nothing said yet", []metav1.Object{on("cp1", answered), on("w1")},
+			[]Finding{{Object: "Pod airgap-system/data-plane-w1", Saw: "it has not said yet what answers from w1"}}},
+		{"judged elsewhere", []metav1.Object{on("cp1", answered), on("w1", going), on("w2", pending), pod(dataplane.Namespace, "another", "w3")}, nil},
+		{"one node cannot be reached", []metav1.Object{
+			on("w4", says(corev1.ConditionFalse, "pod on w1: no answer")), on("cp1", says(corev1.ConditionFalse, "pod on w1: no answer")),
+			on("w2", says(corev1.ConditionFalse, "pod on w1: no answer")), on("w3", says(corev1.ConditionFalse, "pod on w1: no answer\nname kubernetes.default.svc: no such name")), on("w1", answered)},
+			[]Finding{{Object: "pod on w1", Saw: "no answer from cp1, w2, w3 and 1 more"}, {Object: "name kubernetes.default.svc", Saw: "no such name from w3"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantSaw(t, judgeDataPlane(seen(t, test.objects...)), test.want...)
+		})
+	}
+}
