@@ -18,6 +18,7 @@ const (
 	PathMTU      = "mtu"
 	IPIP         = "ipip-proto4"
 	LoadBalancer = "lb-vip"
+	BalancerIdle = "lb-idle"
 	Clocks       = "clock-skew"
 	Twins        = "machine-twins"
 	Measured     = "measured"
@@ -34,9 +35,29 @@ func betweenChecks() []Check {
 		between(IPIP, "IP in IP (protocol 4)", "airgap: raw and packet sockets on both ends; Calico's default", "A pod network with IP in IP would lose every packet. airgap never uses it."),
 		between(Encapsulate, "How pods' packets travel", "airgap: chosen from what was measured", "The pod network comes up and carries nothing."),
 		between(LoadBalancer, "Load balancer before the control plane", "kubeadm: high availability", "The API answers some and not others, or nobody once the first host is down."),
+		balancerIdle(),
 		between(Clocks, "Hosts agree on the time", "etcd, and certificates of the first minutes", "Certificates are not valid yet on hosts that are behind, and etcd warns all day."),
 		between(Twins, "No two hosts are the same machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take each other's leases, addresses and places in the cluster."),
 	}
+}
+
+// idleWatch is the only one of the limits that lengthens the measurement.
+func idleWatch() Limit {
+	return Limit{Check: BalancerIdle, Name: "watch", Unit: Elapsed, Default: always(int64(time.Minute)),
+		About: "How long nothing is said on a connection through the balancer, to see whether it is kept. Five minutes are wanted, which \"5m\" measures in as long a time; 0s leaves it out. At most 30m. Default 1m."}
+}
+
+// IdleWatch is how long the site wants nothing to be said through the balancer, at most
+// half an hour.
+func IdleWatch(site Config) time.Duration {
+	return min(time.Duration((&Want{Site: site}).limit(idleWatch())), 30*time.Minute)
+}
+
+func balancerIdle() Check {
+	c := between(BalancerIdle, "The balancer keeps connections on which nothing is said", "kubectl exec, logs and port-forward; HTTP/2 pings of Kubernetes' clients every 30 s",
+		"Sessions of kubectl break while nobody types; below half a minute every watch begins anew, again and again.")
+	c.Limits = []Limit{idleWatch()}
+	return c
 }
 
 func between(id, title, source, breaks string) Check {

@@ -27,6 +27,8 @@ func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 	}
 	if host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint); err == nil && !isNode(c, host) {
 		plan.VIP = c.Kubernetes.ControlPlaneEndpoint
+		plan.Idle = netprobe.Seconds(preflight.IdleWatch(c.Preflight) / time.Second)
+		plan.Limit += plan.Idle
 	}
 	for _, n := range c.Nodes {
 		address, err := netip.ParseAddr(n.Address)
@@ -144,6 +146,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		{preflight.PathMTU, netprobe.AboutSize, "packets as large as the interfaces send pass in one piece"},
 		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
 		{preflight.LoadBalancer, netprobe.AboutVIP, balanced(c, m)},
+		{preflight.BalancerIdle, netprobe.AboutIdle, idle(m)},
 		{preflight.Clocks, netprobe.AboutClocks, worstSkew(m)},
 		{preflight.Twins, netprobe.AboutTwins, "machine-id, name and network cards differ"},
 	} {
@@ -237,6 +240,25 @@ func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 		return "not measured: no balancer, or an API server is there already"
 	}
 	return c.Kubernetes.ControlPlaneEndpoint + " leads all hosts to every control-plane host"
+}
+
+// idle is for how long nothing was said through the balancer, by hosts whose connection
+// was kept.
+func idle(m *netprobe.Matrix) string {
+	var longest netprobe.Seconds
+	for _, v := range m.VIPs {
+		if v.Idle != nil {
+			longest = max(longest, v.Idle.For)
+		}
+	}
+	switch wanted := netprobe.Seconds(300); {
+	case longest == 0:
+		return "not measured"
+	case longest < wanted:
+		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", longest, preflight.BalancerIdle)
+	default:
+		return fmt.Sprintf("kept for %d s without a word", longest)
+	}
 }
 
 func portList(ports []netprobe.Port) string {

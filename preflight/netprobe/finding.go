@@ -42,6 +42,7 @@ const (
 	AboutClocks  About = "clocks"
 	AboutTwins   About = "twins"
 	AboutVIP     About = "vip"
+	AboutIdle    About = "idle"
 )
 
 // Needs is what the cluster will use, of what was tried.
@@ -64,7 +65,7 @@ const (
 
 // Findings are all of them, those that stop an installation first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.clocks(), m.sharedNames(), m.balancer())
+	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.clocks(), m.sharedNames(), m.balancer(), m.idle())
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -336,6 +337,28 @@ func (m *Matrix) balancer() []Finding {
 	}
 	if len(never) > 0 {
 		found = append(found, Finding{Stops, AboutVIP, "network", "the balancer sends nobody to", m.names(never), fix})
+	}
+	return found
+}
+
+// idle are connections through the balancer that were not kept while nothing was said.
+func (m *Matrix) idle() []Finding {
+	by := map[string][]int{}
+	for i, v := range m.VIPs {
+		switch {
+		case v.Idle == nil || v.Idle.Result == Answered:
+		case v.Idle.Ended:
+			what := fmt.Sprintf("the balancer ends a connection after %d s in which nothing is said, of", v.Idle.For)
+			by[what] = append(by[what], i)
+		default:
+			what := fmt.Sprintf("the balancer forgets a connection within %d s in which nothing is said, of", v.Idle.For)
+			by[what] = append(by[what], i)
+		}
+	}
+	var found []Finding
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[what])
+		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), "have the balancer keep connections for five minutes without a word, on both of its sides"})
 	}
 	return found
 }

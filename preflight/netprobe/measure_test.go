@@ -2,13 +2,16 @@ package netprobe
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,7 +288,7 @@ func TestLostHost(t *testing.T) {
 }
 
 // relay is a load balancer in a namespace: whom it sends to, and whether it ends TLS itself.
-func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []string) string {
+func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []string, carry func(conn, back net.Conn)) string {
 	t.Helper()
 	space, err := netns.GetFromName(n.space(at))
 	if err != nil {
@@ -326,12 +329,89 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 					return
 				}
 				defer back.Close()
-				go func() { _, _ = io.Copy(back, conn) }()
-				_, _ = io.Copy(conn, back)
+				carry(conn, back)
 			}(to[turn%len(to)])
 		}
 	}()
 	return address
+}
+
+// forward is what a balancer does.
+func forward(conn, back net.Conn) {
+	go func() { _, _ = io.Copy(back, conn) }()
+	_, _ = io.Copy(conn, back)
+}
+
+// TestIdle: a balancer that keeps connections, one that ends those on which nothing is said
+// for a second, and one that forgets them, as an address translation does.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 4)
+	hosts := n.hosts[:3]
+	all := func(netip.Addr) []string {
+		return []string{netip.AddrPortFrom(hosts[0].Address, 6443).String(), netip.AddrPortFrom(hosts[1].Address, 6443).String(), netip.AddrPortFrom(hosts[2].Address, 6443).String()}
+	}
+	for name, test := range map[string]struct {
+		carry func(conn, back net.Conn)
+		want  string
+	}{
+		"keeps": {forward, ""},
+		"ends": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+		}, "the balancer ends a connection after 1 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"forgets": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+			_, _ = io.Copy(io.Discard, conn)
+		}, "the balancer forgets a connection within 2 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := n.relay(t, 3, all, test.carry)
+			n := &network{t: t, number: n.number, hosts: hosts}
+			plan := n.plan()
+			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience, plan.Idle = nil, nil, at, 6, 2
+			var said []string
+			for _, f := range n.matrix(plan).Findings(Needs{TCP: plan.TCP}) {
+				if f.About == AboutIdle {
+					said = append(said, f.What+": "+strings.Join(f.Between, ", "))
+				}
+			}
+			if got := strings.Join(said, "\n"); got != test.want {
+				t.Errorf("says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// copyUntil carries bytes both ways until there are none for so long.
+func copyUntil(a, b net.Conn, idle time.Duration) {
+	last := time.Now().Add(idle)
+	var mu sync.Mutex
+	one := func(to, from net.Conn) {
+		buf := make([]byte, 1<<14)
+		for {
+			mu.Lock()
+			_ = from.SetReadDeadline(last)
+			mu.Unlock()
+			count, err := from.Read(buf)
+			mu.Lock()
+			over := time.Now().After(last)
+			if count > 0 {
+				last = time.Now().Add(idle)
+			}
+			mu.Unlock()
+			if count > 0 {
+				_, _ = to.Write(buf[:count])
+			}
+			if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
+				return
+			}
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { one(a, b) })
+	both.Go(func() { one(b, a) })
+	both.Wait()
+	_ = errors.Join(a.SetReadDeadline(time.Time{}), b.SetReadDeadline(time.Time{}))
 }
 
 // TestBalancer: one that is right, one that forgets a host, one that does not send hosts
@@ -361,7 +441,7 @@ func TestBalancer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			at := n.relay(t, 4, test.targets)
+			at := n.relay(t, 4, test.targets, forward)
 			n := &network{t: t, number: n.number, hosts: hosts}
 			plan := n.plan()
 			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, at, 6

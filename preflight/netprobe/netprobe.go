@@ -63,8 +63,11 @@ type Plan struct {
 	// Patience is how long the balancer may take to notice, by its health checks,
 	// that somebody listens behind it.
 	Patience Seconds `json:"patience,omitempty"`
-	Limit    Seconds `json:"limit"` // after which an agent ends, whatever happens
-	Pairs    int     `json:"pairs"` // ordered pairs above which hosts try only some of the others
+	// Idle is how long nothing is said on a connection through the balancer, to see
+	// whether it is kept; 0 leaves that out.
+	Idle  Seconds `json:"idle,omitempty"`
+	Limit Seconds `json:"limit"` // after which an agent ends, whatever happens
+	Pairs int     `json:"pairs"` // ordered pairs above which hosts try only some of the others
 }
 
 // Seconds is a time in whole seconds.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -19,6 +20,15 @@ type VIP struct {
 	// first answer only the last one counts.
 	Failures map[Result]int `json:"failures,omitempty"`
 	Said     string         `json:"said,omitempty"` // of the last failure
+	Idle     *Idle          `json:"idle,omitempty"` // nil when it was not tried
+}
+
+// Idle is what became of a connection through the balancer on which nothing was said.
+type Idle struct {
+	For    Seconds `json:"for"`
+	Result Result  `json:"result"` // Answered: it was kept
+	// Ended says that the other end closed it; else it was forgotten in silence.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // Foreign is another certificate than the hosts': the balancer ends TLS itself, or is
@@ -48,7 +58,16 @@ func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	if err := c.HandshakeContext(ctx); err != nil {
 		return
 	}
-	_, _ = c.Write(message{kind: TCP, reply: true, from: a.plan.Self, port: port, clock: time.Now()}.encode(a.plan.Token))
+	said := message{kind: TCP, reply: true, from: a.plan.Self, port: port, clock: time.Now()}.encode(a.plan.Token)
+	if _, err := c.Write(said); err != nil {
+		return
+	}
+	// Who wants to know how long the balancer keeps a connection says something later.
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_ = conn.SetDeadline(time.Now().Add(a.plan.Idle.Duration() + 2*replyTimeout))
+	if _, err := io.ReadFull(c, make([]byte, messageSize)); err == nil {
+		_, _ = c.Write(said)
+	}
 }
 
 // tryVIP dials the balancer until each control-plane host has answered twice, or time is
@@ -84,6 +103,9 @@ func (a *agent) tryVIP(ctx context.Context) {
 		}
 		time.Sleep(vipEvery)
 	}
+	if len(v.Hits) > 0 && a.plan.Idle > 0 {
+		v.Idle = a.tryIdle(ctx, config)
+	}
 	a.report.mu.Lock()
 	defer a.report.mu.Unlock()
 	a.report.VIP = v
@@ -99,28 +121,71 @@ func (a *agent) allHit(v *VIP) bool {
 	return true
 }
 
+// dialVIP makes a connection for the time of an answer.
 func (a *agent) dialVIP(ctx context.Context, config *tls.Config) (from int, result Result, said string) {
+	conn, from, result, said := a.greetVIP(ctx, config)
+	if conn != nil {
+		conn.Close()
+	}
+	return from, result, said
+}
+
+// greetVIP makes a connection and reads which host it leads to. There is one only when the
+// result is Answered.
+func (a *agent) greetVIP(ctx context.Context, config *tls.Config) (conn net.Conn, from int, result Result, said string) {
 	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: config}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout+replyTimeout)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "tcp4", a.plan.VIP)
 	if foreign := (&tls.CertificateVerificationError{}); errors.As(err, &foreign) {
-		return 0, Foreign, owner(foreign.UnverifiedCertificates)
+		return nil, 0, Foreign, owner(foreign.UnverifiedCertificates)
 	}
 	if err != nil {
-		return 0, failed(err), reason(err)
+		return nil, 0, failed(err), reason(err)
 	}
-	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
 	buf := make([]byte, messageSize)
 	if _, err := io.ReadFull(conn, buf); err != nil {
-		return 0, Silence, reason(err)
+		conn.Close()
+		return nil, 0, Silence, reason(err)
 	}
 	m, err := a.plan.Token.decode(buf)
 	if err != nil || !m.reply || m.from >= len(a.plan.Hosts) {
-		return 0, Stranger, ""
+		conn.Close()
+		return nil, 0, Stranger, ""
 	}
-	return m.from, Answered, ""
+	return conn, m.from, Answered, ""
+}
+
+// tryIdle says nothing for as long as the plan has it, and then wants an answer. TCP's
+// keep-alives go on meanwhile, as those of Kubernetes' clients do. nil when there was no
+// connection, or the measurement ended.
+func (a *agent) tryIdle(ctx context.Context, config *tls.Config) *Idle {
+	conn, _, result, _ := a.greetVIP(ctx, config)
+	if result != Answered {
+		return nil
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	began := time.Now()
+	_ = conn.SetDeadline(began.Add(a.plan.Idle.Duration()))
+	buf := make([]byte, messageSize)
+	_, err := conn.Read(buf)
+	idle := &Idle{For: Seconds(time.Since(began).Round(time.Second) / time.Second), Result: Answered}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		idle.Result, idle.Ended = failed(err), true
+		return idle
+	}
+	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
+	_, errAsk := conn.Write(message{kind: TCP, from: a.plan.Self, clock: time.Now()}.encode(a.plan.Token))
+	_, errAnswer := io.ReadFull(conn, buf)
+	if err := errors.Join(errAsk, errAnswer); err != nil {
+		idle.Result = failed(err)
+	}
+	return idle
 }
 
 // owner is who a certificate says to be.
