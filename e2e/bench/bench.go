@@ -47,6 +47,7 @@ func parts() []part {
 		{"pullable", (*bench).pullable},
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
+		{"checks", (*bench).checks},
 		{"network", (*bench).network},
 	}
 }
