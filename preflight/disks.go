@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// DiskErrors is what the kernel's log says of a disk since the host was started.
+// DiskErrors is what the kernel's log says of a disk since it was plugged in, or the host
+// started.
 type DiskErrors struct {
 	Device string `yaml:"device" json:"device"` // "sdb"
 	Count  int    `yaml:"count" json:"count"`
@@ -17,6 +19,10 @@ type DiskErrors struct {
 // diskError is a line such as "I/O error, dev sdb, sector 2048 op 0x0:(READ)" or
 // "blk_update_request: critical medium error, dev sdb, sector 2048".
 var diskError = regexp.MustCompile(`(?:I/O|critical \w+) error, dev ([\w!-]+)`)
+
+// diskAttached is the line after which a name is another disk's, or that of a stick that
+// was pulled amid a read, which is no error of the stick's, and is back.
+var diskAttached = regexp.MustCompile(`\[([\w!-]+)\] Attached SCSI`)
 
 // quietDevices have errors that mean nothing: an empty drive, a floppy that is none.
 var quietDevices = regexp.MustCompile(`^(fd|sr|loop)\d`)
@@ -28,6 +34,9 @@ func readDiskErrors(ctx context.Context, r reader, f *Facts) error {
 		return err
 	}
 	for line := range strings.Lines(out) {
+		if m := diskAttached.FindStringSubmatch(line); m != nil {
+			f.DiskErrors = slices.DeleteFunc(f.DiskErrors, func(d DiskErrors) bool { return d.Device == m[1] })
+		}
 		if m := diskError.FindStringSubmatch(line); m != nil && !quietDevices.MatchString(m[1]) {
 			f.addDiskError(m[1], strings.TrimSpace(line))
 		}
