@@ -131,9 +131,8 @@ func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
 
 // resultsBetween is what was measured, as results of the checks between hosts.
 func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) preflight.Between {
-	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
-	between := preflight.Between{}
-	between[preflight.Encapsulate], needs.VXLAN, needs.MTU = encapsulation(c, m, can, needs)
+	encapsulation, needs := needsOf(c, m, can)
+	between := preflight.Between{preflight.Encapsulate: encapsulation}
 	findings := m.Findings(needs)
 	for _, q := range []struct {
 		id    string
@@ -153,6 +152,15 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		between[q.id] = answer(findings, q.about, q.fine)
 	}
 	return between
+}
+
+// needsOf is what the cluster uses of the network, by what was measured where airgap.yaml
+// leaves it open, with the result of that choice.
+func needsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) (preflight.Result, netprobe.Needs) {
+	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
+	result, port, mtu := encapsulation(c, m, can, needs)
+	needs.VXLAN, needs.MTU = port, mtu
+	return result, needs
 }
 
 // encapsulation is whether pods' packets have a way, with the port and the size that it

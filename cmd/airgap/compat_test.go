@@ -129,19 +129,25 @@ func TestMatrix(t *testing.T) {
 		if err := newMatrix(c).write(&text); err != nil {
 			t.Fatal(err)
 		}
-		golden := filepath.Join("testdata", "matrix-"+name+".txt")
-		if *update {
-			if err := os.WriteFile(golden, text.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
+		golden(t, "matrix-"+name+".txt", text.Bytes())
+	}
+}
+
+// golden compares with a file of testdata, or writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(text.Bytes(), want) {
-			t.Errorf("%s: go test -update writes\n%s", golden, &text)
-		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: go test -update writes\n%s", file, got)
 	}
 }
 

@@ -41,7 +41,7 @@ func (f *fleet) member(name string) *member {
 
 // preflightAll judges all hosts of airgap.yaml and the network between them, from the
 // first one, through SSH.
-func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node string, choice preflight.Choice) error {
+func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node, page string, choice preflight.Choice) error {
 	if err := mustBeRoot("preflight --all-hosts"); err != nil {
 		return err
 	}
@@ -79,6 +79,9 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node 
 	}
 	m, err := f.measure(ctx, p)
 	if err != nil {
+		return err
+	}
+	if err := s.writeNetworkPage(page, m); err != nil {
 		return err
 	}
 	between, err := s.judgeBetween(ctx, m, choice)

@@ -34,11 +34,12 @@ does it by itself; without, two commands do:
   first server     airgap netprobe listen DIR       shows a code, and waits for the others
   other servers    airgap netprobe join ADDRESS     asks for the code
 
-The verdict comes on the first server.`,
+The verdict comes on the first server. airgap netprobe page says in advance what the
+network has to carry, for its owners.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.netprobeListen(), a.netprobeJoin(), a.netprobeAgent())
+	cmd.AddCommand(a.netprobePage(), a.netprobeListen(), a.netprobeJoin(), a.netprobeAgent())
 	return cmd
 }
 
@@ -48,6 +49,7 @@ type listenOptions struct {
 	node string
 	port int
 	wait time.Duration
+	page string
 }
 
 func (a *app) netprobeListen() *cobra.Command {
@@ -68,6 +70,7 @@ Exit code 3 when the cluster would break on something.`,
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().IntVar(&o.port, "port", meetingPort, "TCP port at which this host waits")
 	cmd.Flags().DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait for the other servers")
+	pageFlag(cmd, &o.page)
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
@@ -86,6 +89,9 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 	}
 	m, err := a.meet(ctx, s, o)
 	if err != nil {
+		return err
+	}
+	if err := s.writeNetworkPage(o.page, m); err != nil {
 		return err
 	}
 	report, err := s.judgeBetween(ctx, m, preflight.Choice{})

@@ -27,7 +27,7 @@ import (
 func (a *app) preflight() *cobra.Command {
 	var keys []string
 	var choice preflight.Choice
-	var nodeName, explain string
+	var nodeName, explain, page string
 	var list, indexOnly, reports, allHosts bool
 	cmd := &cobra.Command{
 		Use:   "preflight DIR | --reports FILE…",
@@ -54,6 +54,8 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			"  airgap preflight --explain disk-space",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case page != "" && !allHosts:
+				return usage("%s: --network-page is about several hosts: give --all-hosts, or use airgap netprobe", cmd.CommandPath())
 			case allHosts && (indexOnly || list || reports || explain != ""):
 				return usage("%s: --all-hosts judges the hosts of a whole bundle: leave --index, --list, --explain and --reports away", cmd.CommandPath())
 			case reports:
@@ -73,7 +75,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			case explain != "":
 				return a.explainCheck(explain)
 			case allHosts:
-				return a.preflightAll(cmd.Context(), args[0], keys, nodeName, choice)
+				return a.preflightAll(cmd.Context(), args[0], keys, nodeName, page, choice)
 			case indexOnly:
 				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, choice)
 			default:
@@ -87,6 +89,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().StringVar(&nodeName, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&indexOnly, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
 	cmd.Flags().BoolVar(&allHosts, "all-hosts", false, "check all hosts of airgap.yaml through SSH, and the network between them; puts airgap.rpm on the others")
+	pageFlag(cmd, &page)
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
 	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports in FILE… as one: files that --output json wrote on hosts, or directories of them (*.json)")
 	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")

@@ -134,11 +134,13 @@ func (e *Env) namesPort(ctx context.Context, first lab.Machine) error {
 		"vxlan-datapath", "pass: ", "encapsulation", "pass: VXLAN on UDP 8472"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", allHosts("--output", "html")...)
+	r, err := e.On(ctx, first, "", allHosts("--output", "html", "--network-page", "/run/network.html")...)
 	if err != nil {
 		return err
 	}
-	return r.want("the page", 3, "<!doctype html>", "between the hosts", "from node2 (10.88.0.12) to node3 (10.88.0.13)")
+	return errors.Join(r.want("the page", 3, "<!doctype html>", "between the hosts", "from node2 (10.88.0.12) to node3 (10.88.0.13)"),
+		e.script(ctx, first, "grep -q 'TCP 10250 (kubelet) does not arrive.*from node2 (10.88.0.12) to node3 (10.88.0.13).*allow TCP to port 10250' /run/network.html",
+			"grep -c 'class=\"state closed\"' /run/network.html | grep -qx 1", "rm /run/network.html"))
 }
 
 // noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
@@ -159,7 +161,7 @@ var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
 // the verdict comes on the first one.
 func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 	first := l.Machines[0]
-	listen := "airgap netprobe listen --progress plain " + lab.StickPath + "/bank"
+	listen := "airgap netprobe listen --progress plain --network-page page " + lab.StickPath + "/bank"
 	if err := e.script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
 		return err
 	}
@@ -188,6 +190,7 @@ func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 	return errors.Join(append(errs, e.script(ctx, first,
 		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 0 /run/byhand/exit",
 		"grep -q 'encapsulation *VXLAN on UDP 4789' /run/byhand/report", "grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
+		"grep -q 'UDP 4789.*passes' /run/byhand/page && ! grep -q 'What has to be changed' /run/byhand/page",
 		"rm -r /run/byhand"))...)
 }
 

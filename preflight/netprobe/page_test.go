@@ -1,0 +1,59 @@
+package netprobe
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPage: what passes, what a host's firewall takes, which passes the network too, what
+// the network drops, and what nobody measures.
+func TestPage(t *testing.T) {
+	m := &Matrix{
+		Hosts: []Host{{Name: "cp1", Address: netip.MustParseAddr("10.0.0.1"), ControlPlane: true}, {Name: "w<1>", Address: netip.MustParseAddr("10.0.0.2")}},
+		Tried: 2, Of: 2,
+		Verdicts: []Verdict{
+			{From: 0, To: 1, Kind: TCP, Port: 10250, State: Open}, {From: 1, To: 0, Kind: TCP, Port: 10250, State: HostCloses},
+			{From: 1, To: 0, Kind: TCP, Port: 6443, State: NetworkCloses},
+			{From: 0, To: 1, Kind: VXLANTCP, Port: 8472, State: Open}, {From: 1, To: 0, Kind: VXLANTCP, Port: 8472, State: Narrow},
+			{From: 0, To: 1, Kind: TCP, Port: 5000, State: Unknown},
+		},
+		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{Silence: 1}}},
+	}
+	tcp := func(number int, program string) Port { return Port{Number: number, For: program, To: All, From: All} }
+	p := &Page{Cluster: "bank", Flows: []Flow{
+		{What: "TCP 10250", Kind: TCP, Port: 10250}, {What: "TCP 6443", Kind: TCP, Port: 6443}, {What: "UDP 8472", Kind: VXLANTCP, Port: 8472},
+		{What: "TCP 5000", Kind: TCP, Port: 5000}, {What: "UDP 123"}, {What: "TCP 443", Kind: Balanced},
+	}}
+	p.Measure(m, Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver")}, VXLAN: 8472, OpensFirewall: true})
+	want := []FlowState{FlowPasses, FlowClosed, FlowClosed, FlowUnmeasured, FlowUnmeasured, FlowClosed}
+	for i, f := range p.Flows {
+		if f.State != want[i] || (f.State == FlowClosed) != (len(f.Faults) > 0) {
+			t.Errorf("%s %s: %q, want %s", f.What, f.State, f.Faults, want[i])
+		}
+	}
+	if !slices.Equal(p.Flows[1].Faults, []string{"from w<1> (10.0.0.2) to cp1 (10.0.0.1)"}) {
+		t.Errorf("the API's ways that are closed: %q", p.Flows[1].Faults)
+	}
+	for _, c := range p.Changes {
+		if c.Owner != "network" || strings.Contains(c.What, "10250") {
+			t.Errorf("nothing for the network's owners: %+v", c)
+		}
+	}
+	var html, text strings.Builder
+	if err := p.HTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Something has to be changed.", "from w&lt;1&gt; (10.0.0.2) to cp1", "allow TCP to port 6443"} {
+		if !strings.Contains(html.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if !strings.Contains(text.String(), "from w<1> (10.0.0.2) to cp1") || strings.Contains(html.String(), "w<1>") {
+		t.Error("a name is not as it should be")
+	}
+}
