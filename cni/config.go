@@ -6,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What Config knows. Auto takes VXLAN: it is the one encapsulation that asks
-// nothing of the network but a UDP port.
+// What Config knows. Auto takes VXLAN unless somebody has measured and says
+// otherwise: it is the one encapsulation that asks nothing of the network but a
+// UDP port.
 const (
 	Flannel = "flannel"
 	Calico  = "calico"
@@ -22,7 +23,7 @@ const (
 // Config is the section network of airgap.yaml.
 type Config struct {
 	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,enum=cilium,default=flannel" jsonschema_description:"Which program connects the pods of different nodes. flannel has the fewest images and knows no NetworkPolicy."`
-	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp; cilium, where all nodes are in one layer-2 network). IP-in-IP is never used."`
+	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp; flannel and cilium, where all nodes are in one layer-2 network). auto measures and takes VXLAN, on another port where that passes, and native only where no tunnel passes. IP-in-IP is never used."`
 	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. Default: 8472, with calico 4789. On vSphere 8472 without NSX and 4789 with it; other ports are dropped by ESXi 8.0U2."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"Largest packet in bytes the network between the nodes carries; VXLAN's 50 bytes are taken off it. 0 takes the interface's own."`
 
@@ -98,6 +99,13 @@ func (c Config) VXLANPort() int {
 		return 0
 	}
 	return c.Port
+}
+
+// Routes reports whether the plugin can do without a tunnel where all nodes are in one
+// layer-2 network, with nothing else set.
+func (c Config) Routes() bool {
+	c.Encapsulation = Native
+	return len(c.plugin().check(c, nil)) == 0
 }
 
 // title is the network in words: "flannel, VXLAN".

@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 		{"NSX's port", Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789}, nil},
 		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
 		{"no IP-in-IP", Config{Plugin: Flannel, Encapsulation: "ipip", Port: 8472}, []string{"network.encapsulation"}},
-		{"native needs a probe nobody makes yet", Config{Plugin: Flannel, Encapsulation: "native", Port: 8472}, []string{"network.encapsulation"}},
+		{"flannel, native", Config{Plugin: Flannel, Encapsulation: Native, Port: 8472}, nil},
 		{"a section that nobody reads", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},
 		{"calico", defaulted(Config{Plugin: Calico}), nil},
 		{"calico, everything", defaulted(Config{Plugin: Calico, Encapsulation: Native, Calico: CalicoConfig{Version: "3.31.7", Source: "https://mirror.corp/calico", BGP: true, Dataplane: "nftables"}}), nil},
@@ -58,5 +58,23 @@ func TestValidate(t *testing.T) {
 				t.Errorf("problems at %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestRoutes: with flannel and Cilium routes are all it takes, with Calico somebody has to
+// speak BGP.
+func TestRoutes(t *testing.T) {
+	for _, test := range []struct {
+		config Config
+		want   bool
+	}{
+		{Config{Plugin: Flannel}, true},
+		{Config{Plugin: Cilium}, true},
+		{Config{Plugin: Calico}, false},
+		{Config{Plugin: Calico, Calico: CalicoConfig{BGP: true}}, true},
+	} {
+		if got := defaulted(test.config).Routes(); got != test.want {
+			t.Errorf("%+v: %v", test.config, got)
+		}
 	}
 }

@@ -24,7 +24,9 @@ func (flannel) name() string { return Flannel }
 
 func (flannel) defaults(c *Config) { c.Port = cmp.Or(c.Port, linuxPort) }
 
-func (flannel) check(c Config, at *field.Path) field.ErrorList { return c.encapsulations(at, VXLAN) }
+func (flannel) check(c Config, at *field.Path) field.ErrorList {
+	return c.encapsulations(at, VXLAN, Native)
+}
 
 func (flannel) images(Config) (nodes, others []string) {
 	return []string{flannelImage, flannelPluginImage}, nil
@@ -49,9 +51,9 @@ type flannelNetConf struct {
 
 type flannelBackend struct {
 	Type          string
-	Port          int
-	MTU           int `json:",omitempty"`
-	DirectRouting bool
+	Port          int   `json:",omitempty"`
+	MTU           int   `json:",omitempty"`
+	DirectRouting *bool `json:",omitempty"`
 }
 
 // flannelValues are what manifests/flannel.yaml asks for.
@@ -65,12 +67,12 @@ func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstruc
 	netConf, err := json.Marshal(flannelNetConf{
 		Network:        cluster.PodSubnet,
 		EnableNFTables: cluster.ProxyMode == nftables,
-		Backend:        flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU},
+		Backend:        backendOf(config),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write flannel configuration: %w", err)
 	}
-	cniConf, err := json.Marshal(flannelPlugins())
+	cniConf, err := json.Marshal(flannelPlugins(config))
 	if err != nil {
 		return nil, fmt.Errorf("write CNI configuration: %w", err)
 	}
@@ -82,11 +84,25 @@ func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstruc
 	})
 }
 
+// backendOf: host-gw routes each node's pods to the node itself, so all nodes have to
+// be in one layer-2 network. The packets' size is then the interface's own.
+func backendOf(config Config) flannelBackend {
+	if config.Encapsulation == Native {
+		return flannelBackend{Type: "host-gw"}
+	}
+	direct := false
+	return flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU, DirectRouting: &direct}
+}
+
 // flannelPlugins is the chain the container runtime runs for each pod, in
 // the form of a CNI .conflist: flannel, which delegates to bridge, then
 // portmap for hostPort.
-func flannelPlugins() any {
+func flannelPlugins(config Config) any {
 	type object = map[string]any
+	delegate := object{"hairpinMode": true, "isDefaultGateway": true}
+	if config.Encapsulation == Native && config.MTU > 0 {
+		delegate["mtu"] = config.MTU // which flannel takes of the interface else
+	}
 	return object{
 		"name":       "cbr0",
 		"cniVersion": "1.0.0",
@@ -94,7 +110,7 @@ func flannelPlugins() any {
 		// not hand on to bridge what that has to compare.
 		"disableCheck": true,
 		"plugins": []object{
-			{"type": "flannel", "delegate": object{"hairpinMode": true, "isDefaultGateway": true}},
+			{"type": "flannel", "delegate": delegate},
 			{"type": "portmap", "capabilities": object{"portMappings": true}},
 		},
 	}

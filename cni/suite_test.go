@@ -45,6 +45,10 @@ func networks() []network {
 		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
 		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, proxy: "nftables", says: []string{"4799", "1450", `\"EnableNFTables\":true`}},
 		{
+			name: "flannel, native", config: cni.Config{Encapsulation: cni.Native, MTU: 1400},
+			says: []string{`\"Type\":\"host-gw\"`, `\"mtu\":1400`}, never: []string{"vxlan", "8472", "DirectRouting"},
+		},
+		{
 			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
 			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
 			never: []string{"bird", "bgp"},

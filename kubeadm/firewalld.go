@@ -20,6 +20,9 @@ type Firewall struct {
 	Masters   []string // addresses of the control-plane nodes
 	PodSubnet string
 	PodLinks  []string // the pod network's interfaces, as Traces.Links
+	// Routed says that packets of other nodes' pods come as they are, by the interface
+	// that everything comes by: only their addresses tell them.
+	Routed bool
 }
 
 // trustedZone is firewalld's own for interfaces whose packets pass, forwarded
@@ -72,6 +75,9 @@ func (f Firewall) wanted(zones []string) openings {
 			link = beginning + "+"
 		}
 		all[trustedZone] = append(all[trustedZone], "interface="+link)
+	}
+	if f.Routed {
+		all[trustedZone] = append(all[trustedZone], "source="+f.PodSubnet)
 	}
 	for _, p := range f.Ports {
 		for _, zone := range zones {

@@ -68,7 +68,12 @@ func (w *fakeFirewalld) list(view string) string {
 	var b strings.Builder
 	for _, zone := range []string{"block", "public", "servers", "trusted"} {
 		var rules, links []string
+		sources := w.sources[zone]
 		for _, o := range w.has[view][zone] {
+			if source, is := strings.CutPrefix(o, "source="); is {
+				sources += " " + source
+				continue
+			}
 			if link, is := strings.CutPrefix(o, "interface="); is {
 				links = append(links, link)
 				continue
@@ -76,7 +81,7 @@ func (w *fakeFirewalld) list(view string) string {
 			rules = append(rules, "\t"+strings.TrimPrefix(o, "rich-rule=")+"\n")
 		}
 		fmt.Fprintf(&b, "%s (active)\n  target: default\n  interfaces: %s\n  sources: %s\n  services: ssh\n  forward-ports: \n\tport=80:proto=tcp:toport=8080:toaddr=\n  rich rules: \n%s\n",
-			zone, strings.Join(links, " "), w.sources[zone], strings.Join(rules, ""))
+			zone, strings.Join(links, " "), sources, strings.Join(rules, ""))
 	}
 	return b.String()
 }
@@ -119,6 +124,29 @@ const (
 	theirRule = `rich-rule=rule family="ipv4" source address="10.9.0.0/24" port port="9100" protocol="tcp" accept`
 	apiRule   = `rich-rule=rule family="ipv4" port port="6443" protocol="tcp" accept`
 )
+
+// TestFirewalldRouted: packets of other hosts' pods that come as they are pass, and no more
+// once they come in a tunnel.
+func TestFirewalldRouted(t *testing.T) {
+	f, m := newFake(t)
+	w := newFirewalld(f)
+	f.put(t, vendorZones+"/trusted.xml", zoneXML())
+	f.put(t, vendorZones+"/public.xml", zoneXML())
+	routed := aFirewall()
+	routed.Routed = true
+	s := FirewalldStep(m, routed)
+	do(t, func() error { return s.Run(t.Context()) })
+	mustHold(t, s.Done, true)
+	if !w.has["runtime"].has("trusted", "source=10.244.0.0/16") || !w.has["permanent"].has("trusted", "source=10.244.0.0/16") {
+		t.Errorf("trusted has %v", w.has)
+	}
+	tunnel := FirewalldStep(m, aFirewall())
+	mustHold(t, tunnel.Done, false)
+	do(t, func() error { return tunnel.Run(t.Context()) })
+	if w.has["runtime"].has("trusted", "source=10.244.0.0/16") {
+		t.Errorf("trusted still has %v", w.has["runtime"]["trusted"])
+	}
+}
 
 func TestFirewalld(t *testing.T) {
 	f, m := newFake(t)

@@ -135,6 +135,9 @@ func parseZones(text string) zoneStates {
 			}
 		case words[0] == "sources:":
 			state.sources = parseSources(words[1:])
+			for _, source := range words[1:] {
+				state.openings = append(state.openings, "source="+source)
+			}
 		}
 		if zone != "" {
 			all[zone] = state

@@ -49,6 +49,7 @@ type Machine struct {
 	Host    host.Host
 	Root    string
 	Network Traces // what the network plugin leaves on a host
+	Pods    string // network of the pods' addresses; not needed to go back
 	Wipe    bool   // an undo need not keep etcd's data
 }
 

@@ -27,6 +27,8 @@ type record struct {
 	Links  []string           `json:"links"`
 	Tables []string           `json:"tables"` // FAMILY NAME
 	Chains []string           `json:"chains"` // FAMILY TABLE NAME
+	// Pods is the network of the pods' addresses: routes to it are the cluster's.
+	Pods string `json:"pods,omitempty"`
 }
 
 // content says what a path held. What is in an empty directory later came
@@ -60,7 +62,7 @@ func (m Machine) writeRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := record{Paths: map[string]content{}}
+	r := record{Paths: map[string]content{}, Pods: m.Pods}
 	for _, t := range rules.tables() {
 		r.Tables = append(r.Tables, t.words())
 	}

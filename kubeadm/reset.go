@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -35,6 +36,9 @@ func (m Machine) leave(ctx context.Context) error {
 		return err
 	}
 	if err := m.deleteLinks(ctx, before); err != nil {
+		return err
+	}
+	if err := m.deleteRoutes(ctx, before); err != nil {
 		return err
 	}
 	if err := m.cleanFilter(ctx, before); err != nil {
@@ -143,6 +147,33 @@ func (m Machine) deleteLinks(ctx context.Context, before record) error {
 				return err
 			}
 			gone = append(gone, link)
+		}
+	}
+	return nil
+}
+
+// deleteRoutes removes the routes to pods of other hosts that go by the host's own
+// interface, as a pod network without a tunnel makes them.
+func (m Machine) deleteRoutes(ctx context.Context, before record) error {
+	pods, err := netip.ParsePrefix(before.Pods)
+	if err != nil {
+		return nil //nolint:nilerr // written down by an airgap that knew no such network
+	}
+	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "route"}})
+	var all []struct{ Dst, Gateway, Dev string }
+	if err == nil {
+		err = json.Unmarshal(out, &all)
+	}
+	if err != nil {
+		return fmt.Errorf("list routes: %w", err)
+	}
+	for _, r := range all {
+		to, err := netip.ParsePrefix(r.Dst)
+		if err != nil || r.Gateway == "" || !pods.Contains(to.Addr()) {
+			continue
+		}
+		if err := m.run(ctx, "ip", "route", "delete", r.Dst, "via", r.Gateway, "dev", r.Dev); err != nil {
+			return fmt.Errorf("delete the route to pods of %s: %w", r.Gateway, err)
 		}
 	}
 	return nil

@@ -36,6 +36,10 @@ func back(t *testing.T, s step.Step) func() error {
 // clusterOn is a control plane that ran on a host with podman.
 func clusterOn(t *testing.T) (*fakeHost, Machine) {
 	f, m := newFake(t)
+	m.Pods = "10.244.0.0/16"
+	f.answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
+		return []byte(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},{"dst":"10.0.0.0/24","dev":"eth0"},{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}]`), nil
+	}
 	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, newAPI(t))
@@ -69,6 +73,9 @@ func TestReset(t *testing.T) {
 	do(t, back(t, initStep(t, m)), back(t, Record(m)))
 	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.ran("ip link delete cali12ab") != 1 || f.ran("ip link delete mycali0") != 0 {
 		t.Errorf("ran %v", f.calls)
+	}
+	if f.ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.ran("ip route delete") != 1 {
+		t.Errorf("of the routes the one to pods goes: ran %v", f.calls)
 	}
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,

@@ -179,6 +179,8 @@ func TestChecks(t *testing.T) {
 		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
 		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
 		{"our own pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true}, Pass, ""},
+		{"our own routes without a tunnel", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Pass, ""},
+		{"somebody's route", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Fail, "the route through eth0"},
 		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
 		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
 

@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -80,7 +81,8 @@ func (f *Facts) takenBy(w *Want) []taken {
 		}
 	}
 	for _, r := range f.Routes {
-		ours := w.Ours && isPodLink(r.Device)
+		// Without a tunnel the pods of other nodes are reached through these.
+		ours := w.Ours && (isPodLink(r.Device) || slices.Contains(w.OtherAddresses, r.Gateway))
 		if r.To.Bits() > 0 && !ours && !f.connected(r) {
 			used = append(used, taken{r.To, "the route through " + r.Device})
 		}

@@ -23,7 +23,7 @@ import (
 func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 	plan := netprobe.Plan{
 		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
-		Limit: probeLimit, Pairs: netprobe.DefaultPairs, Patience: probePatience,
+		Pods: pods(c), Limit: probeLimit, Pairs: netprobe.DefaultPairs, Patience: probePatience,
 	}
 	if host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint); err == nil && !isNode(c, host) {
 		plan.VIP = c.Kubernetes.ControlPlaneEndpoint
@@ -38,6 +38,12 @@ func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane)})
 	}
 	return plan, plan.Validate()
+}
+
+// pods is the network of the pods' addresses, which the configuration has been checked for.
+func pods(c *config.Cluster) netip.Prefix {
+	subnet, _ := netip.ParsePrefix(c.Kubernetes.PodSubnet) // the zero one is not tried
+	return subnet
 }
 
 const (
@@ -105,7 +111,7 @@ func (s *site) canChoose() (netprobe.Can, error) {
 	can := netprobe.Can{Ports: []int{s.config.Network.Port}, OpensFirewall: s.config.HostSettings.Firewalld != kubeadm.LeaveFirewalld}
 	began, _, err := begunHere()
 	if s.config.Network.Encapsulation == cni.Auto && s.config.Network.VXLANPort() > 0 && !began && s.choice == nil {
-		can.Ports = netprobe.Ports(s.config.Network.Port)
+		can.Ports, can.Native = netprobe.Ports(s.config.Network.Port), s.config.Network.Routes()
 	}
 	return can, err
 }
@@ -121,11 +127,15 @@ func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
 		p.Say("%v", errChoice) // who goes on has told the check of it to be skipped, or only to warn
 		return nil
 	}
-	if c.Port == s.config.Network.Port && (c.MTU == 0 || s.config.Network.MTU > 0) {
+	if c.Encapsulation == netprobe.VXLAN && c.Port == s.config.Network.Port && (c.MTU == 0 || s.config.Network.MTU > 0) {
 		return nil // as airgap.yaml says
 	}
 	s.take(&networkChoice{c})
-	p.Say("pods' packets travel by %s", strings.ReplaceAll(chosen(c), "\n", "; "))
+	way := "by"
+	if c.Encapsulation == netprobe.Native {
+		way = "with"
+	}
+	p.Say("pods' packets travel %s %s", way, strings.ReplaceAll(chosen(c), "\n", "; "))
 	return nil
 }
 
@@ -160,6 +170,7 @@ func needsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) (preflight
 	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
+	needs.Routed = port == 0 && !c.Network.Calico.BGP || c.Network.Encapsulation == cni.CrossSubnet
 	return result, needs
 }
 
@@ -179,11 +190,11 @@ func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can, need
 	return preflight.Result{Status: preflight.Pass, Found: chosen(choice)}, choice.Port, needs.MTU
 }
 
-// withoutTunnel: Cilium's routes reach only hosts of the same network; with BGP the site's
-// routers know the way.
+// withoutTunnel: flannel's and Cilium's routes reach only hosts of the same network; with
+// BGP the site's routers know the way.
 func withoutTunnel(c *config.Cluster, m *netprobe.Matrix) preflight.Result {
 	switch {
-	case c.Network.Plugin != cni.Cilium:
+	case c.Network.Calico.BGP:
 		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers are told of the pods' addresses"}
 	case m.OneNetwork:
 		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; all hosts are in one network"}

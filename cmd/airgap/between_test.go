@@ -21,7 +21,7 @@ func TestResultsBetween(t *testing.T) {
 		return []netprobe.Verdict{v, back}
 	}
 	matrix := func(sets ...[]netprobe.Verdict) *netprobe.Matrix {
-		m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}}
+		m := &netprobe.Matrix{Tried: 2, Of: 2, OneNetwork: true, Hosts: []netprobe.Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}}
 		for _, set := range sets {
 			m.Verdicts = append(m.Verdicts, set...)
 		}
@@ -37,6 +37,10 @@ func TestResultsBetween(t *testing.T) {
 		}
 		return both(netprobe.Verdict{Kind: netprobe.Size, Size: bytes, MTU: 1500, State: state})
 	}
+	closed := append(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.NetworkCloses)...)
+	routed := func(state netprobe.State) []netprobe.Verdict {
+		return both(netprobe.Verdict{Kind: netprobe.Routed, State: state})
+	}
 	tests := []struct {
 		name      string
 		m         *netprobe.Matrix
@@ -51,6 +55,9 @@ func TestResultsBetween(t *testing.T) {
 		{"streams break for another reason", matrix(vxlan(8472, netprobe.Narrow), size(1500)), true, "", []string{preflight.VXLANPath}, "VXLAN on UDP 8472"},
 		{"the other port", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), true, "", nil, "VXLAN on UDP 4789"},
 		{"the other port, and no choice", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), false, "", []string{preflight.VXLANPath, preflight.Encapsulate}, "let UDP to port 8472 pass"},
+		{"no tunnel passes", matrix(closed, routed(netprobe.Open), size(1500)), true, "", nil, "no tunnel"},
+		{"nor do pods' addresses", matrix(closed, routed(netprobe.NetworkCloses), size(1500)), true, "", []string{preflight.VXLANPath, preflight.Encapsulate}, "Without a tunnel packets with pods' addresses do not pass"},
+		{"pods' addresses that nobody needs", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
 		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
 		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, kubeadm.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
 	}
@@ -60,7 +67,7 @@ func TestResultsBetween(t *testing.T) {
 			c.HostSettings.Firewalld = test.firewalld
 			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != kubeadm.LeaveFirewalld}
 			if test.auto {
-				can.Ports = netprobe.Ports(8472)
+				can.Ports, can.Native = netprobe.Ports(8472), true
 			}
 			between := resultsBetween(c, test.m, can)
 			failed := map[string]bool{}
@@ -82,5 +89,19 @@ func TestResultsBetween(t *testing.T) {
 				t.Errorf("encapsulation says %q, want %q", between[preflight.Encapsulate].Found, test.says)
 			}
 		})
+	}
+}
+
+// TestResultsCrossSubnet: within a subnet there is no tunnel, so pods' addresses have to pass.
+func TestResultsCrossSubnet(t *testing.T) {
+	for state, fails := range map[netprobe.State]bool{netprobe.Open: false, netprobe.NetworkCloses: true} {
+		m := &netprobe.Matrix{Tried: 1, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
+			{From: 0, To: 1, Kind: netprobe.Routed, State: state}, {From: 0, To: 1, Kind: netprobe.VXLANTCP, Port: 4789, State: netprobe.Open},
+		}}
+		c := &config.Cluster{Network: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4789}}
+		got := resultsBetween(c, m, netprobe.Can{Ports: []int{4789}})[preflight.PortsReach]
+		if (got.Status == preflight.Fail) != fails {
+			t.Errorf("%s: %+v", state, got)
+		}
 	}
 }

@@ -23,6 +23,7 @@ func (s *site) firstSteps() []step.Step {
 	f := kubeadm.Firewall{
 		Address: s.node.Address, Ports: s.ports(),
 		PodSubnet: s.config.Kubernetes.PodSubnet, PodLinks: cni.Links(s.config.Network),
+		Routed: s.config.Network.Encapsulation == cni.Native || s.config.Network.Encapsulation == cni.CrossSubnet,
 	}
 	for _, n := range s.config.Nodes {
 		f.Nodes = append(f.Nodes, n.Address)

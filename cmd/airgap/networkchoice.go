@@ -54,20 +54,25 @@ func parseChoice(data []byte) (*networkChoice, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("read how pods' packets travel: %w", err)
 	}
-	if c.Encapsulation != netprobe.VXLAN || c.Port < 1 || c.Port > 65535 || c.MTU < 0 || c.MTU > 65535 {
+	tunnel := c.Encapsulation == netprobe.VXLAN && c.Port > 0 && c.Port <= 65535
+	if !tunnel && (c.Encapsulation != netprobe.Native || c.Port != 0) || c.MTU < 0 || c.MTU > 65535 {
 		return nil, fmt.Errorf("read how pods' packets travel: %q on port %d with %d bytes is none of the ways that airgap knows", c.Encapsulation, c.Port, c.MTU)
 	}
 	return &c, nil
 }
 
 // take has the site's configuration say what was chosen. What airgap.yaml itself says
-// stays: a port is only chosen where it says auto.
+// stays: nothing is chosen where it does not say auto.
 func (s *site) take(c *networkChoice) {
 	if c == nil || s.config.Network.Encapsulation != cni.Auto {
 		return
 	}
 	s.choice = c
-	s.config.Network.Port = c.Port
+	if c.Encapsulation == netprobe.Native {
+		s.config.Network.Encapsulation = cni.Native
+	} else {
+		s.config.Network.Port = c.Port
+	}
 	if s.config.Network.MTU == 0 {
 		s.config.Network.MTU = c.MTU
 	}

@@ -66,8 +66,11 @@ func (s *site) writeNetworkPage(file string, m *netprobe.Matrix) error {
 	}
 	_, needs := needsOf(s.config, m, can)
 	c := *s.config
-	if needs.VXLAN > 0 {
-		c.Network.Port = needs.VXLAN // which may be another one than airgap.yaml's
+	switch { // what was chosen may be another way than airgap.yaml's
+	case needs.VXLAN > 0:
+		c.Network.Port = needs.VXLAN
+	default:
+		c.Network.Encapsulation = cni.Native
 	}
 	page := newNetworkPage(&c)
 	page.Measure(m, needs)
@@ -118,6 +121,13 @@ func flows(c *config.Cluster) []netprobe.Flow {
 		f := flowOf(c, port, behind)
 		if f.To = controlPlanes; slices.Contains(worker, port) {
 			f.To = allNodes
+		}
+		all = append(all, f)
+	}
+	if c.Network.Encapsulation == cni.Native {
+		f := netprobe.Flow{From: allNodes, To: allNodes, What: "IP of " + c.Kubernetes.PodSubnet, For: "packets between pods of different nodes, with the pods' own addresses"}
+		if !c.Network.Calico.BGP {
+			f.Kind = netprobe.Routed // from host to host; routers that learn by BGP are the site's
 		}
 		all = append(all, f)
 	}

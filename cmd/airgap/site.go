@@ -50,6 +50,7 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 		return nil, err
 	}
 	machine := thisMachine()
+	machine.Pods = c.Kubernetes.PodSubnet
 	facts, err := kubeadm.Observe(machine.Host)
 	if err != nil {
 		return nil, err

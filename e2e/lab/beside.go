@@ -17,7 +17,7 @@ const besideTimeout = 10 * time.Second
 // network, with an address of its own: it has to listen at that. It ends with stop,
 // or with this process.
 func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv ...string) (stop func() error, err error) {
-	if err := batch(ctx, l.Network.name(), fmt.Sprintf("addr add %s/%d dev %s", at.Addr(), subnet.Bits(), bridge)); err != nil {
+	if err := batch(ctx, l.Network.name(), fmt.Sprintf("addr replace %s/%d dev %s", at.Addr(), subnet.Bits(), bridge)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", what, err)
 	}
 	var said bytes.Buffer

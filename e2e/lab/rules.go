@@ -14,13 +14,17 @@ type Drop struct {
 	Proto    string // "udp" or "tcp"; a number as in /etc/protocols, for instance "4"
 	Port     uint16 // destination port, with udp and tcp only
 	From, To netip.Addr
-	Larger   int // only packets of more bytes than that; 0: of any size
+	Source   netip.Prefix // only packets that say to be from there, whoever sends them
+	Larger   int          // only packets of more bytes than that; 0: of any size
 }
 
 func (d Drop) String() string {
 	var parts []string
 	if d.From.IsValid() {
 		parts = append(parts, "ip saddr "+d.From.String())
+	}
+	if d.Source.IsValid() {
+		parts = append(parts, "ip saddr "+d.Source.String())
 	}
 	if d.To.IsValid() {
 		parts = append(parts, "ip daddr "+d.To.String())

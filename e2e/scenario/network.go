@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,10 +15,12 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// networkEdits make the lab's airgap.yaml one of three servers that the first one can log
-// in on.
+// networkEdits make the lab's airgap.yaml one of three servers behind a balancer, that the
+// first one can log in on.
 func networkEdits() []string {
 	return []string{
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		"    etcd-fsync: {severity: warn}\n", "    etcd-fsync: {severity: warn}\n    lb-idle: {watch: 3s}\n",
 		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [worker]}
   - {name: node3, address: 10.88.0.13, roles: [worker]}
 ssh:
@@ -30,9 +33,22 @@ ssh:
 // words for its owners, nothing is changed, and where another port passes the cluster
 // travels by that one.
 func network(ctx context.Context, e *Env) error {
+	if err := e.brokenNetwork(ctx); err != nil {
+		return err
+	}
+	return e.noTunnels(ctx)
+}
+
+func (e *Env) brokenNetwork(ctx context.Context) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
+		stop, err := l.Balance(ctx, vip, 6443, first)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = stop() }() // it ends with this process at the latest
+		spoofed := lab.Drop{Source: pods}
 		kubelet := lab.Drop{Proto: "tcp", Port: 10250, From: second.Addr(), To: third.Addr()}
 		vxlan := lab.Drop{Proto: "udp", Port: 8472}
 		iana := lab.Drop{Proto: "udp", Port: 4789, From: first.Addr()}
@@ -48,8 +64,22 @@ func network(ctx context.Context, e *Env) error {
 			{"a port that one way drops", func() error {
 				return errors.Join(l.Network.Drop(ctx, kubelet), e.namesPort(ctx, first), l.Network.Carry(ctx, kubelet))
 			}},
+			{"a balancer that ends TLS", func() error {
+				if err := stop(); err != nil {
+					return err
+				}
+				stopTLS, err := l.BalanceTLS(ctx, vip, 6443, first)
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(e.namesTLS(ctx, first), stopTLS()); err != nil {
+					return err
+				}
+				stop, err = l.Balance(ctx, vip, 6443, first)
+				return err
+			}},
 			{"no port for a tunnel", func() error {
-				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), e.noTunnel(ctx, first), l.Network.Carry(ctx, iana))
+				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), l.Network.Drop(ctx, spoofed), e.noTunnel(ctx, first), l.Network.Carry(ctx, iana))
 			}},
 			{"by hand, with a code", func() error { return e.byHand(ctx, l) }},
 			{"nothing was changed", func() error { return e.sameNetworks(ctx, l.Machines, before) }},
@@ -120,6 +150,8 @@ func (e *Env) openNetwork(ctx context.Context, first lab.Machine) error {
 		"mtu", "pass: in one piece",
 		"encapsulation", "pass: VXLAN on UDP 8472",
 		"ipip-proto4", "pass: does not arrive: between all hosts",
+		"lb-vip", "pass: "+vip.String()+":6443 leads all hosts to every control-plane host",
+		"lb-idle", "pass: kept for 3 s without a word",
 		"clock-skew", "pass: within",
 		"machine-twins", "pass: differ")
 }
@@ -143,6 +175,15 @@ func (e *Env) namesPort(ctx context.Context, first lab.Machine) error {
 			"grep -c 'class=\"state closed\"' /run/network.html | grep -qx 1", "rm /run/network.html"))
 }
 
+// namesTLS: whoever ends TLS is named, by the certificate that it shows.
+func (e *Env) namesTLS(ctx context.Context, first lab.Machine) error {
+	between, err := e.judgeAll(ctx, first, 3)
+	if err != nil {
+		return err
+	}
+	return says(between, "lb-vip", "fail: the balancer ends TLS itself, or another service answers (CN=balancer.bank.example), to: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
+}
+
 // noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
 func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall()...)
@@ -151,6 +192,7 @@ func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
 	}
 	return r.want("install without a way for pods", 3, "encapsulation", "VXLAN on UDP 8472 does not pass between all hosts",
 		"VXLAN on UDP 4789 does not pass from node1 (10.88.0.11) to node2 (10.88.0.12), node3 (10.88.0.13)",
+		"Without a tunnel packets with pods' addresses do not pass between all hosts",
 		"Ask the network's owners to let UDP to port 8472 pass between these hosts in both directions", "nothing was changed")
 }
 
@@ -240,6 +282,10 @@ func (e *Env) otherWay(ctx context.Context, first lab.Machine, machines []lab.Ma
 
 // stays: with the first port open again, the same command changes nothing.
 func (e *Env) stays(ctx context.Context, first lab.Machine) error {
+	return errors.Join(e.unchanged(ctx, first), e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
+}
+
+func (e *Env) unchanged(ctx context.Context, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
 	if err != nil {
 		return err
@@ -251,7 +297,7 @@ func (e *Env) stays(ctx context.Context, first lab.Machine) error {
 	if done.Changed != 0 {
 		return fmt.Errorf("a second install changed %d steps", done.Changed)
 	}
-	return e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'")
+	return nil
 }
 
 // namesBroken breaks the pods' own network in ways that no node and no pod is unwell of:
@@ -267,7 +313,7 @@ func (e *Env) namesBroken(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	narrow := lab.Drop{Proto: "udp", Port: 4789, From: second.Addr(), To: third.Addr(), Larger: 1200}
-	if err := errors.Join(l.Network.Drop(ctx, narrow), broken("pod on node3, 64 KiB: no answer from node2", "network.mtu"), l.Network.Carry(ctx, narrow)); err != nil {
+	if err := errors.Join(l.Network.Drop(ctx, narrow), broken("pod on node3, 64 KiB: ", "pod on node2, 64 KiB: ", "network.mtu"), l.Network.Carry(ctx, narrow)); err != nil {
 		return err
 	}
 	if err := errors.Join(
@@ -277,4 +323,50 @@ func (e *Env) namesBroken(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	return e.verified(ctx, first)
+}
+
+// pods is the network of the pods' addresses.
+var pods = netip.MustParsePrefix("10.244.0.0/16")
+
+// noTunnels has a network that carries no tunnel at all, between servers of one network that
+// nothing checks the addresses of: pods travel without one, and a reset takes their routes.
+func (e *Env) noTunnels(ctx context.Context) error {
+	stick := filepath.Join(e.Work, "native")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, second := l.Machines[0], l.Machines[1]
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error {
+				return e.makeBundle(ctx, stick, "  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "  - {name: node2, address: 10.88.0.12, roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n")
+			}},
+			{"keys for the first host", func() error { return e.letIn(ctx, first, second) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install without a tunnel", func() error {
+				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), e.native(ctx, first, second))
+			}},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"once chosen it stays", func() error { return e.unchanged(ctx, first) }},
+			{"reset takes the routes", func() error {
+				_, err := e.must(ctx, second, []string{"taken back"}, "airgap", "reset", "--yes")
+				return errors.Join(err, e.script(ctx, second, "! ip route | grep '^10\\.244\\.'"))
+			}},
+		})
+	})
+}
+
+func (e *Env) native(ctx context.Context, machines ...lab.Machine) error {
+	r, err := e.On(ctx, machines[0], "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install", 0, "pods' packets travel with no tunnel; VXLAN on UDP 8472 does not pass between all hosts; VXLAN on UDP 4789 does not pass between all hosts; all hosts are in one network, which carries packets with pods' addresses as they are", "the cluster is verified: 2 nodes"); err != nil {
+		return err
+	}
+	for _, m := range machines {
+		if err := e.script(ctx, m, "! ip link show flannel.1", "ip route | grep -q '^10\\.244\\..* via 10\\.88\\.0\\.1'", `grep -q '"encapsulation": "native"' /var/lib/airgap/network/network.json`); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -213,6 +213,7 @@ func (a *agent) tryAgain(ctx context.Context, to int) {
 // one may be closed.
 func (a *agent) sendAll(ctx context.Context, to int) {
 	a.sendIPIP(ctx, to)
+	a.sendRouted(ctx, to)
 	for _, ports := range [][]int{a.plan.VXLAN, a.plan.UDP} {
 		if len(ports) > 0 {
 			a.sendSizes(ctx, to, ports[0])

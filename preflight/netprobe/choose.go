@@ -30,8 +30,8 @@ type Can struct {
 }
 
 // Choose takes VXLAN on the first port that passes between all hosts that were tried, with
-// the largest packet that passes; else, where all hosts are in one network and the plugin
-// can, no tunnel. Where nothing passes it is an error that says to the network's owners
+// the largest packet that passes; else, where all hosts are in one network that carries
+// pods' addresses, and the plugin can, no tunnel. Where nothing passes it is an error that says to the network's owners
 // what to open. IP in IP is never chosen.
 func (m *Matrix) Choose(can Can) (Choice, error) {
 	var c Choice
@@ -49,8 +49,12 @@ func (m *Matrix) Choose(can Can) (Choice, error) {
 		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(against), "; ")))
 	}
 	if c.Encapsulation == "" && can.Native && m.OneNetwork {
-		c.Encapsulation = Native
-		c.Why = append(refused, "all hosts are in one network, so packets of pods travel as they are")
+		if against := m.without(Routed, 0, func(s State) bool { return s == Open }); len(against) == 0 {
+			c.Encapsulation = Native
+			c.Why = append(refused, "all hosts are in one network, which carries packets with pods' addresses as they are")
+		} else {
+			refused = append(refused, "Without a tunnel packets with pods' addresses do not pass "+strings.Join(m.between(against), "; "))
+		}
 	}
 	if c.Encapsulation == "" {
 		return c, fmt.Errorf("choose how pods' packets travel: %s. Ask the network's owners to let UDP to port %d pass between these hosts in both directions", strings.Join(refused, ". "), can.Ports[0])

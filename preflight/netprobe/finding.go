@@ -50,6 +50,8 @@ type Needs struct {
 	TCP []Port
 	// VXLAN is the pod network's UDP port; 0 when it has no such tunnel.
 	VXLAN int
+	// Routed says that packets of pods go to hosts of the same network as they are.
+	Routed bool
 	// MTU is the largest packet between hosts that the pod network is told of, in
 	// bytes; 0 when it takes the interface's.
 	MTU int
@@ -108,7 +110,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 	groups := map[group][]Verdict{}
 	var order []group
 	for _, v := range m.Verdicts {
-		if v.State == Open || v.Kind == Size || m.spared(v, n) {
+		if v.State == Open || v.Kind == Size || v.Kind == Routed && !n.Routed || m.spared(v, n) {
 			continue
 		}
 		g := group{v.Kind, v.Port, v.State}
@@ -181,6 +183,8 @@ func (g group) name(n Needs) (string, bool) {
 	switch g.kind {
 	case IPIP:
 		return "IP in IP (protocol 4)", false
+	case Routed:
+		return "a packet with pods' addresses", true
 	case VXLANTCP:
 		return fmt.Sprintf("VXLAN on UDP %d", g.port), g.port == n.VXLAN
 	case UDP:
@@ -199,6 +203,8 @@ func (g group) rule() string {
 	switch g.kind {
 	case IPIP:
 		return "protocol 4"
+	case Routed:
+		return "packets whose addresses are the pods' (kubernetes.podSubnet)"
 	case VXLANTCP, UDP:
 		return fmt.Sprintf("UDP to port %d", g.port)
 	default:

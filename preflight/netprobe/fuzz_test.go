@@ -28,7 +28,7 @@ func FuzzMessage(f *testing.F) {
 // are sights of a host of the plan.
 func FuzzPackets(f *testing.F) {
 	plan := &Plan{Token: NewToken(), Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}, VXLAN: []int{8472}}
-	inner, err := innerPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, message{kind: IPIP, from: 1, to: 0, size: 88}.encode(plan.Token))
+	inner, err := ipPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, 64, message{kind: IPIP, from: 1, to: 0, size: 88}.encode(plan.Token))
 	if err != nil {
 		f.Fatal(err)
 	}

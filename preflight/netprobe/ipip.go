@@ -58,7 +58,7 @@ func (a *agent) sendIPIP(ctx context.Context, to int) {
 	for _, size := range []int{2*ipHeader + udpHeader + messageSize, a.report.MTU} {
 		attempt := Attempt{To: to, Kind: IPIP, Size: size, Result: Sent}
 		m := message{kind: IPIP, from: a.plan.Self, to: to, size: size, clock: time.Now()}
-		inner, err := innerPacket(a.plan.self().Address, a.plan.Hosts[to].Address, m.padded(a.plan.Token, size-2*ipHeader-udpHeader))
+		inner, err := ipPacket(a.plan.self().Address, a.plan.Hosts[to].Address, 64, m.padded(a.plan.Token, size-2*ipHeader-udpHeader))
 		for range ipipTries {
 			if err == nil {
 				_, err = conn.WriteTo(inner, target)
@@ -75,10 +75,10 @@ func (a *agent) sendIPIP(ctx context.Context, to int) {
 // discard is the port of the inner packet, at which nobody listens: RFC 863.
 const discard = 9
 
-// innerPacket is an IPv4 packet with a UDP datagram without checksum, which RFC 768
+// ipPacket is an IPv4 packet with a UDP datagram without checksum, which RFC 768
 // allows.
-func innerPacket(from, to netip.Addr, data []byte) ([]byte, error) {
-	h := ipv4.Header{Version: 4, Len: ipHeader, TotalLen: ipHeader + udpHeader + len(data), TTL: 64, Protocol: protoUDP, Src: from.AsSlice(), Dst: to.AsSlice()}
+func ipPacket(from, to netip.Addr, ttl int, data []byte) ([]byte, error) {
+	h := ipv4.Header{Version: 4, Len: ipHeader, TotalLen: ipHeader + udpHeader + len(data), TTL: ttl, Protocol: protoUDP, Src: from.AsSlice(), Dst: to.AsSlice()}
 	b, err := h.Marshal()
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ const (
 type Verdict struct {
 	From  int    `json:"from"`
 	To    int    `json:"to"`
-	Kind  Kind   `json:"kind"` // TCP, UDP, IPIP, VXLANTCP for a whole VXLAN, Size
+	Kind  Kind   `json:"kind"` // TCP, UDP, IPIP, Routed, VXLANTCP for a whole VXLAN, Size
 	Port  int    `json:"port,omitempty"`
 	State State  `json:"state"`
 	Size  int    `json:"size,omitempty"` // of Size: the largest that arrives, in bytes
@@ -183,6 +183,10 @@ func (p pair) verdicts() []Verdict {
 		state, why := p.judgeIPIP(sent)
 		add(IPIP, 0, state, why)
 	}
+	for _, a := range p.attempts(Routed) {
+		state, why := p.judgeRouted(a)
+		add(Routed, 0, state, why)
+	}
 	for _, a := range p.attempts(VXLANPing) {
 		state, why := p.judgeVXLAN(a)
 		add(VXLANTCP, a.Port, state, why)
@@ -238,6 +242,21 @@ func (p pair) judgeIPIP(sent []Attempt) (State, string) {
 		return NetworkCloses, "nothing at all arrives"
 	default:
 		return NetworkCloses, ""
+	}
+}
+
+// judgeRouted judges the network alone: packets with pods' addresses are for no socket of
+// the host.
+func (p pair) judgeRouted(a Attempt) (State, string) {
+	switch {
+	case p.saw(Routed, 0, 0, AtInterface):
+		return Open, ""
+	case a.Result == Unsendable:
+		return Unknown, a.Said
+	case p.watches():
+		return NetworkCloses, ""
+	default:
+		return Unknown, "nobody watched the other host's interface"
 	}
 }
 

@@ -28,8 +28,8 @@ func TestOpenNetwork(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	// 6443 and 2380 and kubelet, UDP, protocol 4, two VXLANs, sizes: for six pairs.
-	if len(m.Verdicts) != 6*8 || m.Tried != 6 || m.Of != 6 || len(m.Missing) > 0 {
+	// 6443 and 2380 and kubelet, UDP, protocol 4, pods' addresses, two VXLANs, sizes: for six pairs.
+	if len(m.Verdicts) != 6*9 || m.Tried != 6 || m.Of != 6 || len(m.Missing) > 0 {
 		t.Errorf("%d verdicts, %d of %d pairs, missing %v", len(m.Verdicts), m.Tried, m.Of, m.Missing)
 	}
 	for _, twin := range m.Twins { // namespaces of one machine
@@ -57,6 +57,7 @@ func TestFaults(t *testing.T) {
 		"ip saddr 10.99.0.2 ip daddr 10.99.0.3 udp dport 8472 drop",
 		"ip saddr 10.99.0.2 ip daddr 10.99.0.4 ip length > 1400 drop",
 		"ip saddr 10.99.0.3 ip daddr 10.99.0.4 udp dport 6081 drop",
+		"ip saddr 10.244.0.3 ip daddr 10.244.0.2 drop",
 	)
 	n.shut(2, "ip saddr 10.99.0.4 udp dport 4789 drop", "tcp dport 6443 ip saddr 10.99.0.4 reject with tcp reset")
 	n.shut(3, "ip saddr 10.99.0.1 ip protocol 4 drop", "ip saddr 10.99.0.1 tcp dport 10250 drop")
@@ -70,6 +71,7 @@ func TestFaults(t *testing.T) {
 		{From: 1, To: 3, Kind: VXLANTCP, Port: 8472}: Narrow,
 		{From: 1, To: 3, Kind: VXLANTCP, Port: 4789}: Narrow,
 		{From: 2, To: 3, Kind: UDP, Port: 6081}:      NetworkCloses,
+		{From: 2, To: 1, Kind: Routed}:               NetworkCloses,
 		{From: 3, To: 2, Kind: VXLANTCP, Port: 4789}: HostCloses,
 		{From: 3, To: 2, Kind: TCP, Port: 6443}:      HostCloses,
 		{From: 0, To: 3, Kind: IPIP}:                 HostCloses,
@@ -172,7 +174,7 @@ func TestChoice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Ask the network's owners to let UDP to port 8472 pass") {
 		t.Errorf("%v", err)
 	}
-	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native {
+	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native || !strings.Contains(strings.Join(c.Why, "\n"), "which carries packets with pods' addresses as they are") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	findings := m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472})
@@ -184,6 +186,18 @@ func TestChoice(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// TestForeignAddresses: where a network drops addresses that are not its hosts', a pod
+// network cannot do without a tunnel.
+func TestForeignAddresses(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	n.lose("udp dport { 8472, 4789 } drop", "ip saddr != 10.99.0.0/16 drop")
+	_, err := n.matrix(n.plan()).Choose(Can{Ports: Ports(8472), Native: true})
+	if err == nil || !strings.Contains(err.Error(), "Without a tunnel packets with pods' addresses do not pass between all hosts") {
+		t.Errorf("%v", err)
 	}
 }
 

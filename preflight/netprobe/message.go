@@ -51,13 +51,16 @@ const (
 	VXLANTCP  Kind = "vxlan-tcp" // 1 MiB
 	// Soft is VXLANTCP with checksums that the processor makes, not the network card.
 	Soft Kind = "vxlan-tcp-soft"
+	// Routed is a packet with pods' addresses, sent to the other host as it is: where
+	// switches or hypervisors drop foreign addresses, there is no doing without a tunnel.
+	Routed Kind = "routed"
 )
 
 // inside tells the kinds of attempts that are made in a VXLAN.
 func (k Kind) inside() bool { return k == VXLANPing || k == VXLANUDP || k == VXLANTCP || k == Soft }
 
 // kinds are in the order of their numbers on the wire.
-func kinds() []Kind { return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft} }
+func kinds() []Kind { return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed} }
 
 // message is what hosts send each other. On the wire, in network order: "AGPR", kind (1
 // byte), reply (1), from, to, port, size (2 each), the sender's clock in nanoseconds

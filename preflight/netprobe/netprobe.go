@@ -58,6 +58,9 @@ type Plan struct {
 	TCP   []Port `json:"tcp"`
 	UDP   []int  `json:"udp"`   // ports that a tunnel other than VXLAN would take
 	VXLAN []int  `json:"vxlan"` // UDP ports on which a real VXLAN is tried
+	// Pods is the network of the pods' addresses, for packets that no tunnel carries; the
+	// zero value leaves those out.
+	Pods netip.Prefix `json:"pods,omitzero"`
 	// VIP is the load balancer's HOST:PORT before the control plane; "" for none.
 	VIP string `json:"vip,omitempty"`
 	// Patience is how long the balancer may take to notice, by its health checks,

@@ -132,6 +132,7 @@ func (n *network) plan() Plan {
 		TCP:   []Port{{6443, "kube-apiserver", ControlPlanes, All}, {2380, "etcd peers", ControlPlanes, ControlPlanes}, {10250, "kubelet", All, All}},
 		UDP:   []int{6081},
 		VXLAN: []int{8472, 4789},
+		Pods:  netip.MustParsePrefix("10.244.0.0/16"),
 	}
 }
 

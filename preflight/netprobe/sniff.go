@@ -66,7 +66,7 @@ func roomy(conn syscall.Conn) error {
 }
 
 // watched is the kernel's filter: protocol 4; the first packets of connections to the
-// plan's TCP ports; messages to its UDP ports, and of the frames of VXLAN those with ICMP:
+// plan's TCP ports; messages to its UDP ports and in packets with pods' addresses, and of the frames of VXLAN those with ICMP:
 // the others are many, and say no more.
 func watched(plan *Plan) []bpf.Instruction {
 	const (
@@ -100,7 +100,7 @@ func watched(plan *Plan) []bpf.Instruction {
 			bpf.LoadIndirect{Off: flagsAt, Size: 1}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: synAck},
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: syn, SkipTrue: 1}, take)
 	}
-	for _, port := range slices.Concat(plan.UDP, plan.VXLAN) {
+	for _, port := range slices.Concat(plan.UDP, plan.VXLAN, []int{discard}) {
 		to(protoUDP, port,
 			bpf.LoadIndirect{Off: dataAt, Size: 4},
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32([]byte(magic)), SkipTrue: 1}, take)

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,9 +26,11 @@ func answer(self Self, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, large))
-		if err != nil {
+		if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
 			http.Error(w, fmt.Sprintf("at most %d bytes", large), http.StatusRequestEntityTooLarge)
-			return
+		}
+		if err != nil {
+			return // the caller is gone, or its bytes are
 		}
 		w.Header().Set(nodeHeader, self.Node)
 		w.Header().Set(hostHeader, self.Host)
