@@ -115,7 +115,7 @@ func (b *bench) prepare(ctx context.Context, images []string) (err error) {
 }
 
 // planned asks the program itself which images the bundle has, so that both
-// tools fetch the same.
+// tools fetch the same. The program's own comes from no upstream.
 func (b *bench) planned(ctx context.Context) ([]string, error) {
 	r, err := b.Airgap(ctx, "bundle", "-f", b.config, "--plan", "--output", "json")
 	if err != nil {
@@ -127,7 +127,9 @@ func (b *bench) planned(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, i := range lock.Images {
-		names = append(names, i.Name)
+		if !strings.HasPrefix(i.Name, "airgap.dev/airgap:") {
+			names = append(names, i.Name)
+		}
 	}
 	return names, nil
 }
