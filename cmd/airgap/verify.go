@@ -32,9 +32,10 @@ func (a *app) verify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Watch the cluster until everything is as it should be, or say what is not",
-		Long: `Watches nodes, system workloads and running images through informers until
-everything has held for the soak window, or the timeout has passed; then each
-broken rule says what it last saw, of which object, and what to do.
+		Long: `Watches nodes, system workloads, running images and what pods on every node
+reach of the pod network through informers, until everything has held for the soak
+window, or the timeout has passed; then each broken rule says what it last saw, of
+which object, and what to do.
 
 On a control-plane host nothing needs to be given. Elsewhere, give --kubeconfig,
 and --registry with --ca so that images can be looked up.

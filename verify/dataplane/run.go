@@ -28,9 +28,6 @@ type Options struct {
 	Self   Self
 	Client kubernetes.Interface // with the pod's own account
 	Say    func(string)         // when something changes, in a line
-	// Listen is where the others call; "" for every address and the port of the
-	// manifest.
-	Listen string
 }
 
 const (
@@ -67,11 +64,8 @@ type heard struct {
 
 // Run answers other pods and tries the network until ctx ends.
 func Run(ctx context.Context, o Options) error {
-	if o.Listen == "" {
-		o.Listen = fmt.Sprintf(":%d", port)
-	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", o.Listen)
+	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
 		return fmt.Errorf("wait for other pods: %w", err)
 	}
