@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ Exit code 3 when the cluster would break on something.`,
 }
 
 func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error {
-	if err := mustBeRoot("netprobe listen"); err != nil {
+	if err := cmp.Or(mustBeRoot("netprobe listen"), checkPageFile(o.page)); err != nil {
 		return err
 	}
 	b, _, err := openBundle(dir, o.keys)
