@@ -318,7 +318,7 @@ func (e *Env) namesBroken(ctx context.Context, l *lab.Lab) error {
 	}
 	if err := errors.Join(
 		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=0"),
-		broken("name kubernetes.default.svc", "from node1, node2, node3"),
+		broken("name kubernetes.default.svc: ", "k8s-app=kube-dns"),
 		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=2")); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -101,8 +102,8 @@ func said(err error) string {
 		return "no route to host"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection broke"
-	case isDNS:
-		return unknown.Err
+	case isDNS: // the resolver keeps but the text: "read udp A->B: read: connection refused"
+		return strings.TrimSpace(unknown.Err[strings.LastIndex(unknown.Err, ": ")+1:])
 	default:
 		return err.Error()
 	}

@@ -230,6 +230,20 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestSaid: errors of the resolver, which keeps no more than their text.
+func TestSaid(t *testing.T) {
+	for want, err := range map[string]error{
+		"no such name":       &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true},
+		"no answer":          &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true},
+		"connection refused": &net.DNSError{Err: "read udp 10.244.0.3:51726->10.96.0.10:53: read: connection refused", Name: "x"},
+		"server misbehaving": &net.DNSError{Err: "server misbehaving", Name: "x"},
+	} {
+		if got := said(err); got != want {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+}
+
 func TestMessage(t *testing.T) {
 	var all []Failure
 	for i := range 40 {
