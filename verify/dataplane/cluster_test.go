@@ -41,8 +41,13 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("who is there", func(t *testing.T) {
-		got, err := peers(t.Context(), own)
 		want := []peer{{"w1", netip.MustParseAddrPort("10.244.1.7:8080")}, {"w2", netip.MustParseAddrPort("10.244.2.7:8080")}}
+		var got []peer
+		var err error
+		// The API server's cache learns of the slices a moment later.
+		for began := time.Now(); time.Since(began) < 10*time.Second && err == nil && !slices.Equal(got, want); time.Sleep(20 * time.Millisecond) {
+			got, err = peers(t.Context(), own)
+		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
