@@ -14,7 +14,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -91,13 +93,35 @@ func (s *site) joinLines(ctx context.Context, withCodes bool) ([]joinLine, error
 	return lines, nil
 }
 
+// slowAPI is for an API server that answers, but not each time: on a slow host it has
+// much to do right after an installation.
+const slowAPI = 2 * time.Minute
+
+// patiently asks the API server until it answers, unless its answer is a no.
+func patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, time.Second, slowAPI, true, func(ctx context.Context) (bool, error) {
+		answer, last = ask(ctx)
+		if apierrors.ReasonForError(last) != metav1.StatusReasonUnknown && !apierrors.IsServerTimeout(last) && !apierrors.IsTooManyRequests(last) && !apierrors.IsTimeout(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil && ctx.Err() == nil && last != nil {
+		err = last
+	}
+	return answer, err
+}
+
 // missingNodes are the nodes of airgap.yaml that have not joined.
 func (s *site) missingNodes(ctx context.Context) ([]config.Node, error) {
 	client, err := s.machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return nil, err
 	}
-	there, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	there, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes that have joined: %w", err)
 	}
