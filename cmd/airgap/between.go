@@ -40,9 +40,14 @@ func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 	return plan, plan.Validate()
 }
 
-// pods is the network of the pods' addresses, which the configuration has been checked for.
+// pods is the network of the pods' addresses where packets of theirs may travel as they
+// are; else nobody sends any, as who watches the network would wonder about them.
 func pods(c *config.Cluster) netip.Prefix {
-	subnet, _ := netip.ParsePrefix(c.Kubernetes.PodSubnet) // the zero one is not tried
+	n := c.Network
+	if n.Encapsulation == cni.VXLAN || n.Encapsulation == cni.Auto && !n.Routes() {
+		return netip.Prefix{}
+	}
+	subnet, _ := netip.ParsePrefix(c.Kubernetes.PodSubnet) // it has been checked; the zero one is not tried
 	return subnet
 }
 

@@ -105,3 +105,23 @@ func TestResultsCrossSubnet(t *testing.T) {
 		}
 	}
 }
+
+// TestPodsAreTried: nobody sends packets with pods' addresses where a tunnel carries all of them.
+func TestPodsAreTried(t *testing.T) {
+	for _, test := range []struct {
+		network cni.Config
+		want    bool
+	}{
+		{cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto}, true},
+		{cni.Config{Plugin: cni.Flannel, Encapsulation: cni.VXLAN}, false},
+		{cni.Config{Plugin: cni.Calico, Encapsulation: cni.Auto}, false},
+		{cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet}, true},
+		{cni.Config{Plugin: cni.Cilium, Encapsulation: cni.Native}, true},
+	} {
+		c := &config.Cluster{Network: test.network}
+		c.Kubernetes.PodSubnet = "10.244.0.0/16"
+		if got := pods(c); got.IsValid() != test.want {
+			t.Errorf("%s, %s: %s", test.network.Plugin, test.network.Encapsulation, got)
+		}
+	}
+}
