@@ -23,6 +23,7 @@ type agent struct {
 	report *Report
 	wait   sync.WaitGroup
 	vxlan  []*overlay
+	sender *sender // nil when no packets with pods' addresses are tried
 }
 
 // Run listens on this host, tries the others once begin is closed, and keeps
@@ -147,6 +148,7 @@ func (a *agent) listen(ctx context.Context) {
 	a.listenUDP(ctx)
 	a.listenIPIP(ctx)
 	a.listenVXLAN(ctx, ifi)
+	a.listenRouted(ctx, ifi)
 }
 
 // tryAll tries this host's peers, some at a time, and then once more what met silence: a

@@ -33,47 +33,61 @@ func (p *Plan) pod(host int) (netip.Addr, bool) {
 	return address, p.Pods.Contains(address)
 }
 
+// sender sends packets to hosts of the same network as they are.
+type sender struct {
+	ifi  *net.Interface
+	conn *packet.Conn
+}
+
+// listenRouted opens what packets with pods' addresses are sent by; they are seen by the
+// sniffer.
+func (a *agent) listenRouted(ctx context.Context, ifi *net.Interface) {
+	if _, wanted := a.plan.pod(a.plan.Self); !wanted || ifi == nil {
+		return
+	}
+	nothing, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: 0}})
+	var conn *packet.Conn
+	if err == nil {
+		conn, err = packet.Listen(ifi, packet.Datagram, unix.ETH_P_IP, &packet.Config{Filter: nothing})
+	}
+	if err != nil {
+		a.report.deaf(Deaf{Kind: Routed, Layer: AtInterface, Why: reason(err)})
+		return
+	}
+	a.sender = &sender{ifi, conn}
+	a.background(ctx, func(ctx context.Context) {
+		<-ctx.Done()
+		conn.Close()
+	})
+}
+
 // sendRouted sends packets with pods' addresses to a host of the same network, as a pod
 // network without a tunnel does. Nothing answers; they live for one hop, so that a host
 // which forwards already does not hand them on.
 func (a *agent) sendRouted(ctx context.Context, to int) {
 	from, okFrom := a.plan.pod(a.plan.Self)
 	target, okTo := a.plan.pod(to)
-	if !okFrom || !okTo || !a.report.Network.Contains(a.plan.Hosts[to].Address) {
+	if a.sender == nil || !okFrom || !okTo || !a.report.Network.Contains(a.plan.Hosts[to].Address) {
 		return
 	}
 	attempt := Attempt{To: to, Kind: Routed, Result: Sent}
-	if err := a.routed(ctx, to, from, target); err != nil {
+	b, err := ipPacket(from, target, 1, message{kind: Routed, from: a.plan.Self, to: to, clock: time.Now()}.encode(a.plan.Token))
+	if err == nil {
+		err = a.sender.send(ctx, b, a.plan.Hosts[to].Address)
+	}
+	if err != nil {
 		attempt.Result, attempt.Said = Unsendable, reason(err)
 	}
 	a.report.tried(attempt)
 }
 
-func (a *agent) routed(ctx context.Context, to int, from, target netip.Addr) error {
-	ifi, _, err := ownInterface(a.plan.self())
-	if err != nil {
-		return err
-	}
-	hardware, err := neighbour(ctx, ifi, a.plan.Hosts[to].Address)
-	if err != nil {
-		return err
-	}
-	nothing, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: 0}})
-	if err != nil {
-		return err
-	}
-	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_IP, &packet.Config{Filter: nothing})
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	m := message{kind: Routed, from: a.plan.Self, to: to, clock: time.Now()}
-	b, err := ipPacket(from, target, 1, m.encode(a.plan.Token))
+func (s *sender) send(ctx context.Context, b []byte, to netip.Addr) error {
+	hardware, err := neighbour(ctx, s.ifi, to)
 	if err != nil {
 		return err
 	}
 	for range routedTries {
-		if _, err := conn.WriteTo(b, &packet.Addr{HardwareAddr: hardware}); err != nil {
+		if _, err := s.conn.WriteTo(b, &packet.Addr{HardwareAddr: hardware}); err != nil {
 			return err
 		}
 		time.Sleep(2 * time.Millisecond)
