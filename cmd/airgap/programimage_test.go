@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // TestProgramImage: one file, which everybody may run and nobody may write, and
@@ -38,6 +39,9 @@ func TestProgramImage(t *testing.T) {
 	b, errB := copied.Digest()
 	if errA != nil || errB != nil || a != b {
 		t.Errorf("digests %s (%v) and %s (%v)", a, errA, b, errB)
+	}
+	if manifest, err := image.Manifest(); err != nil || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != types.OCIUncompressedLayer || manifest.Layers[0].Size != 3*512+512 {
+		t.Errorf("manifest %+v (%v), want one layer, a tar as it is", manifest, err)
 	}
 	files := tar.NewReader(mutate.Extract(image))
 	h, err := files.Next()
