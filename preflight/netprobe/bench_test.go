@@ -12,7 +12,7 @@ import (
 // the pairs as the command tries: on a network that lets everything through, and on one
 // that lets nothing. `make bench` has the target.
 func BenchmarkHundredHosts(b *testing.B) {
-	for name, rules := range map[string][]string{"open": nil, "closed": {"ip saddr 10.99.0.0/16 drop"}} {
+	for name, rules := range map[string][]string{"open": nil, "closed": {"meta protocol ip drop"}} {
 		b.Run(name, func(b *testing.B) {
 			b.Cleanup(roomForNeighbours(b))
 			n := newNetwork(b, 100)
