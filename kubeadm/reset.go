@@ -155,9 +155,12 @@ func (m Machine) deleteLinks(ctx context.Context, before record) error {
 // deleteRoutes removes the routes to pods of other hosts that go by the host's own
 // interface, as a pod network without a tunnel makes them.
 func (m Machine) deleteRoutes(ctx context.Context, before record) error {
+	if before.Pods == "" { // written down by an airgap that knew no such network
+		return nil
+	}
 	pods, err := netip.ParsePrefix(before.Pods)
 	if err != nil {
-		return nil //nolint:nilerr // written down by an airgap that knew no such network
+		return fmt.Errorf("read the pods' network in %s: %w", recordFile, err)
 	}
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "route"}})
 	var all []struct{ Dst, Gateway, Dev string }

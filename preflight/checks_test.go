@@ -346,3 +346,16 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("JUnit comes back as %+v, %v", suite, err)
 	}
 }
+
+// TestIdleWatch: a minute unless the site says otherwise, and never hours.
+func TestIdleWatch(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": time.Minute, "5m": 5 * time.Minute, "0s": 0, "2h": 30 * time.Minute} {
+		var site Config
+		if text != "" {
+			site.Checks = map[string]map[string]string{BalancerIdle: {"watch": text}}
+		}
+		if got := IdleWatch(site); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

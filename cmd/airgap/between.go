@@ -266,22 +266,27 @@ func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 	return c.Kubernetes.ControlPlaneEndpoint + " leads all hosts to every control-plane host"
 }
 
-// idle is for how long nothing was said through the balancer, by hosts whose connection
-// was kept.
+// idle is for how long nothing was said on connections through the balancer that were
+// kept; where none was, what is wanted of it.
 func idle(m *netprobe.Matrix) string {
-	var longest netprobe.Seconds
+	tried, kept := false, netprobe.Seconds(0)
 	for _, v := range m.VIPs {
 		if v.Idle != nil {
-			longest = max(longest, v.Idle.For)
+			tried = true
+			if v.Idle.Result == netprobe.Answered {
+				kept = max(kept, v.Idle.For)
+			}
 		}
 	}
 	switch wanted := netprobe.Seconds(300); {
-	case longest == 0:
+	case !tried:
 		return "not measured"
-	case longest < wanted:
-		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", longest, preflight.BalancerIdle)
+	case kept == 0:
+		return fmt.Sprintf("kept for %d s without a word", wanted)
+	case kept < wanted:
+		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", kept, preflight.BalancerIdle)
 	default:
-		return fmt.Sprintf("kept for %d s without a word", longest)
+		return fmt.Sprintf("kept for %d s without a word", kept)
 	}
 }
 

@@ -125,3 +125,21 @@ func TestPodsAreTried(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleIsWanted: what a report wants of a balancer is never what it was found to do.
+func TestIdleIsWanted(t *testing.T) {
+	for want, idles := range map[string][]*netprobe.Idle{
+		"not measured":                       {nil},
+		"kept for 300 s without a word":      {{For: 35, Result: netprobe.Silence, Ended: true}},
+		"kept for 60 s without a word; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.Silence}},
+		"kept for 1800 s without a word":     {{For: 1800, Result: netprobe.Answered}},
+	} {
+		m := &netprobe.Matrix{VIPs: map[int]*netprobe.VIP{}}
+		for i, one := range idles {
+			m.VIPs[i] = &netprobe.VIP{Idle: one}
+		}
+		if got := idle(m); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

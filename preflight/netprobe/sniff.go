@@ -66,8 +66,8 @@ func roomy(conn syscall.Conn) error {
 }
 
 // watched is the kernel's filter: protocol 4; the first packets of connections to the
-// plan's TCP ports; messages to its UDP ports and in packets with pods' addresses, and of the frames of VXLAN those with ICMP:
-// the others are many, and say no more.
+// plan's TCP ports; messages to its UDP ports and in packets with pods' addresses, and of
+// the frames of VXLAN those with ICMP: the others are many, and say no more.
 func watched(plan *Plan) []bpf.Instruction {
 	const (
 		protocolAt = 9

@@ -244,6 +244,22 @@ func TestSaid(t *testing.T) {
 	}
 }
 
+// TestPersist: a lost packet or two are no failure, three are one.
+func TestPersist(t *testing.T) {
+	for lost, failures := range []int{0, 0, 0, 1} {
+		tried := 0
+		got := impatient().persist(t.Context(), "pod on w1", func(context.Context) error {
+			if tried++; tried <= lost {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		if len(got) != failures {
+			t.Errorf("%d lost: %v", lost, got)
+		}
+	}
+}
+
 func TestMessage(t *testing.T) {
 	var all []Failure
 	for i := range 40 {
