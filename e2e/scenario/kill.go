@@ -265,6 +265,9 @@ func (k *killing) cut(ctx context.Context, at moment) (string, error) {
 	if err != nil || len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
 		return "", fmt.Errorf("the power cut left a journal of %d entries, there were %d: %w", len(after), len(before), err)
 	}
+	if last := before[len(before)-1]; last.Step != at.step || last.Event != "began" {
+		return fmt.Sprintf("power cut, %s had %s", last.Step, last.Event), nil
+	}
 	k.in[at.step]++
 	if _, err := k.e.must(ctx, k.m, []string{"interrupted in step " + at.step}, "airgap", "status"); err != nil {
 		return "", err

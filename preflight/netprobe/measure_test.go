@@ -301,7 +301,8 @@ func TestLostHost(t *testing.T) {
 	}
 }
 
-// relay is a load balancer in a namespace: whom it sends to, and whether it ends TLS itself.
+// relay is a load balancer in a namespace: whom it sends to, each client in turn, and whether
+// it ends TLS itself.
 func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []string, carry func(conn, back net.Conn)) string {
 	t.Helper()
 	space, err := netns.GetFromName(n.space(at))
@@ -319,7 +320,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 		t.Fatal(err)
 	}
 	own.ClientAuth = tls.NoClientCert
-	turn := 0
+	turns := map[netip.Addr]int{}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -330,8 +331,9 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 				go func() { _ = tls.Server(conn, own).Handshake(); conn.Close() }()
 				continue
 			}
-			to := targets(netip.MustParseAddrPort(conn.RemoteAddr().String()).Addr())
-			turn++
+			from := netip.MustParseAddrPort(conn.RemoteAddr().String()).Addr()
+			to := targets(from)
+			turns[from]++
 			go func(target string) {
 				defer conn.Close()
 				if target == "" {
@@ -344,7 +346,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 				}
 				defer back.Close()
 				carry(conn, back)
-			}(to[turn%len(to)])
+			}(to[turns[from]%len(to)])
 		}
 	}()
 	return address

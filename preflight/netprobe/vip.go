@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"time"
@@ -36,8 +37,8 @@ type Idle struct {
 const Foreign Result = "another certificate"
 
 const (
-	vipEvery   = 200 * time.Millisecond
-	recordType = 0x16 // TLS handshake, the first byte a client sends
+	vipEvery   = 200 * time.Millisecond // on average
+	recordType = 0x16                   // TLS handshake, the first byte a client sends
 )
 
 // peeked is a connection of which something has been read already.
@@ -101,7 +102,8 @@ func (a *agent) tryVIP(ctx context.Context) {
 		if result == Foreign { // that does not change by waiting
 			break
 		}
-		time.Sleep(vipEvery)
+		// In step with a balancer that gives turns, a host would be sent to the same one forever.
+		time.Sleep(vipEvery/2 + rand.N(vipEvery))
 	}
 	if len(v.Hits) > 0 && a.plan.Idle > 0 {
 		v.Idle = a.tryIdle(ctx, config)
