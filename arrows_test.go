@@ -28,8 +28,9 @@ var allowed = map[string][]string{
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"manifests":          {},
-	"verify":             {"verify/dataplane"},
+	"verify":             {"verify/dataplane", "verify/nodereport"},
 	"verify/dataplane":   {"manifests"},
+	"verify/nodereport":  {"manifests"},
 
 	"internal/host": {},
 	"internal/step": {"internal/host"}, // to write its journal durably

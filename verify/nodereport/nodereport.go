@@ -1,0 +1,149 @@
+// Package nodereport is what only a host knows of itself, as one object of the
+// cluster for each node: what runtime and kubelet really use, which images are
+// pinned, what became of our packages, links, kernel parameters, registries,
+// clock, certificates, etcd and cards.
+//
+// A unit on each host writes it with the kubelet's own identity, and may write
+// no other node's. Rules get it by informer, like everything else.
+package nodereport
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind and Resource name the object in the API. It is named after its node and
+// lies in no namespace.
+var (
+	Kind     = schema.GroupVersionKind{Group: "airgap.dev", Version: "v1alpha1", Kind: "NodeReport"}
+	Resource = schema.GroupVersionResource{Group: "airgap.dev", Version: "v1alpha1", Resource: "nodereports"}
+)
+
+// NodeReport is the object.
+type NodeReport struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Report Report `json:"report"`
+}
+
+// Report is what a host says of itself. A part that is nil could not be looked
+// at, for the reason in Unknown, or is nothing this host has.
+type Report struct {
+	// Heartbeat is when this was written, by the host's clock. It is written
+	// again each minute also when nothing else has changed.
+	Heartbeat metav1.MicroTime `json:"heartbeat"`
+	Program   string           `json:"program"` // version of airgap that wrote it
+	BootID    string           `json:"bootID,omitempty"`
+	Kernel    string           `json:"kernel,omitempty"` // that runs
+
+	Units        []Unit        `json:"units,omitempty"`
+	Cgroup       *Cgroup       `json:"cgroup,omitempty"`
+	ProxyMode    string        `json:"proxyMode,omitempty"` // that kube-proxy says to use: "nftables"
+	Images       *Images       `json:"images,omitempty"`
+	Packages     *Packages     `json:"packages,omitempty"`
+	Links        []Link        `json:"links,omitempty"`
+	Sysctls      []Setting     `json:"sysctls,omitempty"` // that are not as we had set them
+	Registries   []Registry    `json:"registries,omitempty"`
+	Clock        *Clock        `json:"clock,omitempty"`
+	Certificates []Certificate `json:"certificates,omitempty"`
+	Etcd         *Etcd         `json:"etcd,omitempty"` // on control-plane hosts
+	GPU          *GPU          `json:"gpu,omitempty"`  // on hosts with cards
+
+	Unknown []Unknown `json:"unknown,omitempty"`
+}
+
+// Unit is a service of systemd that a node cannot do without.
+type Unit struct {
+	Name  string `json:"name"`  // "kubelet.service"
+	State string `json:"state"` // systemd's ActiveState: "active"
+}
+
+// Cgroup is what is in effect, not what is configured.
+type Cgroup struct {
+	Version int    `json:"version"` // of the host's hierarchy: 1 or 2
+	Runtime string `json:"runtime"` // driver: "systemd" or "cgroupfs"
+	Kubelet string `json:"kubelet"`
+}
+
+// Images are those of the bundle that this host has to keep.
+type Images struct {
+	// Unpinned are there, and the kubelet may delete them when the disk fills up.
+	Unpinned []string `json:"unpinned,omitempty"`
+	Missing  []string `json:"missing,omitempty"` // should be pinned and are not there at all
+}
+
+// Packages are those that airgap installed.
+type Packages struct {
+	// Changed are `rpm -V`'s lines but for configuration files: "S.5....T.  /usr/bin/kubelet".
+	Changed  []string `json:"changed,omitempty"`
+	Unlocked []string `json:"unlocked,omitempty"` // have lost their versionlock
+}
+
+// Link is a network interface of the host; those of single pods are left out.
+type Link struct {
+	Name string `json:"name"`
+	Kind string `json:"kind,omitempty"` // netlink's: "vxlan", "ipip", "bridge"; "" of a card
+	MTU  int    `json:"mtu"`            // bytes
+	Up   bool   `json:"up"`
+}
+
+// Setting is one that is not as it was set.
+type Setting struct {
+	Key  string `json:"key"` // "net.ipv4.ip_forward"
+	Saw  string `json:"saw"`
+	Want string `json:"want"`
+}
+
+// Registry is one that this host pulls from.
+type Registry struct {
+	Address string `json:"address"`
+	Error   string `json:"error,omitempty"` // why it cannot be asked; "": it answers
+}
+
+// Clock is what the kernel says of it.
+type Clock struct {
+	Synchronized bool   `json:"synchronized"`
+	ErrorMillis  int64  `json:"errorMillis"`      // at most so much is it wrong, by the kernel's estimate
+	Source       string `json:"source,omitempty"` // whom it follows: "chronyd.service"
+}
+
+// Certificate is one of the cluster's on this host.
+type Certificate struct {
+	File    string      `json:"file"`
+	Subject string      `json:"subject"`
+	Ends    metav1.Time `json:"ends"`
+}
+
+// Etcd is this host's member of it.
+type Etcd struct {
+	Member    string       `json:"member"` // its name
+	HasLeader bool         `json:"hasLeader"`
+	Leads     bool         `json:"leads"`
+	Error     string       `json:"error,omitempty"` // why it is not healthy; "": it is
+	Alarms    []string     `json:"alarms,omitempty"`
+	Members   []string     `json:"members,omitempty"`  // names of all, as this one knows them
+	Bytes     int64        `json:"bytes"`              // of its database
+	Quota     int64        `json:"quota"`              // bytes at which it stops to take writes
+	Snapshot  *metav1.Time `json:"snapshot,omitempty"` // of the newest backup on this host
+}
+
+// GPU is what bus, kernel and NVML say of cards.
+type GPU struct {
+	Bus    int    `json:"bus"`              // cards on the PCI bus
+	Driver string `json:"driver,omitempty"` // version of the loaded kernel module
+	NVML   *NVML  `json:"nvml,omitempty"`
+}
+
+// NVML is what NVIDIA's library says.
+type NVML struct {
+	Driver string   `json:"driver"`
+	Cards  int      `json:"cards"`
+	Faults []string `json:"faults,omitempty"` // Xid events, uncorrected ECC errors, rows waiting to be remapped
+}
+
+// Unknown is a part that could not be looked at.
+type Unknown struct {
+	Part   string `json:"part"` // by its name in JSON: "packages"
+	Reason string `json:"reason"`
+}
