@@ -13,6 +13,9 @@ func TestNormal(t *testing.T) {
 		`object	Pod kube-system coredns-589f44dc88-5ztpk`:                                                                                                                  `object	Pod kube-system coredns-589f44dc88-abcde`,
 		`link	veth0a1b2c3d@if2 UP 0a:58:0a:f4:00:01 <BROADCAST>`:                                                                                                           `link	veth99999999@if3 UP 1a:58:0a:f4:00:02 <BROADCAST>`,
 		`nft	-A KUBE-SEP-ABCDEFGHIJKLMNOP -s 10.244.0.2/32`:                                                                                                                `nft	-A KUBE-SEP-PONMLKJIHGFEDCBA -s 10.244.0.9/32`,
+		`pod	airgap-system/data-plane-4bpjl Running node1`:                                                                                                                 `pod	airgap-system/data-plane-njnbl Running node1`,
+		`nft	meta l4proto tcp ip daddr 10.96.163.143  tcp dport 80 counter jump KUBE-SVC-X`:                                                                                `nft	meta l4proto tcp ip daddr 10.96.168.151  tcp dport 80 counter jump KUBE-SVC-X`,
+		`nft	meta l4proto tcp  tcp dport 31061 counter jump KUBE-EXT-X`:                                                                                                    `nft	meta l4proto tcp  tcp dport 31343 counter jump KUBE-EXT-X`,
 		`listens	tcp 127.0.0.1:41233`:                           `listens	tcp 127.0.0.1:36001`,
 		`address	cni0 UP 10.244.1.1/24 fe80::858:aff:fef4:1/64`: `address	cni0 UP 10.244.1.1/24 fe80::9858:1ff:fef4:2/64`,
 		`sysctl	net.ipv4.conf.veth0a1b2c3d.forwarding = 1`:      `sysctl	net.ipv4.conf.vethffffffff.forwarding = 1`,
@@ -24,9 +27,10 @@ func TestNormal(t *testing.T) {
 	}
 	// What tells one cluster from another must not be taken for made up.
 	for one, other := range map[string]string{
-		`node	node1 v1.36.3 10.244.0.0/24`: `node	node1 v1.36.3 10.244.1.0/24`,
-		`listens	tcp 127.0.0.1:10248`:      `listens	tcp 127.0.0.1:10249`,
-		`pod	kube-system/etcd-node1`:       `pod	kube-system/etcd-node2`,
+		`node	node1 v1.36.3 10.244.0.0/24`:     `node	node1 v1.36.3 10.244.1.0/24`,
+		`listens	tcp 127.0.0.1:10248`:          `listens	tcp 127.0.0.1:10249`,
+		`nft	ip daddr 10.96.0.1 tcp dport 443`: `nft	ip daddr 10.96.0.10 tcp dport 443`,
+		`pod	kube-system/etcd-node1`:           `pod	kube-system/etcd-node2`,
 	} {
 		if len(picture{one: 1}.normal().difference(picture{other: 1}.normal())) == 0 {
 			t.Errorf("taken for the same: %q and %q", one, other)
