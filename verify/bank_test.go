@@ -3,9 +3,11 @@ package verify
 import (
 	"context"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/verify/apitest"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,11 @@ func newBank(t *testing.T) *bank {
 	for _, static := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
 		b.pod(pod("kube-system", static+"-cp1", "cp1"))
 	}
+	for _, component := range []string{"kube-scheduler", "kube-controller-manager"} {
+		b.lease(lease(metav1.NamespaceSystem, component, time.Now()))
+	}
+	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+	b.dns()
 	b.daemonSet("kube-system", "kube-proxy")
 	b.daemonSet("kube-flannel", "kube-flannel-ds")
 	b.deployment(2)
@@ -44,7 +51,7 @@ func (b *bank) must(err error) {
 }
 
 func (b *bank) options() Options {
-	return Options{Client: b.client, Nodes: []string{"cp1"}, Timeout: 20e9, Soak: 300e6}
+	return Options{API: b.server.Config, Nodes: []string{"cp1"}, Timeout: 20e9, Soak: 300e6}
 }
 
 // node makes or changes a node to have this status.
@@ -107,6 +114,27 @@ func (b *bank) deployment(available int32) {
 		b.t.Fatal(err)
 	}
 	_, err = api.UpdateStatus(b.t.Context(), d, metav1.UpdateOptions{})
+	b.must(err)
+}
+
+func (b *bank) lease(l *coordinationv1.Lease) {
+	b.t.Helper()
+	api := b.client.CoordinationV1().Leases(l.Namespace)
+	_, err := api.Create(b.t.Context(), l, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = api.Update(b.t.Context(), l, metav1.UpdateOptions{})
+	}
+	b.must(err)
+}
+
+// dns is CoreDNS' Service, with an end that is ready.
+func (b *bank) dns() {
+	b.t.Helper()
+	s, slice := dnsService(), endpoints("kube-system", "kube-dns", true)
+	s.Spec.Ports = []corev1.ServicePort{{Port: 53}}
+	_, err := b.client.CoreV1().Services("kube-system").Create(b.t.Context(), s, metav1.CreateOptions{})
+	b.must(err)
+	_, err = b.client.DiscoveryV1().EndpointSlices("kube-system").Create(b.t.Context(), slice, metav1.CreateOptions{})
 	b.must(err)
 }
 

@@ -18,6 +18,7 @@ type board struct {
 type row struct {
 	title    string
 	judged   bool
+	left     bool // out: the cluster does not have what the rule is about
 	findings []Finding
 	told     string
 }
@@ -61,7 +62,7 @@ func (b *board) doubt() {
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
-		if !r.judged || len(r.findings) > 0 {
+		if !r.left && (!r.judged || len(r.findings) > 0) {
 			b.holdsSince = time.Time{}
 			return
 		}
@@ -70,6 +71,17 @@ func (b *board) settle(now time.Time) {
 		b.holdsSince = now
 	}
 }
+
+// apply says whether a rule is about something that the cluster has.
+func (b *board) apply(id string, applies bool) {
+	r := b.rows[id]
+	r.left = !applies
+	if r.left {
+		r.judged, r.findings = false, nil
+	}
+}
+
+func (b *board) applies(id string) bool { return !b.rows[id].left }
 
 func (b *board) holds() bool { return !b.holdsSince.IsZero() }
 

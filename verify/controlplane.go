@@ -1,8 +1,6 @@
 package verify
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
@@ -46,17 +44,13 @@ func judgeControlPlane(v view) []Finding {
 
 // staticPod is the mirror of a static pod, which the kubelet names after the
 // node, or nil.
-func staticPod(v view, component, node string) *corev1.Pod {
-	pod, err := v.pods.Pods("kube-system").Get(component + "-" + node)
-	if err != nil {
-		return nil // the only error of an index: not there
-	}
-	return pod
+func staticPod(v view, component, node string) *keptPod {
+	return get[*keptPod](v, pods, metav1.NamespaceSystem, component+"-"+node)
 }
 
-func staticTrouble(pod *corev1.Pod) string {
-	if pod == nil {
+func staticTrouble(p *keptPod) string {
+	if p == nil {
 		return "it does not exist"
 	}
-	return trouble(pod)
+	return p.trouble
 }

@@ -29,9 +29,9 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 // nodesWithout are the nodes on which d should have a pod and has none.
 func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	has := map[string]bool{}
-	for _, pod := range v.podsBy(byOwner, string(d.UID)) {
-		if pod.DeletionTimestamp == nil {
-			has[pod.Spec.NodeName] = true
+	for _, p := range by[*keptPod](v, pods, byOwner, string(d.UID)) {
+		if !p.going {
+			has[p.node] = true
 		}
 	}
 	var missing []string

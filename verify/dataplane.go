@@ -14,8 +14,8 @@ import (
 func dataPlane() rule {
 	return rule{
 		id: "data-plane", title: "From every node pods, Services, names and NodePorts answer",
-		watches: []kind{pods},
-		judge:   judgeDataPlane,
+		watches: []kind{pods}, in: dataplane.Namespace,
+		judge: judgeDataPlane,
 	}
 }
 
@@ -25,20 +25,19 @@ func dataPlane() rule {
 func judgeDataPlane(v view) []Finding {
 	var findings []Finding
 	tried := map[dataplane.Failure][]string{} // in vain, from these nodes
-	for _, pod := range v.podsIn(dataplane.Namespace) {
-		if pod.Labels[dataplane.LabelName] != dataplane.Name || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+	for _, p := range in[*keptPod](v, pods, dataplane.Namespace) {
+		if p.app != dataplane.Name || !p.running {
 			continue
 		}
-		c, told := condition(pod, dataplane.Condition)
 		switch {
-		case !told:
+		case p.reach == nil:
 			findings = append(findings, Finding{
-				Object: "Pod " + pod.Namespace + "/" + pod.Name, Saw: "it has not said yet what answers from " + pod.Spec.NodeName,
-				Want: "its condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", pod.Namespace, pod.Name),
+				Object: p.title("Pod"), Saw: "it has not said yet what answers from " + p.node,
+				Want: "its condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", p.namespace, p.name),
 			})
-		case c.Status != corev1.ConditionTrue:
-			for _, f := range dataplane.Parse(c.Message) {
-				tried[f] = append(tried[f], pod.Spec.NodeName)
+		case p.reach.Status != corev1.ConditionTrue:
+			for _, f := range dataplane.Parse(p.reach.Message) {
+				tried[f] = append(tried[f], p.node)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,17 +26,20 @@ const (
 // engine judges rules until they all held for the soak window.
 type engine struct {
 	options Options
+	api     *api
 	rules   []rule
 	images  *imageBook
 	probes  []*probed
 	dirty   *dirty
 	board   *board
 	view    view // of the newest session whose informers had synced
-	seen    bool // there was one
+	judged  map[string]time.Time
+	server  string // version of the API server
+	seen    bool   // there was one
 }
 
-func newEngine(o Options) *engine {
-	e := &engine{options: o, dirty: newDirty(), board: newBoard()}
+func newEngine(o Options, a *api) *engine {
+	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}}
 	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
@@ -71,6 +75,9 @@ func (e *engine) run(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			break
 		}
+		if errors.Is(lost, errGrown) {
+			continue
+		}
 		e.lose(lost)
 		sleep(ctx, retryAfter)
 	}
@@ -91,19 +98,14 @@ func (e *engine) lose(reason error) {
 // round of judging takes at most a tenth of a processor.
 func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
+	e.view.now = began
 	for _, r := range e.rules {
-		if which[r.id] {
+		if which[r.id] && e.board.applies(r.id) {
 			e.board.record(r.id, r.judge(e.view), time.Now())
+			e.judged[r.id] = began
 		}
 	}
 	return min(max(10*time.Since(began), shortestPause), longestPause)
-}
-
-// markAll marks every rule.
-func (e *engine) markAll() {
-	for _, r := range e.rules {
-		e.dirty.mark(r.id)
-	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {

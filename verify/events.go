@@ -10,11 +10,20 @@ import (
 // resource version: that is no change. A deletion whose last state was missed
 // (a tombstone) marks like any other, since rules look at the listers and
 // never at the event.
-func marking(mark func()) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { mark() },
+//
+// hear is called with each change under our eyes: an object's state before, nil
+// when it is new, and after.
+func marking(mark func(), hear func(before, after any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, first bool) {
+			if !first {
+				hear(nil, obj)
+			}
+			mark()
+		},
 		UpdateFunc: func(before, after any) {
-			if version(before) != version(after) || version(after) == "" {
+			if resourceVersion(before) != resourceVersion(after) || resourceVersion(after) == "" {
+				hear(before, after)
 				mark()
 			}
 		},
@@ -22,7 +31,7 @@ func marking(mark func()) cache.ResourceEventHandler {
 	}
 }
 
-func version(obj any) string {
+func resourceVersion(obj any) string {
 	o, err := meta.Accessor(obj)
 	if err != nil {
 		return ""

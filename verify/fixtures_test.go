@@ -2,48 +2,83 @@ package verify
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
-// seen is a view of exactly these objects, trimmed as the informers do.
+// seen is a view of exactly these objects, trimmed as the informers do, by a
+// cluster that has every kind.
 func seen(t *testing.T, objects ...metav1.Object) view {
 	t.Helper()
-	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	n := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	p := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
-	ds := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
-	dp := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
-	if err := p.AddIndexers(podIndexers()); err != nil {
-		t.Fatal(err)
+	v := view{now: time.Now(), caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: "v1.36.3"}
+	for k, s := range sources {
+		indexers := maps.Clone(s.indexers)
+		if indexers == nil {
+			indexers = cache.Indexers{}
+		}
+		indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
+		v.caches[k] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
 	}
 	for _, object := range objects {
-		var into cache.Indexer
-		switch object.(type) {
-		case *corev1.Node:
-			into = n
-		case *corev1.Pod:
-			into = p
-		case *appsv1.DaemonSet:
-			into = ds
-		case *appsv1.Deployment:
-			into = dp
-		}
-		trimmed, err := trim(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := into.Add(trimmed); err != nil {
-			t.Fatal(err)
-		}
+		v.put(t, object)
 	}
-	return newView(n, p, ds, dp)
+	return v
+}
+
+// put adds an object or changes it.
+func (v view) put(t *testing.T, object metav1.Object) {
+	t.Helper()
+	k := kindOf(t, object)
+	trimmed, err := trim(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.caches[k][0].Add(trimmed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kindOf(t *testing.T, object metav1.Object) kind {
+	t.Helper()
+	switch o := object.(type) {
+	case *corev1.Node:
+		return nodes
+	case *corev1.Pod:
+		return pods
+	case *appsv1.DaemonSet:
+		return daemonSets
+	case *appsv1.Deployment:
+		return deployments
+	case *appsv1.StatefulSet:
+		return statefulSets
+	case *coordinationv1.Lease:
+		return leases
+	case *corev1.Service:
+		return services
+	case *discoveryv1.EndpointSlice:
+		return endpointSlices
+	case *admissionv1.ValidatingWebhookConfiguration:
+		return validatingWebhooks
+	case *admissionv1.MutatingWebhookConfiguration:
+		return mutatingWebhooks
+	case *unstructured.Unstructured:
+		return kind(strings.ToLower(o.GetKind()) + "s")
+	}
+	t.Fatalf("no kind for %T", object)
+	return ""
 }
 
 // wantSaw compares object and reason of findings, in any order.
@@ -166,4 +201,26 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 		change(d)
 	}
 	return d
+}
+
+// lease is one that is renewed every now and then: it lasts for an hour.
+func lease(namespace, name string, renewed time.Time) *coordinationv1.Lease {
+	seconds := int32(3600)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &metav1.MicroTime{Time: renewed}},
+	}
+}
+
+func dnsService() *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}
+}
+
+// endpoints is the one end of a Service.
+func endpoints(namespace, service string, ready bool) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service + "-x", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+	}
 }

@@ -41,7 +41,7 @@ func judgeImages(v view, look func(image) answer) []Finding {
 	var findings []Finding
 	var silent []image
 	var reason error
-	for _, id := range v.podIndex.ListIndexFuncValues(byImage) {
+	for _, id := range v.values(pods, byImage) {
 		img, err := parseImage(id)
 		if err != nil {
 			findings = append(findings, Finding{
@@ -78,8 +78,8 @@ func registrySilent(asked []image, reason error) Finding {
 // usedBy names the pods that run an image.
 func usedBy(v view, id string) string {
 	var names []string
-	for _, pod := range v.podsBy(byImage, id) {
-		names = append(names, pod.Namespace+"/"+pod.Name)
+	for _, p := range by[*keptPod](v, pods, byImage, id) {
+		names = append(names, p.namespace+"/"+p.name)
 	}
 	if len(names) == 0 {
 		return ""

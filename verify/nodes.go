@@ -41,19 +41,25 @@ func judgeNodes(v view, expected []string) []Finding {
 
 // notReady says why a node is not Ready, or "".
 func notReady(node *corev1.Node) string {
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i < 0 {
+	c, found := nodeCondition(node, corev1.NodeReady)
+	switch {
+	case !found:
 		return "its kubelet has never reported"
-	}
-	c := node.Status.Conditions[i]
-	switch c.Status {
-	case corev1.ConditionTrue:
+	case c.Status == corev1.ConditionTrue:
 		return ""
-	case corev1.ConditionUnknown:
+	case c.Status == corev1.ConditionUnknown:
 		return "silent: " + because(c.Reason, c.Message)
 	default:
 		return "not Ready: " + because(c.Reason, c.Message)
 	}
+}
+
+func nodeCondition(node *corev1.Node, of corev1.NodeConditionType) (corev1.NodeCondition, bool) {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == of })
+	if i < 0 {
+		return corev1.NodeCondition{}, false
+	}
+	return node.Status.Conditions[i], true
 }
 
 // because joins a reason and a message, of which either may be missing.
@@ -68,4 +74,59 @@ func because(reason, message string) string {
 	default:
 		return reason + ": " + message
 	}
+}
+
+func nodesPressed() rule {
+	return rule{
+		id: "nodes-pressure", title: "No node is short of memory, disk or process numbers", watches: []kind{nodes},
+		judge: judgePressure,
+	}
+}
+
+func judgePressure(v view) []Finding {
+	fixes := map[corev1.NodeConditionType]string{
+		corev1.NodeMemoryPressure: "free -h; which pods take it: kubectl top pods, or crictl stats",
+		corev1.NodeDiskPressure:   "df -h of /var/lib/containerd and /var/lib/kubelet: the kubelet deletes unused images and evicts pods until there is room",
+		corev1.NodePIDPressure:    "ps -eLf | wc -l; sysctl kernel.pid_max",
+	}
+	var findings []Finding
+	for _, node := range v.allNodes() {
+		for _, c := range node.Status.Conditions {
+			if fix, judged := fixes[c.Type]; judged && c.Status == corev1.ConditionTrue {
+				findings = append(findings, Finding{
+					Object: "Node " + node.Name, Saw: string(c.Type) + ": " + because(c.Reason, c.Message), Want: "enough for what runs there",
+					Fix: "on " + node.Name + ": " + fix,
+				})
+			}
+		}
+	}
+	return findings
+}
+
+func nodesSchedulable() rule {
+	return rule{
+		id: "nodes-schedulable", title: "Every node takes new pods", watches: []kind{nodes},
+		judge: judgeSchedulable,
+	}
+}
+
+// judgeSchedulable finds nodes that were cordoned and forgotten, and those that
+// somebody declared lost. Taints that go with Ready or a pressure are those
+// rules' own; a site's taints are its own affair.
+func judgeSchedulable(v view) []Finding {
+	var findings []Finding
+	for _, node := range v.allNodes() {
+		switch {
+		case node.Spec.Unschedulable:
+			findings = append(findings, Finding{
+				Object: "Node " + node.Name, Saw: "cordoned", Want: "it takes new pods", Fix: "when the work on it is done: kubectl uncordon " + node.Name,
+			})
+		case slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }):
+			findings = append(findings, Finding{
+				Object: "Node " + node.Name, Saw: "declared out of service", Want: "it takes new pods",
+				Fix: "when it is back: kubectl taint node " + node.Name + " " + corev1.TaintNodeOutOfService + "-",
+			})
+		}
+	}
+	return findings
 }

@@ -5,25 +5,30 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func systemPods(namespaces []string) rule {
+func systemPods(system namespaces) rule {
 	return rule{
-		id: "pods", title: "System pods run and are ready", watches: []kind{pods},
-		judge: func(v view) []Finding { return judgePods(v, namespaces) },
+		id: "system-pods", title: "System pods run and are ready", watches: []kind{pods}, in: metav1.NamespaceSystem,
+		judge: func(v view) []Finding { return judgePods(v, system.has) },
 	}
 }
 
-func judgePods(v view, namespaces []string) []Finding {
+func otherPods(system namespaces) rule {
+	return rule{
+		id: "pods", title: "All other pods run and are ready", watches: []kind{pods},
+		judge: func(v view) []Finding { return judgePods(v, system.hasNot) },
+	}
+}
+
+// judgePods looks only at those which have a trouble of their own, however
+// many others there are.
+func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
-	for _, namespace := range namespaces {
-		for _, pod := range v.podsIn(namespace) {
-			if saw := trouble(pod); saw != "" {
-				findings = append(findings, Finding{
-					Object: "Pod " + pod.Namespace + "/" + pod.Name, Saw: saw, Want: "running and ready",
-					Fix: podFix(pod),
-				})
-			}
+	for _, p := range by[*keptPod](v, pods, byTrouble, "yes") {
+		if judged(p.namespace) {
+			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.trouble, Want: "running and ready", Fix: p.fix})
 		}
 	}
 	return findings
@@ -36,7 +41,7 @@ func trouble(pod *corev1.Pod) string {
 	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded:
 		return ""
 	case pod.Status.Phase == corev1.PodFailed:
-		if owner, _ := ownerOf(pod); len(owner) > 0 {
+		if controllerOf(pod) != "" {
 			return "" // its controller is judged instead
 		}
 		return "failed: " + because(pod.Status.Reason, pod.Status.Message)

@@ -14,6 +14,8 @@ const (
 	Broken Outcome = "broken"
 	// Unseen: it could not be judged, or not since the API server was lost.
 	Unseen Outcome = "unseen"
+	// LeftOut: the cluster does not have what the rule is about.
+	LeftOut Outcome = "left out"
 )
 
 // Report is the verdict.
@@ -38,7 +40,7 @@ type RuleResult struct {
 type Counts struct {
 	Nodes     int `json:"nodes"`
 	Pods      int `json:"pods"`
-	Workloads int `json:"workloads"` // DaemonSets and Deployments
+	Workloads int `json:"workloads"` // DaemonSets, Deployments and StatefulSets
 	Images    int `json:"images"`    // different ones that run
 }
 
@@ -68,6 +70,8 @@ func (e *engine) report(soaked bool, began time.Time) Report {
 
 func (r *row) outcome() Outcome {
 	switch {
+	case r.left:
+		return LeftOut
 	case len(r.findings) > 0:
 		return Broken
 	case r.judged:
@@ -97,10 +101,11 @@ func (e *engine) counts() Counts {
 	if !e.seen {
 		return Counts{}
 	}
+	v := e.view
 	return Counts{
-		Nodes:     len(e.view.allNodes()),
-		Pods:      len(e.view.podsIn("")),
-		Workloads: len(e.view.daemonSetsIn("")) + len(e.view.deploymentsIn("")),
-		Images:    len(e.view.podIndex.ListIndexFuncValues(byImage)),
+		Nodes:     v.count(nodes),
+		Pods:      v.count(pods),
+		Workloads: v.count(daemonSets) + v.count(deployments) + v.count(statefulSets),
+		Images:    len(v.values(pods, byImage)),
 	}
 }

@@ -1,15 +1,8 @@
 package verify
 
-import "time"
-
-// kind is one sort of object that is watched.
-type kind string
-
-const (
-	nodes       kind = "nodes"
-	pods        kind = "pods"
-	daemonSets  kind = "daemonsets"
-	deployments kind = "deployments"
+import (
+	"slices"
+	"time"
 )
 
 // rule is one sentence about the cluster that holds or does not.
@@ -18,6 +11,11 @@ type rule struct {
 	title string // for people, as a statement: "Nodes are Ready"
 	// watches are the kinds a change of which may change the answer.
 	watches []kind
+	// every is for rules whose answer changes with time alone: judged so often,
+	// and not on events.
+	every  time.Duration
+	always bool   // also where the cluster does not have the kind
+	in     string // namespace that it is about; "" for none in particular
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
 }
@@ -35,18 +33,45 @@ type Finding struct {
 // rules are all rules, in the order in which they are reported: what others
 // depend on comes first.
 func rules(o Options, images *imageBook, probes []*probed) []rule {
-	all := []rule{
-		nodesReady(o.Nodes),
-		controlPlane(),
-		systemWorkloads(o.Namespaces, o.Workloads),
-		systemPods(o.Namespaces),
-		dataPlane(),
+	system := namespaces(o.Namespaces)
+	list := []rule{
+		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
+		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
+		systemWorkloads(system, o.Workloads), systemPods(system),
+		dns(), dataPlane(), noIPIP(), podNetworkMTU(podNetwork{o.PodLinks, o.PodMTU}), proxyMode(o.ProxyMode),
+		webhooks(), apiServicesAnswer(),
+		reportsFresh(o.NodeReports), unitsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
-		all = append(all, runningImages(images.look))
+		list = append(list, runningImages(images.look))
 	}
 	for _, p := range probes {
-		all = append(all, p.rule())
+		list = append(list, p.rule())
 	}
-	return all
+	if !o.SystemOnly {
+		list = append(list, otherWorkloads(system), otherPods(system))
+	}
+	return list
+}
+
+// applies tells whether what the rule is about can be seen: each kind that
+// every cluster has, one of those that a cluster may do without, and its
+// namespace.
+func (r rule) applies(v view, scope []string) bool {
+	if r.always {
+		return true
+	}
+	if len(scope) > 0 && r.in != "" && !slices.Contains(scope, r.in) {
+		return false
+	}
+	optional, there := false, false
+	for _, k := range r.watches {
+		switch {
+		case sources[k].optional:
+			optional, there = true, there || v.has(k)
+		case !v.has(k):
+			return false
+		}
+	}
+	return !optional || there
 }

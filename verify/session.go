@@ -4,43 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
 
 const (
-	probeEvery = time.Second
+	probeEvery = 10 * time.Second
 	probeLimit = 10 * time.Second // a busy API server is slow, not lost
+	growEvery  = time.Minute      // for kinds that the cluster did not have
 )
 
+// errGrown says that the cluster has a kind now which it did not have, so that
+// the session has to begin anew. Nothing was lost.
+var errGrown = errors.New("the cluster has a new kind")
+
 // session watches the cluster from one complete list on. It returns nil when
-// everything held through the soak window, else why it ended: ctx, or the
-// loss of the API server.
+// everything held through the soak window, else why it ended: ctx, a new kind,
+// or the loss of the API server.
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
-	factory := informers.NewSharedInformerFactoryWithOptions(e.options.Client, 0, informers.WithTransform(trim))
-	var probing sync.WaitGroup
-	defer probing.Wait()
-	defer factory.Shutdown()
+	f := newFactories(e.api, e.options.Scope)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer f.shutdown()
 	defer end(nil)
-	v, err := e.watch(factory, end)
+	have, missing, err := e.kinds(ctx)
 	if err != nil {
 		return err
 	}
-	probing.Go(func() { e.probe(ctx, end) })
-	factory.StartWithContext(ctx)
-	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
+	v, err := e.watch(f, have, end)
+	if err != nil {
+		return err
+	}
+	background.Go(func() { e.probe(ctx, end) })
+	background.Go(func() { e.await(ctx, missing, end) })
+	if !f.start(ctx) {
 		return context.Cause(ctx)
 	}
+	e.begin(v)
+	return e.soak(ctx)
+}
+
+// begin judges everything on a view that is complete.
+func (e *engine) begin(v view) {
 	e.view, e.seen = v, true
 	e.board.record(apiServer, nil, time.Now())
-	e.markAll()
-	return e.soak(ctx)
+	for _, r := range e.rules {
+		e.board.apply(r.id, r.applies(v, e.options.Scope))
+		e.dirty.mark(r.id)
+	}
 }
 
 // soak judges what is marked until all rules held long enough.
@@ -52,6 +66,7 @@ func (e *engine) soak(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-telling.C:
+			e.markDue(time.Now())
 			e.board.tell(e.options.Progress.Say)
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
@@ -64,7 +79,7 @@ func (e *engine) soak(ctx context.Context) error {
 }
 
 // lastLook judges everything as it is now, since events may be a pause old
-// and the API server's last answer a second.
+// and the API server's last answer some seconds.
 func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
 	if err := e.ready(ctx); err != nil {
 		return false, err
@@ -90,68 +105,46 @@ func (e *engine) all() map[string]bool {
 	return all
 }
 
+// markDue marks the rules whose answer may have changed with time alone.
+func (e *engine) markDue(now time.Time) {
+	for _, r := range e.rules {
+		if r.every > 0 && now.Sub(e.judged[r.id]) >= r.every {
+			e.dirty.mark(r.id)
+		}
+	}
+}
+
 // watch sets up the informers: each change of an object marks the rules that
 // watch its kind, each watch that breaks ends the session.
-func (e *engine) watch(factory informers.SharedInformerFactory, end context.CancelCauseFunc) (view, error) {
-	byKind := map[kind]cache.SharedIndexInformer{
-		nodes:       factory.Core().V1().Nodes().Informer(),
-		pods:        factory.Core().V1().Pods().Informer(),
-		daemonSets:  factory.Apps().V1().DaemonSets().Informer(),
-		deployments: factory.Apps().V1().Deployments().Informer(),
-	}
-	if err := byKind[pods].AddIndexers(podIndexers()); err != nil {
-		return view{}, fmt.Errorf("watch pods: %w", err)
-	}
-	for kind, informer := range byKind {
-		if _, err := informer.AddEventHandler(marking(func() { e.dirty.mark(e.watching(kind)...) })); err != nil {
-			return view{}, fmt.Errorf("watch %s: %w", kind, err)
+func (e *engine) watch(f factories, kinds []kind, end context.CancelCauseFunc) (view, error) {
+	v := view{caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: e.server}
+	for _, k := range kinds {
+		informers, err := f.of(k)
+		if err != nil {
+			return view{}, err
 		}
-		if err := informer.SetWatchErrorHandlerWithContext(losing(kind, end)); err != nil {
-			return view{}, fmt.Errorf("watch %s: %w", kind, err)
+		for _, informer := range informers {
+			mark := func() { e.dirty.mark(e.watching(k)...) }
+			if err := listen(informer, k, v.heard, mark, end); err != nil {
+				return view{}, fmt.Errorf("watch %s: %w", k, err)
+			}
+			v.caches[k] = append(v.caches[k], informer.GetIndexer())
 		}
 	}
-	return newView(byKind[nodes].GetIndexer(), byKind[pods].GetIndexer(),
-		byKind[daemonSets].GetIndexer(), byKind[deployments].GetIndexer()), nil
+	return v, nil
 }
 
-func (e *engine) watching(k kind) []string {
-	var ids []string
-	for _, r := range e.rules {
-		if slices.Contains(r.watches, k) {
-			ids = append(ids, r.id)
-		}
+// listen sets an informer up before it is started.
+func listen(informer cache.SharedIndexInformer, k kind, h *heard, mark func(), end context.CancelCauseFunc) error {
+	if err := informer.AddIndexers(sources[k].indexers); err != nil {
+		return err
 	}
-	return ids
-}
-
-// losing ends the session with the reason of a broken list or watch. An
-// expired one only lists again, which the informer does by itself.
-func losing(k kind, end context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
-	return func(_ context.Context, _ *cache.Reflector, err error) {
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return
-		}
-		end(fmt.Errorf("list and watch %s: %w", k, err))
+	if err := informer.SetTransform(trim); err != nil {
+		return err
 	}
-}
-
-// probe ends the session when the API server does not answer: a reflector
-// that is refused waits in silence, with a view that grows old.
-func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
-	for ctx.Err() == nil {
-		if err := e.ready(ctx); err != nil && ctx.Err() == nil {
-			end(err)
-		}
-		sleep(ctx, probeEvery)
+	if err := informer.SetWatchErrorHandlerWithContext(losing(k, end)); err != nil {
+		return err
 	}
-}
-
-func (e *engine) ready(ctx context.Context) error {
-	limited, cancel := context.WithTimeoutCause(ctx, probeLimit, errors.New("no answer"))
-	defer cancel()
-	err := e.options.Client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Error()
-	if err != nil {
-		return fmt.Errorf("ask API server: %w", err)
-	}
-	return nil
+	_, err := informer.AddEventHandler(marking(mark, h.hear))
+	return err
 }

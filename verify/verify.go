@@ -19,22 +19,35 @@ import (
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/dataplane"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // Options say what to verify. Zero values take the defaults named here.
 type Options struct {
-	// Client reaches the API server; one that speaks protobuf spares time and
-	// memory in large clusters.
-	Client kubernetes.Interface
+	// API is how to reach the API server.
+	API *rest.Config
 	// Nodes are the names that must have joined; nil asks only that those
 	// that have joined are Ready.
 	Nodes []string
 	// Namespaces are the system's: kube-system, airgap-system and kube-flannel.
 	Namespaces []string
+	// Scope are the only namespaces that may be looked at; nil: the whole
+	// cluster. Rules about more than pods and workloads are left out then.
+	Scope []string
 	// Workloads must exist, written "DaemonSet kube-system/kube-proxy":
 	// kube-proxy, CoreDNS and flannel's.
 	Workloads []string
+	// PodLinks are the host's links of the pod network ("flannel.1"), and PodMTU
+	// their packets' size in bytes; 0: what most hosts have.
+	PodLinks []string
+	PodMTU   int
+	// ProxyMode is kube-proxy's ("nftables"); "": what most hosts have.
+	ProxyMode string
+	// NodeReports says that this cluster's hosts report what only they know, so
+	// that it is missed where they do not.
+	NodeReports bool
+	// SystemOnly leaves out the pods and workloads of all other namespaces.
+	SystemOnly bool
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
 	Probes      []Probe       // rules of the caller's
@@ -70,14 +83,18 @@ func (o *Options) fill() {
 // Report.OK. The error says that ctx ended first; the report then holds what
 // was seen until then.
 func Run(ctx context.Context, o Options) (Report, error) {
-	if o.Client == nil {
-		return Report{}, errors.New("verify: no client for the API server")
+	if o.API == nil {
+		return Report{}, errors.New("verify: nothing is said of the API server")
+	}
+	api, err := newAPI(o.API)
+	if err != nil {
+		return Report{}, err
 	}
 	o.fill()
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	e := newEngine(o)
+	e := newEngine(o, api)
 	soaked := e.run(limited)
 	report := e.report(soaked, began)
 	if err := ctx.Err(); err != nil && !soaked {

@@ -1,109 +1,93 @@
 package verify
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	appslisters "k8s.io/client-go/listers/apps/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Names of the pod indexes.
-const (
-	byOwner = "owner" // UID of the controller
-	byImage = "image" // image ids of the containers that run
-)
-
-// view is the cluster as the informers have it.
+// view is the cluster as the informers have it. A kind has a cache for each
+// namespace that was asked for, or one for all of them, or none where the
+// cluster does not know the kind.
 type view struct {
-	nodes       corelisters.NodeLister
-	pods        corelisters.PodLister
-	podIndex    cache.Indexer
-	daemonSets  appslisters.DaemonSetLister
-	deployments appslisters.DeploymentLister
+	now    time.Time // of the judgement
+	caches map[kind][]cache.Indexer
+	heard  *heard
+	server string // version of the API server: "v1.36.3"
 }
 
-func newView(nodes, pods, daemonSets, deployments cache.Indexer) view {
-	return view{
-		nodes:       corelisters.NewNodeLister(nodes),
-		pods:        corelisters.NewPodLister(pods),
-		podIndex:    pods,
-		daemonSets:  appslisters.NewDaemonSetLister(daemonSets),
-		deployments: appslisters.NewDeploymentLister(deployments),
-	}
-}
+// has tells whether the cluster knows a kind.
+func (v view) has(k kind) bool { return len(v.caches[k]) > 0 }
 
-func podIndexers() cache.Indexers {
-	return cache.Indexers{byOwner: ownerOf, byImage: imagesOf}
-}
+// The functions below read caches in memory, whose errors are about indexes
+// that do not exist.
 
-func ownerOf(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, nil
+func all[T any](v view, k kind) []T {
+	var list []T
+	for _, c := range v.caches[k] {
+		list = collect(list, c.List())
 	}
-	for _, owner := range pod.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return []string{string(owner.UID)}, nil
-		}
-	}
-	return nil, nil
-}
-
-func imagesOf(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, nil
-	}
-	var ids []string
-	for _, status := range statuses(pod) {
-		if status.State.Running != nil && status.ImageID != "" {
-			ids = append(ids, status.ImageID)
-		}
-	}
-	return ids, nil
-}
-
-// A lister over an in-memory index returns no errors; the methods below say
-// so once for all rules.
-
-func (v view) allNodes() []*corev1.Node {
-	list, _ := v.nodes.List(labels.Everything())
 	return list
 }
 
-func (v view) podsIn(namespace string) []*corev1.Pod {
-	list, _ := v.pods.Pods(namespace).List(labels.Everything())
+func in[T any](v view, k kind, namespace string) []T {
+	return by[T](v, k, cache.NamespaceIndex, namespace)
+}
+
+func by[T any](v view, k kind, index, value string) []T {
+	var list []T
+	for _, c := range v.caches[k] {
+		found, _ := c.ByIndex(index, value)
+		list = collect(list, found)
+	}
 	return list
 }
 
-func (v view) daemonSetsIn(namespace string) []*appsv1.DaemonSet {
-	list, _ := v.daemonSets.DaemonSets(namespace).List(labels.Everything())
-	return list
-}
-
-func (v view) deploymentsIn(namespace string) []*appsv1.Deployment {
-	list, _ := v.deployments.Deployments(namespace).List(labels.Everything())
-	return list
-}
-
-func (v view) podsBy(index, value string) []*corev1.Pod {
-	found, _ := v.podIndex.ByIndex(index, value)
-	list := make([]*corev1.Pod, 0, len(found))
-	for _, obj := range found {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			list = append(list, pod)
+func collect[T any](list []T, objects []any) []T {
+	for _, obj := range objects {
+		if o, is := obj.(T); is {
+			list = append(list, o)
 		}
 	}
 	return list
 }
 
-// statuses are those of all containers: init, ordinary and ephemeral ones.
-func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
-	s := pod.Status
-	all := make([]corev1.ContainerStatus, 0, len(s.InitContainerStatuses)+len(s.ContainerStatuses)+len(s.EphemeralContainerStatuses))
-	all = append(all, s.InitContainerStatuses...)
-	all = append(all, s.ContainerStatuses...)
-	return append(all, s.EphemeralContainerStatuses...)
+// get is the object of a name, or T's zero value.
+func get[T any](v view, k kind, namespace, name string) T {
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	var none T
+	for _, c := range v.caches[k] {
+		if obj, exists, _ := c.GetByKey(key); exists {
+			o, _ := obj.(T)
+			return o
+		}
+	}
+	return none
+}
+
+func (v view) allNodes() []*corev1.Node { return all[*corev1.Node](v, nodes) }
+
+// node is the node of a name, or nil.
+func (v view) node(name string) *corev1.Node { return get[*corev1.Node](v, nodes, "", name) }
+
+// values are all that an index has.
+func (v view) values(k kind, index string) []string {
+	var all []string
+	for _, c := range v.caches[k] {
+		all = append(all, c.ListIndexFuncValues(index)...)
+	}
+	return all
+}
+
+// count is how many objects of a kind there are.
+func (v view) count(k kind) int {
+	n := 0
+	for _, c := range v.caches[k] {
+		n += len(c.ListKeys())
+	}
+	return n
 }

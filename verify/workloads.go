@@ -2,29 +2,51 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-func systemWorkloads(namespaces, required []string) rule {
+// namespaces are those of the system.
+type namespaces []string
+
+func (n namespaces) has(namespace string) bool    { return slices.Contains(n, namespace) }
+func (n namespaces) hasNot(namespace string) bool { return !slices.Contains(n, namespace) }
+
+func systemWorkloads(system namespaces, required []string) rule {
 	return rule{
 		id: "system-workloads", title: "System workloads are complete and up to date",
-		watches: []kind{daemonSets, deployments, nodes, pods},
-		judge:   func(v view) []Finding { return judgeWorkloads(v, namespaces, required) },
+		watches: []kind{daemonSets, deployments, statefulSets, nodes, pods},
+		judge:   func(v view) []Finding { return judgeWorkloads(v, system.has, required) },
 	}
 }
 
-// judgeWorkloads wants every workload of the namespaces to be complete, and
-// each required one ("Kind namespace/name") to be there at all.
-func judgeWorkloads(v view, namespaces, required []string) []Finding {
+func otherWorkloads(system namespaces) rule {
+	return rule{
+		id: "workloads", title: "All other workloads are complete and up to date",
+		watches: []kind{daemonSets, deployments, statefulSets, pods},
+		judge:   func(v view) []Finding { return judgeWorkloads(v, system.hasNot, nil) },
+	}
+}
+
+// judgeWorkloads wants every workload of the namespaces that are judged to be
+// complete, and each required one ("Kind namespace/name") to be there at all.
+func judgeWorkloads(v view, judged func(namespace string) bool, required []string) []Finding {
 	seen := map[string]string{} // workload → what is wrong with it
-	for _, namespace := range namespaces {
-		for _, d := range v.daemonSetsIn(namespace) {
-			seen["DaemonSet "+namespace+"/"+d.Name] = daemonSetTrouble(v, d)
+	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
+		if judged(d.Namespace) {
+			seen["DaemonSet "+d.Namespace+"/"+d.Name] = daemonSetTrouble(v, d)
 		}
-		for _, d := range v.deploymentsIn(namespace) {
-			seen["Deployment "+namespace+"/"+d.Name] = deploymentTrouble(d)
+	}
+	for _, d := range all[*appsv1.Deployment](v, deployments) {
+		if judged(d.Namespace) {
+			seen["Deployment "+d.Namespace+"/"+d.Name] = deploymentTrouble(d)
+		}
+	}
+	for _, s := range all[*appsv1.StatefulSet](v, statefulSets) {
+		if judged(s.Namespace) {
+			seen["StatefulSet "+s.Namespace+"/"+s.Name] = statefulSetTrouble(s)
 		}
 	}
 	for _, name := range required {
@@ -56,6 +78,32 @@ func deploymentTrouble(d *appsv1.Deployment) string {
 	saw := fewer(want, s.UpdatedReplicas, s.AvailableReplicas)
 	if old := s.Replicas - s.UpdatedReplicas; old > 0 {
 		saw = append(saw, fmt.Sprintf("%d of the version before still there", old))
+	}
+	return strings.Join(saw, ", ")
+}
+
+// statefulSetTrouble takes one that is updated by hand (OnDelete) as it is, and
+// one with a partition up to that.
+func statefulSetTrouble(s *appsv1.StatefulSet) string {
+	want := int32(1)
+	if s.Spec.Replicas != nil {
+		want = *s.Spec.Replicas
+	}
+	if s.Status.ObservedGeneration < s.Generation {
+		return unseen(s.Generation, s.Status.ObservedGeneration)
+	}
+	updated := want
+	if u := s.Spec.UpdateStrategy; u.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		updated = 0
+	} else if u.RollingUpdate != nil && u.RollingUpdate.Partition != nil {
+		updated = max(0, want-*u.RollingUpdate.Partition)
+	}
+	var saw []string
+	if got := s.Status.UpdatedReplicas; got < updated && s.Status.CurrentRevision != s.Status.UpdateRevision {
+		saw = append(saw, fmt.Sprintf("%d of %d pods updated", got, updated))
+	}
+	if got := s.Status.AvailableReplicas; got < want {
+		saw = append(saw, fmt.Sprintf("%d of %d pods available", got, want))
 	}
 	return strings.Join(saw, ", ")
 }

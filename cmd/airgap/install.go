@@ -233,7 +233,7 @@ func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Re
 	if f != nil {
 		return a.finishFleet(ctx, f, done, p)
 	}
-	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, timeout: 10 * time.Minute, joinedOnly: true}, p)
+	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, timeout: 10 * time.Minute, joinedOnly: true}, p)
 	if err != nil {
 		return err
 	}

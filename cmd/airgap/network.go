@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,20 +109,32 @@ func (s *site) networkStep(from source) step.Step {
 	return cni.Step(n)
 }
 
-// systemOf is what has to run in a cluster: Kubernetes' own, the pod network's,
-// and the pods that try it. Where no airgap.yaml is at hand, the cluster tells which one it has.
-func systemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (namespaces, workloads []string, err error) {
+// system is what has to run in a cluster: Kubernetes' own, the pod network's,
+// and the pods that try it.
+type system struct {
+	namespaces, workloads []string
+	links                 []string // of the pod network, on every host
+}
+
+// systemOf is the cluster's. Where no airgap.yaml is at hand, the cluster tells
+// which pod network it has.
+func systemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (system, error) {
 	if network == nil {
+		var err error
 		if network, err = networkOf(ctx, client); err != nil {
-			return nil, nil, err
+			return system{}, err
 		}
 	}
-	namespaces, workloads = cni.System(*network)
+	namespaces, workloads := cni.System(*network)
 	namespaces = append([]string{metav1.NamespaceSystem, dataplane.Namespace}, namespaces...)
 	slices.Sort(namespaces)
-	return slices.Compact(namespaces), append([]string{
-		"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns", "DaemonSet " + dataplane.Namespace + "/" + dataplane.Name,
-	}, workloads...), nil
+	return system{
+		namespaces: slices.Compact(namespaces),
+		workloads: append([]string{
+			"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns", "DaemonSet " + dataplane.Namespace + "/" + dataplane.Name,
+		}, workloads...),
+		links: slices.DeleteFunc(cni.Links(*network), func(name string) bool { return strings.HasSuffix(name, "*") }), // a link of a single pod
+	}, nil
 }
 
 // networkOf is the first plugin with a workload in the cluster; the default one

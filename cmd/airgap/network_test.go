@@ -153,9 +153,9 @@ func TestFlannelFetchesNothing(t *testing.T) {
 // TestSystemOf: without airgap.yaml the cluster itself says which network it has.
 func TestSystemOf(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	namespaces, workloads, err := systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(namespaces, []string{"airgap-system", "kube-flannel", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
-		t.Errorf("an empty cluster: %v, %v, %v", namespaces, workloads, err)
+	s, err := systemOf(t.Context(), client, nil)
+	if err != nil || !slices.Equal(s.namespaces, []string{"airgap-system", "kube-flannel", "kube-system"}) || !slices.Contains(s.workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
+		t.Errorf("an empty cluster: %+v, %v", s, err)
 	}
 	var node appsv1.DaemonSet
 	if err := yaml.Unmarshal([]byte(`{metadata: {name: calico-node}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`), &node); err != nil {
@@ -169,8 +169,8 @@ func TestSystemOf(t *testing.T) {
 	if _, err := client.AppsV1().DaemonSets("kube-system").Create(t.Context(), &node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	namespaces, workloads, err = systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(namespaces, []string{"airgap-system", "kube-system"}) || !slices.Contains(workloads, "DaemonSet kube-system/calico-node") {
-		t.Errorf("one with calico: %v, %v, %v", namespaces, workloads, err)
+	s, err = systemOf(t.Context(), client, nil)
+	if err != nil || !slices.Equal(s.namespaces, []string{"airgap-system", "kube-system"}) || !slices.Contains(s.workloads, "DaemonSet kube-system/calico-node") {
+		t.Errorf("one with calico: %+v, %v", s, err)
 	}
 }

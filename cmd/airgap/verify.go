@@ -25,6 +25,8 @@ type verifyOptions struct {
 	timeout, soak            time.Duration
 	joinedOnly               bool        // nodes of airgap.yaml may still be missing
 	network                  *cni.Config // nil: whatever the cluster has
+	proxyMode                string      // kube-proxy's; "": whatever most hosts have
+	systemOnly               bool        // pods and workloads of the site's own are not judged
 }
 
 func (a *app) verify() *cobra.Command {
@@ -111,6 +113,7 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
+	o.proxyMode = s.config.Kubernetes.ProxyMode(s.facts)
 	return runRules(ctx, o, nodes, p)
 }
 
@@ -122,7 +125,11 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	if err != nil {
 		return verify.Report{}, err
 	}
-	client, err := clusterClient(o.kubeconfig)
+	api, err := clusterAPI(o.kubeconfig)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
 		return verify.Report{}, err
 	}
@@ -134,12 +141,14 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	if o.existing != nil {
 		exists = o.existing.Has
 	}
-	namespaces, workloads, err := systemOf(ctx, client, o.network)
+	system, err := systemOf(ctx, client, o.network)
 	if err != nil {
 		return verify.Report{}, err
 	}
 	return verify.Run(ctx, verify.Options{
-		Client: client, Nodes: nodes, Namespaces: namespaces, Workloads: workloads, ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
+		API: api, Nodes: nodes, Namespaces: system.namespaces, Workloads: system.workloads,
+		PodLinks: system.links, ProxyMode: o.proxyMode, SystemOnly: o.systemOnly,
+		ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
 	})
 }
 
@@ -161,14 +170,20 @@ func registryProbes(addresses []string, caFile string) ([]verify.Probe, error) {
 	}}, nil
 }
 
-// clusterClient speaks protobuf: the cluster may be large.
-func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
+// clusterAPI is how to reach the cluster of a kubeconfig.
+func clusterAPI(kubeconfig string) (*rest.Config, error) {
 	c, err := kubeadm.Kubeconfig(kubeconfig)
 	if err != nil {
 		return nil, hint(err, "name one with --kubeconfig")
 	}
-	c.ContentConfig = rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"}
-	c.Timeout = 0 // watches last
+	return c, nil
+}
+
+func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
+	c, err := clusterAPI(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	return kubernetes.NewForConfig(c)
 }
 

@@ -1,0 +1,117 @@
+package verify
+
+import (
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// heard remembers when each heartbeat came in under our eyes, by this
+// computer's clock, so that a host whose clock is wrong is not taken for one
+// that is silent. A heartbeat from before the first list is known by the
+// host's own clock only.
+type heard struct {
+	mu    sync.Mutex
+	beats map[beat]heardAt
+}
+
+// beat is whose: a lease's, or a NodeReport's.
+type beat struct {
+	kind            kind
+	namespace, name string
+}
+
+// leaseOf is the lease that a node's kubelet renews.
+func leaseOf(node string) beat { return beat{leases, corev1.NamespaceNodeLease, node} }
+
+func reportOf(node string) beat { return beat{nodeReports, "", node} }
+
+type heardAt struct {
+	at time.Time
+	// ahead is by how much the host's clock is ahead of this computer's, as
+	// the last three beats have it that were least delayed on their way.
+	ahead  time.Duration
+	recent []time.Duration
+}
+
+const beatsKept = 3
+
+func newHeard() *heard { return &heard{beats: map[beat]heardAt{}} }
+
+// take notes a beat that says to be of the time said.
+func (h *heard) take(b beat, said, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.beats[b]
+	of.at = now
+	of.recent = append(of.recent, said.Sub(now))
+	if len(of.recent) > beatsKept {
+		of.recent = append([]time.Duration(nil), of.recent[1:]...)
+	}
+	of.ahead = of.recent[0] // a delay makes a clock look behind, never ahead
+	for _, d := range of.recent {
+		of.ahead = max(of.ahead, d)
+	}
+	h.beats[b] = of
+}
+
+// last tells when a beat was heard, if it was.
+func (h *heard) last(b beat) (heardAt, bool) {
+	if h == nil {
+		return heardAt{}, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, known := h.beats[b]
+	return at, known
+}
+
+// silence is how long nothing was heard of b, which says to have beaten last
+// at said.
+func (v view) silence(b beat, said time.Time) time.Duration {
+	if h, known := v.heard.last(b); known {
+		return v.now.Sub(h.at)
+	}
+	return v.now.Sub(said)
+}
+
+// keptLease is what is kept of a lease.
+type keptLease struct {
+	objectMeta
+
+	holder  string
+	renewed time.Time
+	lasts   time.Duration
+}
+
+func keepLease(l *coordinationv1.Lease) *keptLease {
+	kept := &keptLease{objectMeta: metaOf(l.ObjectMeta)}
+	if l.Spec.HolderIdentity != nil {
+		kept.holder = *l.Spec.HolderIdentity
+	}
+	if l.Spec.RenewTime != nil {
+		kept.renewed = l.Spec.RenewTime.Time
+	}
+	if l.Spec.LeaseDurationSeconds != nil {
+		kept.lasts = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	}
+	return kept
+}
+
+// hear notes the heartbeat of an object that has changed under our eyes.
+func (h *heard) hear(before, after any) {
+	switch o := after.(type) {
+	case *keptLease:
+		was, _ := before.(*keptLease)
+		if was == nil || !o.renewed.Equal(was.renewed) {
+			h.take(beat{leases, o.namespace, o.name}, o.renewed, time.Now())
+		}
+	case *keptReport:
+		was, _ := before.(*keptReport)
+		if was == nil || !o.report.Heartbeat.Equal(&was.report.Heartbeat) {
+			h.take(reportOf(o.name), o.report.Heartbeat.Time, time.Now())
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package verify
+
+import (
+	"airgap.dev/airgap/verify/nodereport"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// kind is one sort of object that is watched.
+type kind string
+
+const (
+	nodes              kind = "nodes"
+	pods               kind = "pods"
+	daemonSets         kind = "daemonsets"
+	deployments        kind = "deployments"
+	statefulSets       kind = "statefulsets"
+	leases             kind = "leases"
+	services           kind = "services"
+	endpointSlices     kind = "endpointslices"
+	validatingWebhooks kind = "validatingwebhookconfigurations"
+	mutatingWebhooks   kind = "mutatingwebhookconfigurations"
+	apiServices        kind = "apiservices"
+	nodeReports        kind = "nodereports"
+	calicoPools        kind = "ippools"
+	felixSettings      kind = "felixconfigurations"
+)
+
+// source is where a kind comes from.
+type source struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+	untyped    bool // client-go has no Go type for it
+	optional   bool // a cluster may do without the kind, and so do the rules then
+	indexers   cache.Indexers
+}
+
+// sources are all kinds that are watched.
+var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
+	nodes:              {resource: builtin("", nodes)},
+	pods:               {resource: builtin("", pods), namespaced: true, indexers: podIndexers()},
+	daemonSets:         {resource: builtin("apps", daemonSets), namespaced: true},
+	deployments:        {resource: builtin("apps", deployments), namespaced: true},
+	statefulSets:       {resource: builtin("apps", statefulSets), namespaced: true},
+	leases:             {resource: builtin("coordination.k8s.io", leases), namespaced: true},
+	services:           {resource: builtin("", services), namespaced: true},
+	endpointSlices:     {resource: builtin("discovery.k8s.io", endpointSlices), namespaced: true, indexers: sliceIndexers()},
+	validatingWebhooks: {resource: builtin("admissionregistration.k8s.io", validatingWebhooks)},
+	mutatingWebhooks:   {resource: builtin("admissionregistration.k8s.io", mutatingWebhooks)},
+	apiServices:        {resource: builtin("apiregistration.k8s.io", apiServices), untyped: true},
+	nodeReports:        {resource: nodereport.Resource, untyped: true, optional: true},
+	calicoPools:        {resource: calico(calicoPools), untyped: true, optional: true},
+	felixSettings:      {resource: calico(felixSettings), untyped: true, optional: true},
+}
+
+// builtin is a resource of Kubernetes itself; all that are watched have a v1.
+func builtin(group string, k kind) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: string(k)}
+}
+
+// calico is a resource of Calico's, as its own programs store it.
+func calico(k kind) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "crd.projectcalico.org", Version: "v1", Resource: string(k)}
+}

@@ -1,0 +1,115 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+func noIPIP() rule {
+	return rule{
+		id: "no-ipip", title: "Nothing sends IP-in-IP", watches: []kind{nodeReports, calicoPools, felixSettings},
+		judge: judgeIPIP,
+	}
+}
+
+// judgeIPIP wants no protocol 4 from anybody: somewhere between two racks it is
+// dropped, and nobody can say where. tunl0 comes with the module and is no
+// fault while it is down.
+func judgeIPIP(v view) []Finding {
+	const want = "no protocol 4 between hosts"
+	var findings []Finding
+	for _, p := range all[*keptPool](v, calicoPools) {
+		if p.ipip != "" && p.ipip != "Never" {
+			findings = append(findings, Finding{
+				Object: p.title("IPPool"), Saw: "ipipMode: " + p.ipip, Want: want,
+				Fix: fmt.Sprintf(`kubectl patch ippools.crd.projectcalico.org %s --type merge -p '{"spec":{"ipipMode":"Never"}}'; who set it?`, p.name),
+			})
+		}
+	}
+	for _, f := range all[*keptFelix](v, felixSettings) {
+		if f.ipip {
+			findings = append(findings, Finding{Object: f.title("FelixConfiguration"), Saw: "ipipEnabled: true", Want: want, Fix: "kubectl edit felixconfigurations.crd.projectcalico.org " + f.name})
+		}
+	}
+	for _, r := range all[*keptReport](v, nodeReports) {
+		for _, l := range r.report.Links {
+			if (l.Kind == "ipip" || l.Kind == "sit") && l.Up {
+				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; who made it?"})
+			}
+		}
+	}
+	return findings
+}
+
+// podNetwork is what the pod network's links should be like.
+type podNetwork struct {
+	links []string // by name: "flannel.1", "cni0"
+	mtu   int      // bytes; 0: what most hosts have
+}
+
+func podNetworkMTU(want podNetwork) rule {
+	return rule{
+		id: "pod-network-mtu", title: "The pod network's packets have the same size on every host", watches: []kind{nodeReports},
+		judge: func(v view) []Finding { return judgeMTU(v, want) },
+	}
+}
+
+func judgeMTU(v view, want podNetwork) []Finding {
+	var findings []Finding
+	wanted := ""
+	if want.mtu > 0 {
+		wanted = inBytes(want.mtu)
+	}
+	for _, name := range want.links {
+		said := map[string]string{}
+		for _, r := range all[*keptReport](v, nodeReports) {
+			if l, there := link(r.report, name); there {
+				said[r.name] = inBytes(l.MTU)
+			}
+		}
+		odd, mtu := sameOnAll(said, wanted)
+		for _, host := range odd {
+			findings = append(findings, Finding{
+				Object: "Node " + host + ", link " + name, Saw: said[host], Want: mtu,
+				Fix: "on " + host + ": who changed it? ip link set " + name + " mtu BYTES",
+			})
+		}
+	}
+	return findings
+}
+
+func inBytes(mtu int) string { return strconv.Itoa(mtu) + " bytes" }
+
+func link(r nodereport.Report, name string) (nodereport.Link, bool) {
+	i := slices.IndexFunc(r.Links, func(l nodereport.Link) bool { return l.Name == name })
+	if i < 0 {
+		return nodereport.Link{}, false
+	}
+	return r.Links[i], true
+}
+
+func proxyMode(wanted string) rule {
+	return rule{
+		id: "kube-proxy-mode", title: "kube-proxy works in the same mode everywhere", watches: []kind{nodeReports},
+		judge: func(v view) []Finding {
+			said := map[string]string{}
+			for _, r := range all[*keptReport](v, nodeReports) {
+				if r.report.ProxyMode != "" {
+					said[r.name] = r.report.ProxyMode
+				}
+			}
+			odd, want := sameOnAll(said, wanted)
+			var findings []Finding
+			for _, host := range odd {
+				findings = append(findings, Finding{
+					Object: "Node " + host, Saw: "kube-proxy's mode is " + said[host], Want: want,
+					Fix: "kubectl -n kube-system get configmap kube-proxy -o yaml; its pods read it when they start",
+				})
+			}
+			return findings
+		},
+	}
+}

@@ -1,0 +1,225 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// staleAfter is three heartbeats of a NodeReport.
+const staleAfter = 3 * time.Minute
+
+func reportsFresh(required bool) rule {
+	return rule{
+		id: "node-reports", title: "Every host reports what only it knows", watches: []kind{nodeReports, nodes}, every: time.Second, always: required,
+		judge: judgeReports,
+	}
+}
+
+func judgeReports(v view) []Finding {
+	var findings []Finding
+	for _, node := range v.allNodes() {
+		if saw := reportTrouble(v, node.Name); saw != "" {
+			findings = append(findings, Finding{
+				Object: "NodeReport " + node.Name, Saw: saw, Want: "a whole one, each minute",
+				Fix: "on " + node.Name + ": systemctl status airgap-node-report; airgap node-report --once",
+			})
+		}
+	}
+	return findings
+}
+
+func reportTrouble(v view, node string) string {
+	r := get[*keptReport](v, nodeReports, "", node)
+	if r == nil {
+		return "it does not exist"
+	}
+	if silent := v.silence(reportOf(node), r.report.Heartbeat.Time); silent > staleAfter {
+		return "nothing new since " + v.now.Add(-silent).UTC().Format(time.RFC3339)
+	}
+	var parts []string
+	for _, u := range r.report.Unknown {
+		parts = append(parts, fmt.Sprintf("%s could not be looked at (%s)", u.Part, u.Reason))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// reported is a rule about what each host reports of itself.
+func reported(id, title string, judge func(host string, r nodereport.Report) []Finding) rule {
+	return rule{id: id, title: title, watches: []kind{nodeReports}, judge: func(v view) []Finding {
+		var findings []Finding
+		for _, r := range all[*keptReport](v, nodeReports) {
+			findings = append(findings, judge(r.name, r.report)...)
+		}
+		return findings
+	}}
+}
+
+func unitsRun() rule {
+	return reported("units", "Runtime and kubelet run as units of systemd", func(host string, r nodereport.Report) []Finding {
+		var findings []Finding
+		for _, u := range r.Units {
+			if u.State != "active" {
+				findings = append(findings, Finding{
+					Object: "Node " + host + ", " + u.Name, Saw: u.State, Want: "active",
+					Fix: fmt.Sprintf("on %s: journalctl -u %s --since -15min; systemctl start %s", host, u.Name, u.Name),
+				})
+			}
+		}
+		return findings
+	})
+}
+
+func cgroupsAgree() rule {
+	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", func(host string, r nodereport.Report) []Finding {
+		if r.Cgroup == nil || r.Cgroup.Runtime == r.Cgroup.Kubelet {
+			return nil
+		}
+		return []Finding{{
+			Object: "Node " + host, Saw: fmt.Sprintf("the runtime uses %s, the kubelet %s", r.Cgroup.Runtime, r.Cgroup.Kubelet), Want: "the same",
+			Fix: "on " + host + ": airgap status; airgap install, or join, puts both right",
+		}}
+	})
+}
+
+func imagesPinned() rule {
+	return reported("pinned-images", "Images without which a node does not come back are kept", func(host string, r nodereport.Report) []Finding {
+		if r.Images == nil {
+			return nil
+		}
+		var findings []Finding
+		lost := func(images []string, saw string) {
+			if len(images) > 0 {
+				findings = append(findings, Finding{
+					Object: "Node " + host, Saw: some(images) + saw, Want: "there, and pinned",
+					Fix: "on " + host + ": run the same airgap install, or join, again",
+				})
+			}
+		}
+		lost(r.Images.Unpinned, ": not pinned, the kubelet may delete it when the disk fills up")
+		lost(r.Images.Missing, ": not there")
+		return findings
+	})
+}
+
+func packagesWhole() rule {
+	return reported("packages", "Our packages are as they were installed, and locked", func(host string, r nodereport.Report) []Finding {
+		if r.Packages == nil {
+			return nil
+		}
+		var findings []Finding
+		if c := r.Packages.Changed; len(c) > 0 {
+			findings = append(findings, Finding{
+				Object: "Node " + host, Saw: "changed since: " + some(c), Want: "as rpm installed them",
+				Fix: "on " + host + ": rpm -V says what differs; airgap install, or join, puts the packages back",
+			})
+		}
+		if u := r.Packages.Unlocked; len(u) > 0 {
+			findings = append(findings, Finding{
+				Object: "Node " + host, Saw: some(u) + ": the next dnf update may change it", Want: "locked in dnf",
+				Fix: "on " + host + ": run the same airgap install, or join, again",
+			})
+		}
+		return findings
+	})
+}
+
+func sysctlsStay() rule {
+	return reported("sysctls", "Kernel parameters are as they were set", func(host string, r nodereport.Report) []Finding {
+		var findings []Finding
+		for _, s := range r.Sysctls {
+			findings = append(findings, Finding{
+				Object: "Node " + host + ", " + s.Key, Saw: s.Saw, Want: s.Want,
+				Fix: "on " + host + ": who sets it? grep -r " + s.Key + " /etc/sysctl.d /usr/lib/sysctl.d /etc/tuned; then sysctl --system",
+			})
+		}
+		return findings
+	})
+}
+
+func registriesReached() rule {
+	return reported("registries-reached", "Every host reaches the registries", func(host string, r nodereport.Report) []Finding {
+		var findings []Finding
+		for _, at := range r.Registries {
+			if at.Error != "" {
+				findings = append(findings, Finding{
+					Object: "Registry " + at.Address + " from " + host, Saw: at.Error, Want: "an answer",
+					Fix: "airgap registry status; on " + host + ": airgap netprobe, firewall-cmd --list-all",
+				})
+			}
+		}
+		return findings
+	})
+}
+
+// endsSoon is when an administrator should act on a certificate: the kubelet
+// renews its own with a third of its time left, and airgap the registry's.
+const endsSoon = 30 * 24 * time.Hour
+
+func certificates() rule {
+	return rule{
+		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports}, every: time.Minute,
+		judge: func(v view) []Finding {
+			var findings []Finding
+			for _, r := range all[*keptReport](v, nodeReports) {
+				for _, c := range r.report.Certificates {
+					if left := c.Ends.Sub(v.now); left < endsSoon {
+						findings = append(findings, Finding{
+							Object: "Node " + r.name + ", " + c.File, Saw: ends(left, c.Ends.Time), Want: "valid for 30 days at least",
+							Fix: "on " + r.name + ": kubeadm certs check-expiration; kubeadm certs renew all; the registry's: airgap registry renew",
+						})
+					}
+				}
+			}
+			return findings
+		},
+	}
+}
+
+func ends(left time.Duration, at time.Time) string {
+	if left <= 0 {
+		return "ended " + at.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("ends in %d days, %s", int(left.Hours()/24), at.UTC().Format(time.RFC3339))
+}
+
+// sameOnAll are the hosts that say something else than what is wanted; where
+// nothing is wanted, than most others. Where no most is, it is all of them.
+func sameOnAll(said map[string]string, wanted string) (odd []string, want string) {
+	if want = wanted; want == "" {
+		want = mostSaid(said)
+	}
+	for host, s := range said {
+		if s != want {
+			odd = append(odd, host)
+		}
+	}
+	if slices.Sort(odd); want == "" {
+		want = "the same on every host"
+	}
+	return odd, want
+}
+
+// mostSaid is what more hosts say than anything else, or "".
+func mostSaid(said map[string]string) string {
+	count := map[string]int{}
+	for _, s := range said {
+		count[s]++
+	}
+	most, tie := "", false
+	for s, n := range count {
+		switch {
+		case n > count[most]:
+			most, tie = s, false
+		case n == count[most]:
+			tie = true
+		}
+	}
+	if tie {
+		return ""
+	}
+	return most
+}

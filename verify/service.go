@@ -1,0 +1,51 @@
+package verify
+
+import (
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// keptService says that one is there.
+type keptService struct{ objectMeta }
+
+// keptSlice is how many ends of a Service are ready to answer.
+type keptSlice struct {
+	objectMeta
+
+	service string // in the slice's namespace
+	ready   int
+}
+
+func keepSlice(o *discoveryv1.EndpointSlice) *keptSlice {
+	kept := &keptSlice{objectMeta: metaOf(o.ObjectMeta), service: once(o.Labels[discoveryv1.LabelServiceName])}
+	for _, e := range o.Endpoints {
+		if e.Conditions.Ready == nil || *e.Conditions.Ready { // nil is to be taken for true
+			kept.ready++
+		}
+	}
+	return kept
+}
+
+// byService is the index of slices by NAMESPACE/NAME of their Service.
+const byService = "service"
+
+func sliceIndexers() cache.Indexers {
+	return cache.Indexers{byService: of(func(s *keptSlice) []string { return []string{s.namespace + "/" + s.service} })}
+}
+
+// nowhere says why a Service does not answer, or "".
+func (v view) nowhere(service string) string {
+	if service == "" {
+		return ""
+	}
+	namespace, name, _ := cache.SplitMetaNamespaceKey(service)
+	if get[*keptService](v, services, namespace, name) == nil {
+		return "Service " + service + " does not exist"
+	}
+	for _, s := range by[*keptSlice](v, endpointSlices, byService, service) {
+		if s.ready > 0 {
+			return ""
+		}
+	}
+	return "Service " + service + " has no ready pod"
+}

@@ -1,0 +1,197 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// factories make shared informers: of one factory, or of one for each
+// namespace that was asked for.
+type factories struct {
+	typed   []informers.SharedInformerFactory
+	dynamic dynamicinformer.DynamicSharedInformerFactory
+}
+
+func newFactories(a *api, scope []string) factories {
+	f := factories{dynamic: dynamicinformer.NewDynamicSharedInformerFactory(a.dynamic, 0)}
+	if len(scope) == 0 {
+		scope = []string{""}
+	}
+	for _, namespace := range scope {
+		f.typed = append(f.typed, informers.NewSharedInformerFactoryWithOptions(a.typed, 0, informers.WithNamespace(namespace)))
+	}
+	return f
+}
+
+// of are the informers of a kind, one a namespace.
+func (f factories) of(k kind) ([]cache.SharedIndexInformer, error) {
+	s := sources[k]
+	if s.untyped {
+		return []cache.SharedIndexInformer{f.dynamic.ForResource(s.resource).Informer()}, nil
+	}
+	var list []cache.SharedIndexInformer
+	for _, factory := range f.typed {
+		generic, err := factory.ForResource(s.resource)
+		if err != nil {
+			return nil, fmt.Errorf("watch %s: %w", k, err)
+		}
+		list = append(list, generic.Informer())
+	}
+	return list, nil
+}
+
+// start returns when every informer has a complete list, or false when ctx
+// ended before.
+func (f factories) start(ctx context.Context) bool {
+	for _, factory := range f.typed {
+		factory.StartWithContext(ctx)
+	}
+	f.dynamic.Start(ctx.Done())
+	for _, factory := range f.typed {
+		if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
+			return false
+		}
+	}
+	for _, synced := range f.dynamic.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+func (f factories) shutdown() {
+	for _, factory := range f.typed {
+		factory.Shutdown()
+	}
+	f.dynamic.Shutdown()
+}
+
+// kinds are those that the rules watch, as far as the cluster has them and may
+// be asked for them, and those that it may have later. On the way it learns the
+// API server's version.
+func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
+	if err := e.ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	version, err := e.api.typed.Discovery().ServerVersion()
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask API server for its version: %w", err)
+	}
+	e.server = version.GitVersion
+	for _, k := range e.watched() {
+		switch there, err := e.knows(k); {
+		case err != nil:
+			return nil, nil, err
+		case there:
+			have = append(have, k)
+		default:
+			missing = append(missing, k)
+		}
+	}
+	return have, missing, nil
+}
+
+// watched are the kinds of all rules that this verification can watch.
+func (e *engine) watched() []kind {
+	var list []kind
+	for _, r := range e.rules {
+		for _, k := range r.watches {
+			s := sources[k]
+			outside := len(e.options.Scope) > 0 && !s.namespaced
+			if !slices.Contains(list, k) && !outside {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
+
+// knows tells whether the cluster has a kind that it may do without.
+func (e *engine) knows(k kind) (bool, error) {
+	s := sources[k]
+	if !s.optional {
+		return true, nil
+	}
+	list, err := e.api.typed.Discovery().ServerResourcesForGroupVersion(s.resource.GroupVersion().String())
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("ask API server for %s: %w", s.resource.GroupVersion(), err)
+	}
+	for _, r := range list.APIResources {
+		if r.Name == s.resource.Resource {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// await ends the session when the cluster has got a kind that it lacked.
+func (e *engine) await(ctx context.Context, missing []kind, end context.CancelCauseFunc) {
+	for len(missing) > 0 && ctx.Err() == nil {
+		sleep(ctx, growEvery)
+		for _, k := range missing {
+			if there, err := e.knows(k); err == nil && there {
+				end(errGrown)
+			}
+		}
+	}
+}
+
+func (e *engine) watching(k kind) []string {
+	var ids []string
+	for _, r := range e.rules {
+		if r.every == 0 && slices.Contains(r.watches, k) {
+			ids = append(ids, r.id)
+		}
+	}
+	return ids
+}
+
+// losing ends the session with the reason of a broken list or watch. An
+// expired one only lists again, which the informer does by itself.
+func losing(k kind, end context.CancelCauseFunc) cache.WatchErrorHandlerWithContext {
+	return func(_ context.Context, _ *cache.Reflector, err error) {
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return
+		}
+		end(fmt.Errorf("list and watch %s: %w", k, err))
+	}
+}
+
+// probe ends the session when the API server does not answer, which is asked
+// when a request has failed, and now and then: a reflector that is refused
+// waits in silence, with a view that grows old, and so does one whose
+// connection has died unseen.
+func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-e.api.failed:
+		case <-time.After(probeEvery):
+		}
+		if err := e.ready(ctx); err != nil && ctx.Err() == nil {
+			end(err)
+		}
+	}
+}
+
+func (e *engine) ready(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(ctx, probeLimit, errors.New("no answer"))
+	defer cancel()
+	err := e.api.typed.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Error()
+	if err != nil {
+		return fmt.Errorf("ask API server: %w", err)
+	}
+	return nil
+}

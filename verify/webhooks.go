@@ -1,0 +1,75 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// keptWebhooks is one configuration of webhooks.
+type keptWebhooks struct {
+	objectMeta
+
+	kind  string
+	hooks []hook
+}
+
+type hook struct {
+	name    string
+	service string // NAMESPACE/NAME; "" of one that is outside of the cluster
+	fatal   bool   // when it does not answer, the API server refuses
+}
+
+func keepValidating(o *admissionv1.ValidatingWebhookConfiguration) *keptWebhooks {
+	kept := &keptWebhooks{objectMeta: metaOf(o.ObjectMeta), kind: "ValidatingWebhookConfiguration"}
+	for _, w := range o.Webhooks {
+		kept.hooks = append(kept.hooks, keepHook(w.Name, w.ClientConfig, w.FailurePolicy))
+	}
+	return kept
+}
+
+func keepMutating(o *admissionv1.MutatingWebhookConfiguration) *keptWebhooks {
+	kept := &keptWebhooks{objectMeta: metaOf(o.ObjectMeta), kind: "MutatingWebhookConfiguration"}
+	for _, w := range o.Webhooks {
+		kept.hooks = append(kept.hooks, keepHook(w.Name, w.ClientConfig, w.FailurePolicy))
+	}
+	return kept
+}
+
+func keepHook(name string, to admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType) hook {
+	h := hook{name: name, fatal: policy == nil || *policy == admissionv1.Fail} // Fail is the default
+	if to.Service != nil {
+		h.service = to.Service.Namespace + "/" + to.Service.Name
+	}
+	return h
+}
+
+func webhooks() rule {
+	return rule{
+		id: "webhooks", title: "Webhooks lead to a Service that answers",
+		watches: []kind{validatingWebhooks, mutatingWebhooks, services, endpointSlices},
+		judge:   judgeWebhooks,
+	}
+}
+
+func judgeWebhooks(v view) []Finding {
+	var findings []Finding
+	for _, w := range slices.Concat(all[*keptWebhooks](v, validatingWebhooks), all[*keptWebhooks](v, mutatingWebhooks)) {
+		for _, h := range w.hooks {
+			saw := v.nowhere(h.service)
+			if saw == "" {
+				continue
+			}
+			effect := "its objects are let through unseen"
+			if h.fatal {
+				effect = "the API server refuses what it should look at"
+			}
+			findings = append(findings, Finding{
+				Object: w.title(w.kind) + ", " + h.name, Saw: fmt.Sprintf("%s; %s", saw, effect), Want: "Service " + h.service + " with a ready pod",
+				Fix: fmt.Sprintf("mend Service %s, or delete what nobody answers for: kubectl delete %s %s", h.service, w.kind, w.name),
+			})
+		}
+	}
+	return findings
+}
