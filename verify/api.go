@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"sync/atomic"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -14,13 +17,13 @@ import (
 type api struct {
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
-	// failed holds a value when a request did not get through. Reflectors that
-	// are refused say so to nobody.
-	failed chan struct{}
+	// failed holds why a request did not get through, or why its answer broke
+	// off. Reflectors tell nobody: they ask again.
+	failed chan error
 }
 
 func newAPI(config *rest.Config) (*api, error) {
-	a := &api{failed: make(chan struct{}, 1)}
+	a := &api{failed: make(chan error, 1)}
 	c := rest.CopyConfig(config)
 	c.Timeout = 0 // watches last
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, a.failed} })
@@ -35,20 +38,60 @@ func newAPI(config *rest.Config) (*api, error) {
 	return a, nil
 }
 
-// attentive tells of requests that did not get through.
+// forget drops a failure of before.
+func (a *api) forget() {
+	select {
+	case <-a.failed:
+	default:
+	}
+}
+
+// attentive tells of requests that do not get through, and of answers that break
+// off: of a watch, those are all events until then.
 type attentive struct {
 	http.RoundTripper
 
-	failed chan<- struct{}
+	failed chan<- error
 }
 
 func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
-	if err != nil && r.Context().Err() == nil {
-		select {
-		case t.failed <- struct{}{}:
-		default:
-		}
+	if err != nil {
+		t.tell(r, err)
+		return response, err
 	}
-	return response, err
+	response.Body = &body{ReadCloser: response.Body, broke: func(err error) { t.tell(r, err) }}
+	return response, nil
+}
+
+// tell is silent about what we ended ourselves.
+func (t attentive) tell(r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	select {
+	case t.failed <- err:
+	default:
+	}
+}
+
+// body is an answer. That it ends because its reader has closed it is no news.
+type body struct {
+	io.ReadCloser
+
+	broke  func(error)
+	closed atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !b.closed.Load() {
+		b.broke(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
 }

@@ -23,8 +23,8 @@ type bank struct {
 }
 
 // newBank is a well cluster of one control-plane node.
-func newBank(t *testing.T) *bank {
-	server := apitest.Start(t)
+func newBank(t *testing.T, flags ...string) *bank {
+	server := apitest.Start(t, flags...)
 	b := &bank{t, server, server.Client(t)}
 	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-flannel"}}, metav1.CreateOptions{})
 	b.must(err)
@@ -122,7 +122,10 @@ func (b *bank) lease(l *coordinationv1.Lease) {
 	api := b.client.CoordinationV1().Leases(l.Namespace)
 	_, err := api.Create(b.t.Context(), l, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		_, err = api.Update(b.t.Context(), l, metav1.UpdateOptions{})
+		was, errGet := api.Get(b.t.Context(), l.Name, metav1.GetOptions{})
+		b.must(errGet)
+		was.Spec = l.Spec
+		_, err = api.Update(b.t.Context(), was, metav1.UpdateOptions{})
 	}
 	b.must(err)
 }

@@ -259,3 +259,14 @@ func (s *said) want(t *testing.T, parts ...string) {
 		}
 	}
 }
+
+func (s *said) wantNever(t *testing.T, part string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.Contains(line, part) {
+			t.Errorf("said %q", line)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func kindOf(t *testing.T, object metav1.Object) kind {
 // wantSaw compares object and reason of findings, in any order.
 func wantSaw(t *testing.T, got []Finding, want ...Finding) {
 	t.Helper()
-	byObject := func(a, b Finding) int { return cmp.Compare(a.Object, b.Object) }
+	byObject := func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) }
 	slices.SortFunc(got, byObject)
 	slices.SortFunc(want, byObject)
 	for i := range max(len(got), len(want)) {

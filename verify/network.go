@@ -36,7 +36,7 @@ func judgeIPIP(v view) []Finding {
 	}
 	for _, r := range all[*keptReport](v, nodeReports) {
 		for _, l := range r.report.Links {
-			if (l.Kind == "ipip" || l.Kind == "sit") && l.Up {
+			if l.Kind == "ipip" && l.Up {
 				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; who made it?"})
 			}
 		}

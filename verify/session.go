@@ -13,7 +13,6 @@ import (
 const (
 	probeEvery = 10 * time.Second
 	probeLimit = 10 * time.Second // a busy API server is slow, not lost
-	growEvery  = time.Minute      // for kinds that the cluster did not have
 )
 
 // errGrown says that the cluster has a kind now which it did not have, so that
@@ -25,6 +24,7 @@ var errGrown = errors.New("the cluster has a new kind")
 // or the loss of the API server.
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
+	e.api.forget()
 	f := newFactories(e.api, e.options.Scope)
 	var background sync.WaitGroup
 	defer background.Wait()

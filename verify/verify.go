@@ -54,6 +54,8 @@ type Options struct {
 	Timeout     time.Duration // for the whole verification: 5 minutes
 	Soak        time.Duration // everything must hold that long: 5 seconds
 	Progress    ui.Progress   // nil for none
+
+	grow time.Duration // how often to look for kinds that the cluster did not have
 }
 
 func (o *Options) fill() {
@@ -72,6 +74,9 @@ func (o *Options) fill() {
 	}
 	if o.Soak == 0 {
 		o.Soak = 5 * time.Second
+	}
+	if o.grow == 0 {
+		o.grow = time.Minute
 	}
 	if o.Progress == nil {
 		o.Progress = ui.Discard()

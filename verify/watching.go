@@ -139,7 +139,7 @@ func (e *engine) knows(k kind) (bool, error) {
 // await ends the session when the cluster has got a kind that it lacked.
 func (e *engine) await(ctx context.Context, missing []kind, end context.CancelCauseFunc) {
 	for len(missing) > 0 && ctx.Err() == nil {
-		sleep(ctx, growEvery)
+		sleep(ctx, e.options.grow)
 		for _, k := range missing {
 			if there, err := e.knows(k); err == nil && there {
 				end(errGrown)
@@ -169,19 +169,18 @@ func losing(k kind, end context.CancelCauseFunc) cache.WatchErrorHandlerWithCont
 	}
 }
 
-// probe ends the session when the API server does not answer, which is asked
-// when a request has failed, and now and then: a reflector that is refused
-// waits in silence, with a view that grows old, and so does one whose
-// connection has died unseen.
+// probe ends the session when the connection to the API server breaks, or when
+// it does not answer: a connection may die unseen.
 func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-e.api.failed:
+		case err := <-e.api.failed:
+			end(fmt.Errorf("talk to API server: %w", err))
 		case <-time.After(probeEvery):
-		}
-		if err := e.ready(ctx); err != nil && ctx.Err() == nil {
-			end(err)
+			if err := e.ready(ctx); err != nil {
+				end(err)
+			}
 		}
 	}
 }

@@ -60,6 +60,20 @@ func Start(t testing.TB, flags ...string) *Server {
 	return s
 }
 
+// Twin runs another API server on the same etcd, with the same certificate and
+// users, until the test ends: one more behind a balancer.
+func (s *Server) Twin(t testing.TB) *Server {
+	t.Helper()
+	twin := &Server{Config: rest.CopyConfig(s.Config), dir: s.dir, binary: s.binary, etcdURL: s.etcdURL, port: freePort(t), flags: s.flags}
+	twin.Config.Host = "https://127.0.0.1:" + twin.port
+	twin.Resume(t)
+	t.Cleanup(twin.Stop)
+	return twin
+}
+
+// Address is where the server listens, as HOST:PORT.
+func (s *Server) Address() string { return "127.0.0.1:" + s.port }
+
 // Client is a client for the server.
 func (s *Server) Client(t testing.TB) kubernetes.Interface {
 	t.Helper()

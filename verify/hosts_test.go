@@ -1,0 +1,181 @@
+package verify
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// report is a NodeReport as it comes in.
+func report(t *testing.T, host string, r nodereport.Report) *unstructured.Unstructured {
+	t.Helper()
+	o := nodereport.NodeReport{Report: r}
+	o.SetGroupVersionKind(nodereport.Kind)
+	o.Name = host
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+func untyped(apiVersion, kind, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+}
+
+// TestReported: what a host says of itself, and which rule takes offence.
+func TestReported(t *testing.T) {
+	now := time.Now()
+	whole := func(r nodereport.Report) nodereport.Report {
+		r.Heartbeat = metav1.NewMicroTime(now)
+		return r
+	}
+	for _, test := range []struct {
+		name string
+		rule rule
+		says nodereport.Report
+		want []Finding
+	}{
+		{"well", reportsFresh(true), nodereport.Report{}, nil},
+		{"a part could not be looked at", reportsFresh(true), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
+			[]Finding{{Object: "NodeReport w1", Saw: "packages could not be looked at (rpm: no database)"}}},
+		{"units", unitsRun(), nodereport.Report{Units: []nodereport.Unit{{Name: "kubelet.service", State: "failed"}, {Name: "containerd.service", State: "active"}}},
+			[]Finding{{Object: "Node w1, kubelet.service", Saw: "failed"}}},
+		{"drivers agree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd"}}, nil},
+		{"drivers disagree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "systemd"}},
+			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet systemd"}}},
+		{"pins", imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}},
+			[]Finding{{Object: "Node w1", Saw: "flannel:v1: not there"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
+		{"packages", packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},
+			[]Finding{{Object: "Node w1", Saw: "changed since: S.5....T.  /usr/bin/kubelet"}, {Object: "Node w1", Saw: "kubelet: the next dnf update may change it"}}},
+		{"sysctl", sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "net.ipv4.ip_forward", Saw: "0", Want: "1"}}},
+			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
+		{"registry", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "connection refused"}, {Address: "10.0.0.2:5000"}}},
+			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "connection refused"}}},
+		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock follows no time server"}}},
+		{"certificate with months left", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(90 * 24 * time.Hour))}}}, nil},
+		{"certificate that ends", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(10*24*time.Hour + time.Hour))}}},
+			[]Finding{{Object: "Node w1, /a.crt", Saw: ends(10*24*time.Hour, now.Add(10*24*time.Hour+time.Hour))}}},
+		{"tunl0 that is down", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480}}}, nil},
+		{"tunl0 that is up", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480, Up: true}}},
+			[]Finding{{Object: "Node w1, link tunl0", Saw: "an IP-in-IP tunnel that is up"}}},
+		{"size of packets", podNetworkMTU(podNetwork{[]string{"flannel.1", "cni0"}, 1450}), nodereport.Report{Links: []nodereport.Link{{Name: "flannel.1", MTU: 1500, Up: true}, {Name: "eth0", MTU: 1500}}},
+			[]Finding{{Object: "Node w1, link flannel.1", Saw: "1500 bytes"}}},
+		{"proxy's mode", proxyMode("nftables"), nodereport.Report{ProxyMode: "iptables"}, []Finding{{Object: "Node w1", Saw: "kube-proxy's mode is iptables"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", whole(test.says)))
+			v.now = now
+			wantSaw(t, test.rule.judge(v), test.want...)
+		})
+	}
+}
+
+// TestStaleReport: silence is told from a clock that is wrong.
+func TestStaleReport(t *testing.T) {
+	now := time.Now()
+	old := report(t, "w1", nodereport.Report{Heartbeat: metav1.NewMicroTime(now.Add(-time.Hour))})
+	v := seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionTrue), old)
+	v.now = now
+	wantSaw(t, judgeReports(v),
+		Finding{Object: "NodeReport w1", Saw: "nothing new since " + now.Add(-time.Hour).UTC().Format(time.RFC3339)},
+		Finding{Object: "NodeReport w2", Saw: "it does not exist"})
+	// It came in just now, from a host whose clock is an hour behind.
+	v.heard.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second))
+	wantSaw(t, judgeReports(v), Finding{Object: "NodeReport w2", Saw: "it does not exist"})
+}
+
+// TestOddOneOut: where nobody says what is wanted, most hosts do.
+func TestOddOneOut(t *testing.T) {
+	size := func(bytes int) nodereport.Report {
+		return nodereport.Report{Links: []nodereport.Link{{Name: "flannel.1", MTU: bytes, Up: true}}}
+	}
+	for _, test := range []struct {
+		name  string
+		sizes map[string]int
+		want  []Finding
+	}{
+		{"all the same", map[string]int{"a": 1450, "b": 1450}, nil},
+		{"one of three", map[string]int{"a": 1450, "b": 1450, "c": 8950}, []Finding{{Object: "Node c, link flannel.1", Saw: "8950 bytes"}}},
+		{"one of two", map[string]int{"a": 1450, "b": 1400}, []Finding{{Object: "Node a, link flannel.1", Saw: "1450 bytes"}, {Object: "Node b, link flannel.1", Saw: "1400 bytes"}}},
+	} {
+		v := seen(t)
+		for host, bytes := range test.sizes {
+			v.put(t, report(t, host, size(bytes)))
+		}
+		t.Run(test.name, func(t *testing.T) { wantSaw(t, judgeMTU(v, podNetwork{links: []string{"flannel.1"}}), test.want...) })
+	}
+}
+
+func TestIPIPOfCalico(t *testing.T) {
+	v := seen(t,
+		untyped("crd.projectcalico.org/v1", "IPPool", "good", map[string]any{"ipipMode": "Never", "vxlanMode": "Always"}),
+		untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "CrossSubnet"}),
+		untyped("crd.projectcalico.org/v1", "FelixConfiguration", "default", map[string]any{"ipipEnabled": true}))
+	wantSaw(t, judgeIPIP(v), Finding{Object: "IPPool bad", Saw: "ipipMode: CrossSubnet"}, Finding{Object: "FelixConfiguration default", Saw: "ipipEnabled: true"})
+}
+
+func TestEtcd(t *testing.T) {
+	member := func(change func(*nodereport.Etcd)) nodereport.Report {
+		e := &nodereport.Etcd{HasLeader: true, Members: []string{"cp1", "cp2", "cp3"}, Bytes: 1 << 20, Quota: 2 << 30}
+		change(e)
+		return nodereport.Report{Etcd: e}
+	}
+	same := func(*nodereport.Etcd) {}
+	leads := func(e *nodereport.Etcd) { e.Leads = true }
+	for _, test := range []struct {
+		name  string
+		third func(*nodereport.Etcd)
+		want  []Finding
+	}{
+		{"well", same, nil},
+		{"stopped", func(e *nodereport.Etcd) { e.Error = "connection refused" }, []Finding{{Object: "etcd on cp3", Saw: "connection refused"}}},
+		{"without a leader", func(e *nodereport.Etcd) { e.HasLeader = false }, []Finding{{Object: "etcd on cp3", Saw: "it knows of no leader"}}},
+		{"two leaders", leads, []Finding{{Object: "etcd", Saw: "cp1 and cp3 say to lead"}}},
+		{"an alarm", func(e *nodereport.Etcd) { e.Alarms = []string{"NOSPACE"} }, []Finding{{Object: "etcd on cp3", Saw: "alarm NOSPACE"}}},
+		{"nearly full", func(e *nodereport.Etcd) { e.Bytes = 1900 << 20 }, []Finding{{Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
+		{"a member whose host is gone", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, and there is no such node"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := seen(t, report(t, "cp1", member(leads)), report(t, "cp2", member(same)), report(t, "cp3", member(test.third)),
+				node("cp1", corev1.ConditionTrue), node("cp2", corev1.ConditionTrue), node("cp3", corev1.ConditionTrue))
+			wantSaw(t, judgeEtcd(v), test.want...)
+		})
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	cards := func(n string) func(*corev1.Node) {
+		return func(o *corev1.Node) { o.Status.Allocatable = corev1.ResourceList{gpuResource: resource.MustParse(n)} }
+	}
+	nvml := &nodereport.NVML{Driver: "580.95.05", Cards: 8}
+	for _, test := range []struct {
+		name string
+		node *corev1.Node
+		gpu  nodereport.GPU
+		want string
+	}{
+		{"all agree", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: nvml}, ""},
+		{"nobody has set them up", node("g1", corev1.ConditionTrue), nodereport.GPU{Bus: 8}, ""},
+		{"one has fallen off the bus", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: nvml}, "7 on the bus, 8 for NVML; 7 on the bus, 8 for the scheduler"},
+		{"library of another version", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, Driver: "575.1", NVML: nvml}, "kernel module 575.1, library 580.95.05"},
+		{"faults", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, NVML: &nodereport.NVML{Driver: "580.95.05", Cards: 8, Faults: []string{"Xid 79"}}}, "Xid 79"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var want []Finding
+			if test.want != "" {
+				want = []Finding{{Object: "Node g1, GPUs", Saw: test.want}}
+			}
+			wantSaw(t, judgeGPUs(seen(t, test.node, report(t, "g1", nodereport.Report{GPU: &test.gpu}))), want...)
+		})
+	}
+}

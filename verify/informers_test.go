@@ -1,0 +1,327 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// wire sees the requests on their way, and may change or hold them.
+type wire struct {
+	mu       sync.Mutex
+	requests []*url.URL
+	touch    func(*http.Request)
+}
+
+// on puts the wire between a client and the server.
+func (w *wire) on(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return through(func(r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			if w.touch != nil {
+				w.touch(r)
+			}
+			response, err := next.RoundTrip(r)
+			w.mu.Lock()
+			w.requests = append(w.requests, r.URL)
+			w.mu.Unlock()
+			return response, err
+		})
+	})
+	return c
+}
+
+// asked are the requests for a resource, in their order: "watch", "stream" for a
+// watch that begins with a list, or "list".
+func (w *wire) asked(resource string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, u := range w.requests {
+		switch q := u.Query(); {
+		case !strings.HasSuffix(u.Path, "/"+resource):
+		case q.Get("sendInitialEvents") == "true":
+			all = append(all, "stream")
+		case q.Get("watch") != "":
+			all = append(all, "watch")
+		default:
+			all = append(all, "list")
+		}
+	}
+	return all
+}
+
+type through func(*http.Request) (*http.Response, error)
+
+func (t through) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// TestStreamingLists: where the server can, no list comes in one piece; where it
+// cannot, verification works as well.
+func TestStreamingLists(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags []string
+		want  []string
+	}{
+		{"the server streams", nil, []string{"stream"}},
+		{"it does not", []string{"--feature-gates=WatchList=false"}, []string{"stream", "list", "watch"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, test.flags...)
+			var w wire
+			o := b.options()
+			o.API = w.on(o.API)
+			if r := b.verify(o); !r.OK {
+				t.Fatalf("findings %+v", r.Findings)
+			}
+			if got := w.asked("pods"); !slices.Equal(got, test.want) {
+				t.Errorf("asked for pods by %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestExpired: a watch ends as watches do, something is deleted meanwhile, and
+// etcd has forgotten since when. The informer lists again, by itself: what is
+// gone comes as a tombstone, what is the same as no change, and nothing was lost.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, "--watch-cache=false") // watches read etcd itself
+	hold := make(chan struct{})
+	var held sync.Once
+	var w wire
+	ended := make(chan struct{})
+	w.touch = func(r *http.Request) {
+		if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/pods") && q.Get("watch") != "" {
+			if slices.Contains(w.asked("pods"), "watch") { // the second one waits
+				held.Do(func() { close(ended); <-hold })
+			}
+			q.Set("timeoutSeconds", "1")
+			r.URL.RawQuery = q.Encode()
+		}
+	}
+	o, said := b.listening()
+	o.API, o.Soak, o.Timeout = w.on(o.API), time.Minute, 30*time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said.on("kube-scheduler-cp1: it does not exist", cancel)
+	go func() {
+		<-ended
+		b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+		b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now())) // so that the deletion is past
+		b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+		compact(t, b.server.Etcd())
+		close(hold)
+	}()
+	_, _ = Run(ctx, o)
+	said.want(t, "kube-scheduler-cp1: it does not exist")
+	said.wantNever(t, "The API server answers: not yet")
+	if asked := w.asked("pods"); count(asked, "list")+count(asked, "stream") < 2 {
+		t.Errorf("it never listed again: %q", asked)
+	}
+}
+
+func count(of []string, what string) int {
+	n := 0
+	for _, s := range of {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}
+
+// compact has etcd forget everything but the present.
+func compact(t *testing.T, etcd string) {
+	t.Helper()
+	revision := ask(t, etcd+"/v3/kv/range", `{"key":"AA==","limit":1}`)
+	_, rest, _ := strings.Cut(revision, `"revision":"`)
+	now, _, _ := strings.Cut(rest, `"`)
+	ask(t, etcd+"/v3/kv/compaction", fmt.Sprintf(`{"revision":%q,"physical":true}`, now))
+}
+
+func ask(t *testing.T, at, what string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, bytes.NewBufferString(what))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s %v", at, response.Status, said, err)
+	}
+	return string(said)
+}
+
+// TestFailover: a balancer sends everybody to another API server. That is told,
+// survived, and what happened meanwhile is seen.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	twin := b.server.Twin(t)
+	lb := newBalancer(t, b.server.Address())
+	o, said := b.listening()
+	o.API = rest.CopyConfig(o.API)
+	o.API.Host, o.Soak = "https://"+lb.address(), 3*time.Second
+	said.on("Nodes are Ready: holds", func() { lb.sendTo(twin.Address()); b.server.Stop() })
+	others := *b
+	others.client = twin.Client(t)
+	said.on("The API server answers: not yet", func() { others.deployment(1) })
+	said.on("coredns: 1 of 2 pods available", func() { others.deployment(2) })
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "The API server answers: not yet: API server: talk to API server:", "The API server answers: holds", "coredns: 1 of 2 pods available")
+}
+
+// balancer passes TCP on to one server.
+type balancer struct {
+	listener net.Listener
+
+	mu    sync.Mutex
+	to    string
+	conns []net.Conn
+}
+
+func newBalancer(t *testing.T, to string) *balancer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{listener: listener, to: to}
+	t.Cleanup(func() { listener.Close(); b.sendTo("") })
+	go b.serve()
+	return b
+}
+
+func (b *balancer) address() string { return b.listener.Addr().String() }
+
+func (b *balancer) serve() {
+	for {
+		conn, err := b.listener.Accept()
+		if err != nil {
+			return
+		}
+		b.mu.Lock()
+		back, err := net.Dial("tcp", b.to)
+		if err != nil {
+			conn.Close()
+			b.mu.Unlock()
+			continue
+		}
+		b.conns = append(b.conns, conn, back)
+		b.mu.Unlock()
+		go func() { _, _ = io.Copy(back, conn) }()
+		go func() { _, _ = io.Copy(conn, back) }()
+	}
+}
+
+// sendTo ends all connections; new ones go to another server.
+func (b *balancer) sendTo(to string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.to = to
+	for _, c := range b.conns {
+		c.Close()
+	}
+	b.conns = nil
+}
+
+// TestNewKind: NodeReports come to the cluster while it is watched, and with
+// them the rules about them.
+func TestNewKind(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	o, said := b.listening()
+	o.Soak, o.grow = 3*time.Second, 50*time.Millisecond
+	others, err := dynamic.NewForConfig(b.server.Config)
+	b.must(err)
+	said.on("Nodes are Ready: holds", func() { b.nodeReports(others) })
+	said.on("NodeReport cp1: it does not exist", func() {
+		r := report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})
+		_, err := others.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
+		b.must(err)
+	})
+	r := b.verify(o)
+	if !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.ID == "units" })
+	if r.Rules[i].Outcome != Holds {
+		t.Errorf("the rules about hosts: %s", r.Rules[i].Outcome)
+	}
+	said.want(t, "NodeReport cp1: it does not exist")
+	said.wantNever(t, "The API server answers: not yet")
+}
+
+// nodeReports teaches the cluster the kind, without its schema.
+func (b *bank) nodeReports(client dynamic.Interface) {
+	b.t.Helper()
+	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodereports.airgap.dev", map[string]any{
+		"group": nodereport.Kind.Group, "scope": "Cluster",
+		"names": map[string]any{"kind": nodereport.Kind.Kind, "plural": "nodereports"},
+		"versions": []any{map[string]any{"name": nodereport.Kind.Version, "served": true, "storage": true, "schema": map[string]any{
+			"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		}}},
+	})
+	_, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(b.t.Context(), crd, metav1.CreateOptions{})
+	b.must(err)
+}
+
+// TestScope: who may see one namespace only, verifies that one.
+func TestScope(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	b.mayRead("tenant", "shop")
+	o := b.options()
+	o.API = rest.CopyConfig(o.API)
+	o.API.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
+	o.Scope, o.Timeout = []string{"shop"}, 3*time.Second
+	b.pod(pod("shop", "cart", "cp1"))
+	if r := b.verify(o); !r.OK || r.Counts.Pods != 1 {
+		t.Fatalf("looked at %+v, findings %+v", r.Counts, r.Findings)
+	}
+	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
+	wantSaw(t, b.verify(o).Findings, Finding{Object: "Pod shop/cart", Saw: "container main: CrashLoopBackOff: back-off 10s"})
+}
+
+// mayRead makes a namespace in which a user may read everything.
+func (b *bank) mayRead(user, namespace string) {
+	b.t.Helper()
+	_, err := b.client.CoreV1().Namespaces().Create(b.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	b.must(err)
+	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reads"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}}}}
+	_, err = b.client.RbacV1().Roles(namespace).Create(b.t.Context(), reads, metav1.CreateOptions{})
+	b.must(err)
+	_, err = b.client.RbacV1().RoleBindings(namespace).Create(b.t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reads"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "reads"},
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: "rbac.authorization.k8s.io"}},
+	}, metav1.CreateOptions{})
+	b.must(err)
+}
