@@ -106,7 +106,7 @@ func TestStreamingLists(t *testing.T) {
 // gone comes as a tombstone, what is the same as no change, and nothing was lost.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, "--watch-cache=false") // watches read etcd itself
+	b := newBank(t, "--watch-cache=false", "--feature-gates=WatchList=false") // watches read etcd itself
 	hold := make(chan struct{})
 	var held sync.Once
 	var w wire
@@ -136,7 +136,7 @@ func TestExpired(t *testing.T) {
 	_, _ = Run(ctx, o)
 	said.want(t, "kube-scheduler-cp1: it does not exist")
 	said.wantNever(t, "The API server answers: not yet")
-	if asked := w.asked("pods"); count(asked, "list")+count(asked, "stream") < 2 {
+	if asked := w.asked("pods"); count(asked, "list") < 2 {
 		t.Errorf("it never listed again: %q", asked)
 	}
 }
