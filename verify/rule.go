@@ -20,6 +20,9 @@ type rule struct {
 	watches []kind
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
+	// stays says that waiting mends no finding: the soak window does not wait
+	// for that, the verdict counts it.
+	stays bool
 }
 
 // Finding is one reason why a rule does not hold.
@@ -30,6 +33,9 @@ type Finding struct {
 	Want   string    `json:"want"`
 	Since  time.Time `json:"since"`         // when the object was first found
 	Fix    string    `json:"fix,omitempty"` // what to do or where to look
+
+	early bool // nobody has answered yet: neither good news nor bad
+	known bool // the baseline had it
 }
 
 // rules are all rules, in the order in which they are reported: what others
@@ -48,5 +54,5 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	for _, p := range probes {
 		all = append(all, p.rule())
 	}
-	return all
+	return append(all, asked(o)...)
 }

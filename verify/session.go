@@ -38,7 +38,7 @@ func (e *engine) session(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	e.view, e.seen = v, true
-	e.board.record(apiServer, nil, time.Now())
+	e.record(apiServer, nil)
 	e.markAll()
 	return e.soak(ctx)
 }
@@ -52,7 +52,7 @@ func (e *engine) soak(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-telling.C:
-			e.board.tell(e.options.Progress.Say)
+			e.tell()
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():
@@ -74,9 +74,9 @@ func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
 }
 
 // soaked fires at the end of the soak window, or never while a rule is
-// broken.
+// broken or somebody watches.
 func (e *engine) soaked() <-chan time.Time {
-	if !e.board.holds() {
+	if !e.board.holds() || e.options.Watch != nil {
 		return nil
 	}
 	return time.After(time.Until(e.board.holdsSince.Add(e.options.Soak)))

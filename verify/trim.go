@@ -15,7 +15,7 @@ func trim(obj any) (any, error) {
 		return trimPod(o), nil
 	case *corev1.Node:
 		o.ObjectMeta = identity(o.ObjectMeta)
-		o.Status = corev1.NodeStatus{Conditions: o.Status.Conditions}
+		o.Status = corev1.NodeStatus{Conditions: o.Status.Conditions, NodeInfo: o.Status.NodeInfo}
 	case *appsv1.DaemonSet:
 		o.ObjectMeta = identity(o.ObjectMeta)
 		o.Spec.Template.Spec.Containers, o.Spec.Template.Spec.InitContainers, o.Spec.Template.Spec.Volumes = nil, nil, nil
@@ -29,7 +29,7 @@ func trim(obj any) (any, error) {
 func trimPod(o *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: identity(o.ObjectMeta),
-		Spec:       corev1.PodSpec{NodeName: o.Spec.NodeName},
+		Spec:       corev1.PodSpec{NodeName: o.Spec.NodeName, RestartPolicy: o.Spec.RestartPolicy},
 		Status: corev1.PodStatus{
 			Phase: o.Status.Phase, Reason: o.Status.Reason, Message: o.Status.Message,
 			Conditions:                 o.Status.Conditions,
@@ -43,7 +43,7 @@ func trimPod(o *corev1.Pod) *corev1.Pod {
 func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID,
-		ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		ResourceVersion: m.ResourceVersion, Generation: m.Generation, CreationTimestamp: m.CreationTimestamp,
 		DeletionTimestamp: m.DeletionTimestamp, Labels: m.Labels, OwnerReferences: m.OwnerReferences,
 	}
 }
