@@ -119,7 +119,7 @@ func (r *row) line() string {
 // first is what was seen first, and how much more there is.
 func (r *row) first() string {
 	found := r.deciding()
-	line := found[0].Object + ": " + found[0].Saw
+	line := oneLine(found[0].Object + ": " + found[0].Saw)
 	if more := len(found) - 1; more > 0 {
 		line += fmt.Sprintf(" (and %d more)", more)
 	}

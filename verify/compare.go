@@ -17,11 +17,13 @@ type Comparison struct {
 
 // Difference is one thing that became another on some objects.
 type Difference struct {
-	What    string   `json:"what"`   // "kubelet", "image", "node"
-	Before  string   `json:"before"` // empty: it was not there
-	Now     string   `json:"now"`
+	What    string   `json:"what"` // "kubelet", "image", "node"
+	Before  string   `json:"before"`
+	Now     string   `json:"now"` // "new": the object was not there
 	Objects []string `json:"objects"`
 }
+
+const isNew = "new"
 
 // stillThere wants every node and workload that the baseline had.
 func stillThere(b *Baseline) rule {
@@ -106,7 +108,7 @@ func differences(before, now Snapshot) []Difference {
 	for name, n := range now.Nodes {
 		was, there := before.Nodes[name]
 		if !there {
-			d.note("Node "+name, "node", "", "new")
+			d.note("Node "+name, "node", "", isNew)
 			continue
 		}
 		d.note("Node "+name, "kubelet", was.Kubelet, n.Kubelet)
@@ -121,7 +123,7 @@ func differences(before, now Snapshot) []Difference {
 	for name, w := range now.Workloads {
 		was, there := before.Workloads[name]
 		if !there {
-			d.note(name, "workload", "", "new")
+			d.note(name, "workload", "", isNew)
 			continue
 		}
 		d.note(name, "pods wanted", fmt.Sprint(was.Wanted), fmt.Sprint(w.Wanted))

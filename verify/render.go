@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -86,10 +87,10 @@ func (c *Comparison) write(b *strings.Builder) {
 
 // String is what became what: "kubelet v1.35.4 → v1.36.3".
 func (d Difference) String() string {
-	if d.Before == "" {
-		return d.Now + " " + d.What
+	if d.Now == isNew {
+		return isNew + " " + d.What
 	}
-	return d.What + " " + shortened(d.Before) + " → " + shortened(d.Now)
+	return d.What + " " + cmp.Or(shortened(d.Before), "none") + " → " + cmp.Or(shortened(d.Now), "none")
 }
 
 var digests = regexp.MustCompile(`(@sha256:[0-9a-f]{12})[0-9a-f]+`)

@@ -10,7 +10,7 @@ func nothingSince(since time.Time) rule {
 		judge: func(v view) []Finding {
 			var findings []Finding
 			for _, i := range v.incidents(since) {
-				findings = append(findings, Finding{Object: i.object, Saw: i.saw, Want: "nothing of the kind", Since: i.at, Fix: i.fix})
+				findings = append(findings, Finding{Object: i.object, Saw: i.saw, Want: "nothing since " + since.UTC().Format(time.DateTime) + " UTC", Since: i.at, Fix: i.fix})
 			}
 			return findings
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -54,23 +53,29 @@ func (e Event) WriteText(w io.Writer) error {
 	return err
 }
 
+// longest is how many characters of what was seen a line has at most.
+const longest = 300
+
 func (e Event) String() string {
-	line := fmt.Sprintf("%s %-7s ", e.Time.Format(time.TimeOnly), e.Event)
+	text := "everything holds"
 	switch e.Event {
 	case Well:
-		return line + "everything holds"
 	case Mended:
-		line += fmt.Sprintf("%s: %s, after %s", e.Rule, e.Object, e.After.Round(100*time.Millisecond))
+		text = fmt.Sprintf("%s: %s, after %s", e.Rule, e.Object, e.After.Round(100*time.Millisecond))
 	default:
-		line += fmt.Sprintf("%s: %s: %s; want: %s", e.Rule, e.Object, e.Saw, e.Want)
+		saw := []rune(oneLine(e.Saw))
+		if len(saw) > longest {
+			saw = append(saw[:longest], '…')
+		}
+		text = fmt.Sprintf("%s: %s: %s; want: %s", e.Rule, e.Object, string(saw), e.Want)
 		if e.Fix != "" {
-			line += "; fix: " + e.Fix
+			text += "; fix: " + e.Fix
 		}
 	}
 	if e.LeftOut > 0 {
-		line += fmt.Sprintf(" (%s left out)", plural(e.LeftOut, "change"))
+		text += fmt.Sprintf(" (%s left out)", plural(e.LeftOut, "change"))
 	}
-	return oneLine(line)
+	return fmt.Sprintf("%s %-7s %s", e.Time.Format(time.TimeOnly), e.Event, oneLine(text))
 }
 
 // oneEvery is how often one object of a rule is told of at most.
@@ -79,7 +84,7 @@ const oneEvery = time.Second
 // changes turns judgements into events.
 type changes struct {
 	objects map[place]*told
-	well    bool
+	well    bool // that was the last thing told
 }
 
 // place is where a finding is.
@@ -132,22 +137,28 @@ func (t *told) move(f *Finding) {
 }
 
 // events are what is to be told now. An object of which something was just
-// told has to wait, and its changes are counted.
+// told has to wait, and its changes are counted. That everything holds is told
+// when nothing is left that was told to be broken.
 func (c *changes) events(now time.Time, well bool) []Event {
 	var all []Event
 	for at, t := range c.objects {
-		switch waited := now.Sub(t.at) >= oneEvery; {
+		waited := now.Sub(t.at) >= oneEvery
+		switch {
 		case t.moves > 0 && waited:
 			all = append(all, t.event(now))
-		case t.now == nil && t.moves == 0 && waited:
+		case t.moves == 0 && t.now == nil && waited:
 			delete(c.objects, at)
 		}
+		well = well && t.before == nil && t.moves == 0
 	}
-	slices.SortFunc(all, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), strings.Compare(a.Object, b.Object)) })
+	slices.SortFunc(all, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Object, b.Object)) })
+	if len(all) > 0 {
+		c.well = false
+	}
 	if well && !c.well {
 		all = append(all, Event{Time: now, Event: Well})
+		c.well = true
 	}
-	c.well = well
 	return all
 }
 

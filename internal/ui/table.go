@@ -88,7 +88,7 @@ func (t *table) rows(w io.Writer, width int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines, left := fit(t.lines, t.height()-3) // the heading, what is said, the cursor
-	names, marks := 0, 0
+	names, marks := 0, len("broken")          // the words that most tables have, so that no column jumps
 	for _, l := range lines {
 		names, marks = max(names, len(l.Name)), max(marks, len(l.Mark))
 	}
