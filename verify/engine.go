@@ -114,9 +114,8 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 }
 
 func (e *engine) record(rule string, findings []Finding) {
-	now := time.Now()
-	e.board.record(rule, findings, now)
-	e.changes.note(rule, e.board.rows[rule].deciding(), now)
+	e.board.record(rule, findings, time.Now())
+	e.changes.note(rule, e.board.rows[rule].deciding())
 }
 
 // tell shows where things stand: drawn in place, else as lines of what changed;

@@ -101,7 +101,7 @@ type told struct {
 func newChanges() *changes { return &changes{objects: map[place]*told{}} }
 
 // note takes in the findings of a rule. Several of one object are one.
-func (c *changes) note(rule string, findings []Finding, now time.Time) {
+func (c *changes) note(rule string, findings []Finding) {
 	present := map[place]*Finding{}
 	for _, f := range findings {
 		at := place{rule, f.Object}

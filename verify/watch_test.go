@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 			for _, s := range steps {
 				now := t0.Add(s.at)
 				for _, findings := range s.was {
-					c.note("a", findings, now)
+					c.note("a", findings)
 				}
 				if got := brief(c.events(now, len(s.was[len(s.was)-1]) == 0)); !slices.Equal(got, s.want) {
 					t.Errorf("after %s told %q, want %q", s.at, got, s.want)
@@ -94,7 +94,7 @@ func TestChangesForgets(t *testing.T) {
 	c, now := newChanges(), time.Now()
 	for i := range 100 {
 		now = now.Add(oneEvery)
-		c.note("a", []Finding{{Rule: "a", Object: fmt.Sprint("Pod ", i)}}, now)
+		c.note("a", []Finding{{Rule: "a", Object: fmt.Sprint("Pod ", i)}})
 		c.events(now, false)
 	}
 	if n := len(c.objects); n > 3 {

@@ -99,7 +99,7 @@ Exit code 4 when something is broken, with --watch: at its end.`,
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
 	f.DurationVar(&o.soak, "soak", 5*time.Second, "everything has to hold this long")
 	f.BoolVar(&o.joinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
-	o.modes.flags(f)
+	o.modes.flags(cmd)
 	keyFlags(cmd, &o.keys)
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
@@ -35,7 +34,8 @@ type verifyModes struct {
 	textfile       string
 }
 
-func (m *verifyModes) flags(f *pflag.FlagSet) {
+func (m *verifyModes) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.BoolVar(&m.list, "list", false, "list the rules")
 	f.BoolVar(&m.watch, "watch", false, "stay, and tell each change as it happens")
 	f.StringSliceVar(&m.only, "only", nil, "the rules to judge, by id; default: all")

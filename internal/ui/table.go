@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -122,13 +123,14 @@ func fit(lines []Line, room int) (some []Line, left int) {
 		return lines, 0
 	}
 	over++ // for the line that counts them
-	for i := len(lines) - 1; i >= 0; i-- {
-		if lines[i].Tone == Good && left < over {
+	for _, l := range slices.Backward(lines) {
+		if l.Tone == Good && left < over {
 			left++
 			continue
 		}
-		some = append([]Line{lines[i]}, some...)
+		some = append(some, l)
 	}
+	slices.Reverse(some)
 	return some, left
 }
 
