@@ -17,6 +17,7 @@ type board struct {
 
 type row struct {
 	title    string
+	stays    bool // its findings decide, and nobody waits for their end
 	judged   bool
 	left     bool // out: the cluster does not have what the rule is about
 	findings []Finding
@@ -25,25 +26,31 @@ type row struct {
 
 func newBoard() *board { return &board{rows: map[string]*row{}} }
 
-func (b *board) add(id, title string) {
+func (b *board) add(id, title string) *row {
 	b.ids = append(b.ids, id)
 	b.rows[id] = &row{title: title}
+	return b.rows[id]
 }
 
 // record takes in a judgement made at now. An object that was found before
-// keeps the time at which it was first found.
+// keeps the time at which it was first found, unless its rule knows better.
 func (b *board) record(id string, findings []Finding, now time.Time) {
 	r := b.rows[id]
 	since := map[string]time.Time{}
 	for _, f := range r.findings {
 		since[f.Object] = f.Since
-		b.lastBroken = f
+		if !f.known {
+			b.lastBroken = f
+		}
 	}
 	for i := range findings {
 		f := &findings[i]
-		f.Rule, f.Since = id, now
-		if first, was := since[f.Object]; was {
+		f.Rule = id
+		if first, was := since[f.Object]; was && f.Since.IsZero() {
 			f.Since = first
+		}
+		if f.Since.IsZero() {
+			f.Since = now
 		}
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.Object, b.Object) })
@@ -62,7 +69,7 @@ func (b *board) doubt() {
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
-		if !r.left && (!r.judged || len(r.findings) > 0) {
+		if !r.left && (!r.judged || len(r.deciding()) > 0 && !r.stays) {
 			b.holdsSince = time.Time{}
 			return
 		}
@@ -85,6 +92,16 @@ func (b *board) applies(id string) bool { return !b.rows[id].left }
 
 func (b *board) holds() bool { return !b.holdsSince.IsZero() }
 
+// well says that everything holds now, also what nobody waits for.
+func (b *board) well() bool {
+	for _, r := range b.rows {
+		if len(r.deciding()) > 0 {
+			return false
+		}
+	}
+	return b.holds()
+}
+
 // tell says what changed since it was last told.
 func (b *board) tell(say func(format string, args ...any)) {
 	for _, id := range b.ids {
@@ -100,13 +117,43 @@ func (r *row) line() string {
 	switch {
 	case !r.judged:
 		return ""
-	case len(r.findings) == 0:
+	case r.outcome() == Known:
+		return r.title + ": broken as before"
+	case r.outcome() == Holds:
 		return r.title + ": holds"
+	case r.stays:
+		return r.title + ": no: " + r.first()
+	default:
+		return r.title + ": not yet: " + r.first()
 	}
-	f := r.findings[0]
-	line := fmt.Sprintf("%s: not yet: %s: %s", r.title, f.Object, f.Saw)
-	if more := len(r.findings) - 1; more > 0 {
+}
+
+// first is what was seen first, and how much more there is.
+func (r *row) first() string {
+	found := r.deciding()
+	line := oneLine(found[0].Object + ": " + found[0].Saw)
+	if more := len(found) - 1; more > 0 {
 		line += fmt.Sprintf(" (and %d more)", more)
 	}
 	return line
+}
+
+// deciding are the findings that the baseline did not have.
+func (r *row) deciding() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.known })
+}
+
+func (r *row) outcome() Outcome {
+	switch {
+	case r.left:
+		return LeftOut
+	case len(r.deciding()) > 0:
+		return Broken
+	case !r.judged:
+		return Unseen
+	case len(r.findings) > 0:
+		return Known
+	default:
+		return Holds
+	}
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ const (
 	longestPause  = 2 * time.Second
 	retryAfter    = time.Second // after the API server was lost
 	tellEvery     = time.Second
+	seenEvery     = time.Minute
 )
 
 // The rules the engine itself judges.
@@ -32,22 +34,26 @@ type engine struct {
 	probes  []*probed
 	dirty   *dirty
 	board   *board
+	changes *changes
+	live    *live
+	began   time.Time
 	view    view // of the newest session whose informers had synced
 	judged  map[string]time.Time
-	server  string // version of the API server
-	seen    bool   // there was one
+	server  string    // version of the API server
+	seen    bool      // there was one
+	shown   time.Time // when Seen was last called
 }
 
 func newEngine(o Options, a *api) *engine {
-	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}}
+	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(), began: time.Now()}
 	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
 	}
-	e.rules = rules(o, e.images, e.probes)
+	e.rules = o.chosen(rules(o, e.images, e.probes))
 	e.board.add(apiServer, "The API server answers")
 	for _, r := range e.rules {
-		e.board.add(r.id, r.title)
+		e.board.add(r.id, r.title).stays = r.stays
 	}
 	return e
 }
@@ -62,6 +68,8 @@ func (e *engine) run(ctx context.Context) bool {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
+	e.live = newLive(e.options)
+	defer e.live.end()
 	background.Go(func() { e.images.run(ctx) })
 	for _, p := range e.probes {
 		background.Go(func() { p.run(ctx, func() { e.dirty.mark(p.ID) }) })
@@ -69,7 +77,7 @@ func (e *engine) run(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		lost := e.session(ctx)
 		if lost == nil {
-			e.board.tell(e.options.Progress.Say)
+			e.tell()
 			return true
 		}
 		if ctx.Err() != nil {
@@ -87,11 +95,11 @@ func (e *engine) run(ctx context.Context) bool {
 // lose records that the API server does not answer.
 func (e *engine) lose(reason error) {
 	e.board.doubt()
-	e.board.record(apiServer, []Finding{{
+	e.record(apiServer, []Finding{{
 		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",
 		Fix: "on a control-plane node: journalctl -u kubelet; crictl logs of kube-apiserver and etcd",
-	}}, time.Now())
-	e.board.tell(e.options.Progress.Say)
+	}})
+	e.tell()
 }
 
 // judge judges the given rules, and says for how long to leave them alone: a
@@ -100,12 +108,48 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
 	e.view.now = began
 	for _, r := range e.rules {
-		if which[r.id] && e.board.applies(r.id) {
-			e.board.record(r.id, r.judge(e.view), time.Now())
-			e.judged[r.id] = began
+		if !which[r.id] || !e.board.applies(r.id) {
+			continue
 		}
+		findings := slices.Clone(r.judge(e.view)) // a probe's are its own
+		if b := e.options.Baseline; b != nil {
+			b.know(e.view, r.id, findings)
+		}
+		e.record(r.id, findings)
+		e.judged[r.id] = began
 	}
+	e.watched()
 	return min(max(10*time.Since(began), shortestPause), longestPause)
+}
+
+func (e *engine) record(rule string, findings []Finding) {
+	e.board.record(rule, findings, time.Now())
+	e.changes.note(rule, e.board.rows[rule].deciding())
+}
+
+// tell shows where things stand: drawn in place, else as lines of what changed;
+// whoever watches gets the changes instead of lines.
+func (e *engine) tell() {
+	if !e.live.show(e) && e.options.Watch == nil {
+		e.board.tell(e.options.Progress.Say)
+	}
+	e.watched()
+}
+
+// watched tells whoever watches what changed.
+func (e *engine) watched() {
+	if e.options.Watch == nil {
+		return
+	}
+	now := time.Now()
+	events := e.changes.events(now, e.board.well())
+	for _, event := range events {
+		e.options.Watch(event)
+	}
+	if e.options.Seen != nil && (len(events) > 0 || now.Sub(e.shown) >= seenEvery) {
+		e.shown = now
+		e.options.Seen(e.report(e.board.well(), e.began))
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -72,7 +72,7 @@ func registrySilent(asked []image, reason error) Finding {
 	if reason != nil {
 		saw = fmt.Sprintf("no answer about %s: %v", plural(len(asked), "image"), reason)
 	}
-	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people"}
+	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people", early: reason == nil}
 }
 
 // usedBy names the pods that run an image.

@@ -1,9 +1,13 @@
 package verify
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"airgap.dev/airgap/verify/dataplane"
@@ -14,13 +18,18 @@ import (
 type keptPod struct {
 	objectMeta
 
+	identity   string // UID; of a static pod its name, which it keeps
 	node       string
-	owner      string               // UID of its controller
-	app        string               // label app.kubernetes.io/name
-	running    bool                 // its phase, and not on its way out
-	going      bool                 // on its way out
-	trouble    string               // why it does not do its work; "": it does, or nobody wants it to any more
-	fix        string               // what to do about that
+	owner      string // UID of its controller
+	ownerKind  string // of its Deployment where a ReplicaSet is between; "Node" of a static pod
+	ownerName  string
+	app        string // label app.kubernetes.io/name
+	running    bool   // its phase, and not on its way out
+	going      bool   // on its way out
+	lasts      bool   // it is to run for good
+	trouble    string // why it does not do its work; "": it does, or nobody wants it to any more
+	fix        string // what to do about that
+	evicted    *ending
 	reach      *corev1.PodCondition // of pods that try the data plane
 	containers []keptContainer
 }
@@ -29,8 +38,9 @@ type keptPod struct {
 type keptContainer struct {
 	name     string
 	image    string // id, of one that runs
+	named    string // NAME:TAG@DIGEST, where both are known
 	restarts int32
-	ended    *ending // how it ended last, badly
+	ended    *ending // how it ended last, badly or so that it was started again
 }
 
 // ending is one that nobody wished for.
@@ -43,7 +53,11 @@ func keepPod(p *corev1.Pod) *keptPod {
 	kept := &keptPod{
 		objectMeta: metaOf(p.ObjectMeta), node: once(p.Spec.NodeName), owner: once(controllerOf(p)),
 		app: once(p.Labels[dataplane.LabelName]), going: p.DeletionTimestamp != nil,
-		trouble: trouble(p),
+		lasts: lasts(p), trouble: trouble(p), evicted: evicted(p), identity: string(p.UID),
+	}
+	kept.ownerKind, kept.ownerName = ownerOf(p)
+	if kept.ownerKind == "Node" {
+		kept.identity = p.Name
 	}
 	kept.running = !kept.going && p.Status.Phase == corev1.PodRunning
 	if kept.trouble != "" {
@@ -61,17 +75,61 @@ func keepPod(p *corev1.Pod) *keptPod {
 }
 
 func keepContainer(s corev1.ContainerStatus) keptContainer {
-	c := keptContainer{name: once(s.Name), restarts: s.RestartCount}
+	c := keptContainer{name: once(s.Name), named: once(imageName(s)), restarts: s.RestartCount}
 	if s.State.Running != nil {
 		c.image = once(s.ImageID)
 	}
-	for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-		if t != nil && t.ExitCode != 0 {
-			c.ended = &ending{t.FinishedAt.Time, ended(t)}
-			break
-		}
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		c.ended = &ending{t.FinishedAt.Time, ended(t)}
+	} else if t := s.LastTerminationState.Terminated; t != nil {
+		c.ended = &ending{t.FinishedAt.Time, fmt.Sprintf("%s; started again, restarts: %d", ended(t), s.RestartCount)}
 	}
 	return c
+}
+
+func imageName(s corev1.ContainerStatus) string {
+	_, digest, known := strings.Cut(s.ImageID, "@")
+	if !known || strings.Contains(s.Image, "@") {
+		return cmp.Or(s.Image, s.ImageID)
+	}
+	return s.Image + "@" + digest
+}
+
+// lasts says that a pod is there to run for good, and is not on its way out.
+func lasts(p *corev1.Pod) bool {
+	switch {
+	case p.DeletionTimestamp != nil, p.Spec.RestartPolicy == corev1.RestartPolicyNever, p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
+		return false
+	default:
+		return p.Status.Phase == corev1.PodRunning || p.Status.Phase == corev1.PodPending
+	}
+}
+
+// evicted is how a pod was thrown off its node, or nil.
+func evicted(p *corev1.Pod) *ending {
+	if p.Status.Phase != corev1.PodFailed || p.Status.Reason != "Evicted" {
+		return nil
+	}
+	at := p.CreationTimestamp.Time
+	for _, c := range p.Status.Conditions {
+		if c.LastTransitionTime.After(at) {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	return &ending{at, "evicted from " + p.Spec.NodeName + ": " + because("", p.Status.Message)}
+}
+
+// ownerOf is who brings a pod back, or "".
+func ownerOf(p *corev1.Pod) (kind, name string) {
+	owner := metav1.GetControllerOf(p)
+	if owner == nil {
+		return "", ""
+	}
+	kind, name = owner.Kind, owner.Name
+	if hash := p.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
+		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
+	}
+	return once(kind), once(name)
 }
 
 func controllerOf(p *corev1.Pod) string {
@@ -101,13 +159,13 @@ const (
 
 func podIndexers() cache.Indexers {
 	return cache.Indexers{
-		byOwner: of(func(p *keptPod) []string {
+		byOwner: indexed(func(p *keptPod) []string {
 			if p.owner == "" {
 				return nil
 			}
 			return []string{p.owner}
 		}),
-		byImage: of(func(p *keptPod) []string {
+		byImage: indexed(func(p *keptPod) []string {
 			var ids []string
 			for _, c := range p.containers {
 				if c.image != "" {
@@ -116,7 +174,7 @@ func podIndexers() cache.Indexers {
 			}
 			return ids
 		}),
-		byTrouble: of(func(p *keptPod) []string {
+		byTrouble: indexed(func(p *keptPod) []string {
 			if p.trouble == "" {
 				return nil
 			}
@@ -125,8 +183,8 @@ func podIndexers() cache.Indexers {
 	}
 }
 
-// of is an index function over one type of kept object.
-func of[T any](values func(T) []string) cache.IndexFunc {
+// indexed is an index function over one type of kept object.
+func indexed[T any](values func(T) []string) cache.IndexFunc {
 	return func(obj any) ([]string, error) {
 		if o, is := obj.(T); is {
 			return values(o), nil

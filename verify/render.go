@@ -1,11 +1,13 @@
 package verify
 
 import (
-	"encoding/xml"
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // WriteText writes the report for people.
@@ -14,11 +16,14 @@ func (r Report) WriteText(w io.Writer) error {
 	for _, rule := range r.Rules {
 		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.Title)
 		for _, f := range r.of(rule.ID) {
-			f.write(&b)
+			f.write(&b, r.Began)
 		}
 	}
 	for _, f := range r.of(soaking) {
-		f.write(&b)
+		f.write(&b, r.Began)
+	}
+	if r.Baseline != nil {
+		r.Baseline.write(&b)
 	}
 	c := r.Counts
 	fmt.Fprintf(&b, "\n%s after %s: %s, %s, %s, %s\n", r.verdict(), r.Took.Round(100*time.Millisecond),
@@ -51,75 +56,55 @@ func (r Report) of(rule string) []Finding {
 	return of
 }
 
-func (f Finding) write(b *strings.Builder) {
-	fmt.Fprintf(b, "        %s: %s\n", f.Object, f.Saw)
-	fmt.Fprintf(b, "          want: %s, broken since %s\n", f.Want, f.Since.Format(time.TimeOnly))
+func (f Finding) write(b *strings.Builder, began time.Time) {
+	fmt.Fprintf(b, "        %s: %s\n", oneLine(f.Object), oneLine(f.Saw))
+	fmt.Fprintf(b, "          want: %s, broken since %s\n", oneLine(f.Want), clock(f.Since, began))
 	if f.Fix != "" {
-		fmt.Fprintf(b, "          fix:  %s\n", f.Fix)
+		fmt.Fprintf(b, "          fix:  %s\n", oneLine(f.Fix))
 	}
 }
 
-type junitSuite struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Time     string      `xml:"time,attr"` // seconds
-	Began    string      `xml:"timestamp,attr"`
-	Cases    []junitCase `xml:"testcase"`
+// clock leaves the day out where it was hours ago at most.
+func clock(t, began time.Time) string {
+	if began.Sub(t) > 12*time.Hour {
+		return t.Format(time.DateTime)
+	}
+	return t.Format(time.TimeOnly)
 }
 
-type junitCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	Failure *junitProblem `xml:"failure,omitempty"`
-	Error   *junitProblem `xml:"error,omitempty"`
+func (c *Comparison) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\nCompared with the baseline of %s:\n", c.Taken.UTC().Format("2006-01-02 15:04 UTC"))
+	for _, f := range c.Known {
+		fmt.Fprintf(b, "known   %s: %s\n", oneLine(f.Object), oneLine(f.Saw))
+	}
+	for _, d := range c.Changed {
+		fmt.Fprintf(b, "changed %s: %s\n", oneLine(d.String()), oneLine(some(d.Objects)))
+	}
+	if len(c.Known) == 0 && len(c.Changed) == 0 {
+		fmt.Fprintln(b, "        nothing was broken then that is broken now, and nothing changed")
+	}
 }
 
-type junitProblem struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
+// String is what became what: "kubelet v1.35.4 → v1.36.3".
+func (d Difference) String() string {
+	if d.Now == isNew {
+		return isNew + " " + d.What
+	}
+	return d.What + " " + cmp.Or(shortened(d.Before), "none") + " → " + cmp.Or(shortened(d.Now), "none")
 }
 
-// WriteJUnit writes the report as a JUnit test suite: a rule is a test case,
-// a broken one a failure, one that could not be judged an error.
-func (r Report) WriteJUnit(w io.Writer) error {
-	suite := junitSuite{
-		Name: "airgap verify", Time: fmt.Sprintf("%.3f", r.Took.Seconds()), Began: r.Began.Format("2006-01-02T15:04:05"),
-	}
-	for _, rule := range r.Rules {
-		suite.add(rule, r.of(rule.ID))
-	}
-	if late := r.of(soaking); len(late) > 0 {
-		suite.add(RuleResult{ID: soaking, Outcome: Broken}, late)
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(suite); err != nil {
-		return fmt.Errorf("write JUnit report: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
+var digests = regexp.MustCompile(`(@sha256:[0-9a-f]{12})[0-9a-f]+`)
 
-func (s *junitSuite) add(rule RuleResult, findings []Finding) {
-	c := junitCase{Class: "airgap.verify", Name: rule.ID}
-	switch rule.Outcome {
-	case Broken:
-		var b strings.Builder
-		for _, f := range findings {
-			f.write(&b)
+// shortened leaves of digests what people compare.
+func shortened(text string) string { return digests.ReplaceAllString(text, "$1") }
+
+// oneLine makes one line of a text that comes from containers and kubelets: it
+// must not move the cursor of a terminal, or look like a line of ours.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return unicode.ReplacementChar
 		}
-		c.Failure = &junitProblem{Message: findings[0].Object + ": " + findings[0].Saw, Text: b.String()}
-		s.Failures++
-	case Unseen:
-		c.Error = &junitProblem{Message: "it could not be judged"}
-		s.Errors++
-	}
-	s.Tests++
-	s.Cases = append(s.Cases, c)
+		return r
+	}, text)), " ")
 }

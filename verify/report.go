@@ -12,6 +12,8 @@ type Outcome string
 const (
 	Holds  Outcome = "holds"
 	Broken Outcome = "broken"
+	// Known: broken, and it was so in the baseline.
+	Known Outcome = "known"
 	// Unseen: it could not be judged, or not since the API server was lost.
 	Unseen Outcome = "unseen"
 	// LeftOut: the cluster does not have what the rule is about.
@@ -20,12 +22,26 @@ const (
 
 // Report is the verdict.
 type Report struct {
-	OK       bool          `json:"ok"` // everything held through the soak window
+	OK       bool          `json:"ok"` // everything held through the soak window; of a run that watches: at its end
+	About    About         `json:"about"`
 	Began    time.Time     `json:"began"`
 	Took     time.Duration `json:"-"` // written as tookSeconds
 	Rules    []RuleResult  `json:"rules"`
-	Findings []Finding     `json:"findings"` // in the rules' order
+	Findings []Finding     `json:"findings"`           // that decide, in the rules' order
+	Baseline *Comparison   `json:"baseline,omitempty"` // where there is one
 	Counts   Counts        `json:"counts"`
+
+	snapshot *Snapshot // nil: the cluster was never seen
+	lasting  []KnownFinding
+}
+
+// About says which cluster was verified, and by whom. What is not known is "".
+type About struct {
+	Cluster string `json:"cluster,omitempty"` // the name in airgap.yaml
+	Server  string `json:"server,omitempty"`  // the API server's address
+	Version string `json:"version,omitempty"` // of Kubernetes: "v1.36.3"
+	Program string `json:"program,omitempty"` // version of airgap
+	By      string `json:"by,omitempty"`      // USER on HOST
 }
 
 // RuleResult is one rule's line of the report.
@@ -54,31 +70,45 @@ func (r Report) MarshalJSON() ([]byte, error) {
 }
 
 // report is the verdict as of now.
-func (e *engine) report(soaked bool, began time.Time) Report {
-	r := Report{OK: soaked, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts()}
+func (e *engine) report(well bool, began time.Time) Report {
+	r := Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts()}
+	known, waiting := []Finding{}, 0
 	for _, id := range e.board.ids {
 		row := e.board.rows[id]
-		r.Rules = append(r.Rules, RuleResult{id, row.title, row.outcome(), len(row.findings)})
-		r.Findings = append(r.Findings, row.findings...)
+		deciding := row.deciding()
+		r.Rules = append(r.Rules, RuleResult{id, row.title, row.outcome(), len(deciding)})
+		r.Findings = append(r.Findings, deciding...)
+		for _, f := range row.findings {
+			if f.known {
+				known = append(known, f)
+			}
+		}
+		if !row.stays {
+			waiting += len(deciding)
+		}
 	}
-	if !soaked && len(r.Findings) == 0 {
-		f := e.unsettled(time.Now())
-		r.Findings = append(r.Findings, f)
+	if !well && waiting == 0 {
+		r.Findings = append(r.Findings, e.unsettled(time.Now()))
+	}
+	r.OK = well && len(r.Findings) == 0
+	if b := e.options.Baseline; b != nil {
+		r.Baseline = &Comparison{Taken: b.Taken, Known: known, Changed: []Difference{}}
 	}
 	return r
 }
 
-func (r *row) outcome() Outcome {
-	switch {
-	case r.left:
-		return LeftOut
-	case len(r.findings) > 0:
-		return Broken
-	case r.judged:
-		return Holds
-	default:
-		return Unseen
+// last is the report with what is looked at once, at the end.
+func (e *engine) last(well bool, began time.Time) Report {
+	r := e.report(well, began)
+	if !e.seen {
+		return r
 	}
+	s := e.view.snapshot()
+	r.snapshot, r.lasting = &s, e.lasting()
+	if b := e.options.Baseline; b != nil {
+		r.Baseline.Changed = differences(b.Snapshot, s)
+	}
+	return r
 }
 
 // unsettled says why a cluster without a broken rule is not called well.

@@ -18,6 +18,9 @@ type rule struct {
 	in     string // namespace that it is about; "" for none in particular
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
+	// stays says that waiting mends no finding: the soak window does not wait
+	// for that, the verdict counts it.
+	stays bool
 }
 
 // Finding is one reason why a rule does not hold.
@@ -28,6 +31,9 @@ type Finding struct {
 	Want   string    `json:"want"`
 	Since  time.Time `json:"since"`         // when the object was first found
 	Fix    string    `json:"fix,omitempty"` // what to do or where to look
+
+	early bool // nobody has answered yet: neither good news nor bad
+	known bool // the baseline had it
 }
 
 // rules are all rules, in the order in which they are reported: what others
@@ -51,7 +57,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	if !o.SystemOnly {
 		list = append(list, otherWorkloads(system), otherPods(system))
 	}
-	return list
+	return append(list, asked(o)...)
 }
 
 // applies tells whether what the rule is about can be seen: each kind that

@@ -30,7 +30,7 @@ func keepSlice(o *discoveryv1.EndpointSlice) *keptSlice {
 const byService = "service"
 
 func sliceIndexers() cache.Indexers {
-	return cache.Indexers{byService: of(func(s *keptSlice) []string { return []string{s.namespace + "/" + s.service} })}
+	return cache.Indexers{byService: indexed(func(s *keptSlice) []string { return []string{s.namespace + "/" + s.service} })}
 }
 
 // nowhere says why a Service does not answer, or "".

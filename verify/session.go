@@ -50,7 +50,7 @@ func (e *engine) session(ctx context.Context) error {
 // begin judges everything on a view that is complete.
 func (e *engine) begin(v view) {
 	e.view, e.seen = v, true
-	e.board.record(apiServer, nil, time.Now())
+	e.record(apiServer, nil)
 	for _, r := range e.rules {
 		e.board.apply(r.id, r.applies(v, e.options.Scope))
 		e.dirty.mark(r.id)
@@ -67,7 +67,7 @@ func (e *engine) soak(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-telling.C:
 			e.markDue(time.Now())
-			e.board.tell(e.options.Progress.Say)
+			e.tell()
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():
@@ -89,9 +89,9 @@ func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
 }
 
 // soaked fires at the end of the soak window, or never while a rule is
-// broken.
+// broken or somebody watches.
 func (e *engine) soaked() <-chan time.Time {
-	if !e.board.holds() {
+	if !e.board.holds() || e.options.Watch != nil {
 		return nil
 	}
 	return time.After(time.Until(e.board.holdsSince.Add(e.options.Soak)))

@@ -5,7 +5,9 @@
 // an event marks the rules it may concern, and a loop judges them again, at
 // a bounded rate. What flows out is a Report: everything held through the
 // soak window, or the time ran out and each broken rule says what it last
-// saw, of which object, since when, and what to do.
+// saw, of which object, since when, and what to do. A run may also watch, and
+// tell every change as an Event; compare with a Baseline, of which only what is
+// new decides; or ask what went wrong since a time.
 //
 // A lost API server is a finding, not the end: the view is built anew when it
 // answers again. The package never changes anything in the cluster.
@@ -50,10 +52,26 @@ type Options struct {
 	SystemOnly bool
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
-	Probes      []Probe       // rules of the caller's
-	Timeout     time.Duration // for the whole verification: 5 minutes
-	Soak        time.Duration // everything must hold that long: 5 seconds
-	Progress    ui.Progress   // nil for none
+	Probes      []Probe // rules of the caller's
+	// Only are the rules to judge, by id, nil for all; Skip are those to leave
+	// out. That the API server answers is always judged.
+	Only, Skip []string
+	// Baseline is what to compare with: findings that it had decide nothing,
+	// what vanished or restarted since then is a finding. Nil compares nothing.
+	Baseline *Baseline
+	// Since asks also for what went wrong after it, though it is well now.
+	Since time.Time
+	// Watch, where there is one, is told every change, and the verification
+	// goes on until the time is up or ctx ends. It is called by Run, one change
+	// at a time.
+	Watch func(Event)
+	// Seen gets the state of a run that watches: with every change, and once a
+	// minute. Nil for nobody.
+	Seen     func(Report)
+	Timeout  time.Duration // for the whole verification: 5 minutes; without end where somebody watches
+	Soak     time.Duration // everything must hold that long: 5 seconds
+	Progress ui.Progress   // nil for none
+	About    About         // stands in the report
 
 	grow time.Duration // how often to look for kinds that the cluster did not have
 }
@@ -69,7 +87,7 @@ func (o *Options) fill() {
 			"DaemonSet kube-flannel/kube-flannel-ds",
 		}
 	}
-	if o.Timeout == 0 {
+	if o.Timeout == 0 && o.Watch == nil {
 		o.Timeout = 5 * time.Minute
 	}
 	if o.Soak == 0 {
@@ -86,7 +104,8 @@ func (o *Options) fill() {
 // Run watches the cluster until everything held through the soak window or
 // the time is up, and reports. A cluster that is not well is no error: see
 // Report.OK. The error says that ctx ended first; the report then holds what
-// was seen until then.
+// was seen until then. Where somebody watches, ctx is what ends the run, and
+// that is no error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.API == nil {
 		return Report{}, errors.New("verify: nothing is said of the API server")
@@ -97,11 +116,17 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	o.fill()
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, o.Timeout)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if o.Timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, o.Timeout)
+	}
 	defer cancel()
 	e := newEngine(o, api)
 	soaked := e.run(limited)
-	report := e.report(soaked, began)
+	if o.Watch != nil {
+		return e.last(e.board.well(), began), nil
+	}
+	report := e.last(soaked, began)
 	if err := ctx.Err(); err != nil && !soaked {
 		return report, fmt.Errorf("verify cluster: %w", err)
 	}

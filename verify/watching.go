@@ -87,7 +87,7 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 		return nil, nil, fmt.Errorf("ask API server for its version: %w", err)
 	}
 	e.server = version.GitVersion
-	for _, k := range e.watched() {
+	for _, k := range e.kindsWatched() {
 		switch there, err := e.knows(k); {
 		case err != nil:
 			return nil, nil, err
@@ -100,8 +100,8 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 	return have, missing, nil
 }
 
-// watched are the kinds of all rules that this verification can watch.
-func (e *engine) watched() []kind {
+// kindsWatched are those of all rules that this verification can watch.
+func (e *engine) kindsWatched() []kind {
 	var list []kind
 	for _, r := range e.rules {
 		for _, k := range r.watches {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -50,4 +52,23 @@ func writeAll(dir string, files map[string][]byte) error {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// checkLater refuses, before anybody waits for what is to be written there, a
+// file that could not be written. "" is no file.
+func checkLater(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	dir, err := os.Stat(filepath.Dir(file))
+	if err == nil && !dir.IsDir() {
+		err = fmt.Errorf("%s is no directory", filepath.Dir(file))
+	}
+	if there, statErr := os.Stat(file); statErr == nil && there.IsDir() {
+		err = errors.New("it is a directory, want a file")
+	}
+	if err != nil {
+		return usage("%s %s: %v", flag, file, err)
+	}
+	return nil
 }

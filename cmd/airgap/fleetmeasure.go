@@ -43,7 +43,7 @@ func (f *fleet) member(name string) *member {
 // preflightAll judges all hosts of airgap.yaml and the network between them, from the
 // first one, through SSH.
 func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node, page string, choice preflight.Choice) error {
-	if err := cmp.Or(mustBeRoot("preflight --all-hosts"), checkPageFile(page)); err != nil {
+	if err := cmp.Or(mustBeRoot("preflight --all-hosts"), checkLater("--network-page", page)); err != nil {
 		return err
 	}
 	v, t, err := openWhole(dir, keys)

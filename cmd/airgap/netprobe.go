@@ -77,7 +77,7 @@ Exit code 3 when the cluster would break on something.`,
 }
 
 func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error {
-	if err := cmp.Or(mustBeRoot("netprobe listen"), checkPageFile(o.page)); err != nil {
+	if err := cmp.Or(mustBeRoot("netprobe listen"), checkLater("--network-page", o.page)); err != nil {
 		return err
 	}
 	b, _, err := openBundle(dir, o.keys)

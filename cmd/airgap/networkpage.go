@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -55,21 +53,6 @@ the same page with what was measured and what has to be changed.`,
 // pageFlag is where a command that measures writes the page.
 func pageFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "network-page", "", "write who talks to whom, what was measured and what has to be changed to FILE, as HTML for the network's owners")
-}
-
-// checkPageFile refuses, before anybody measures, a file that could not be written after it.
-func checkPageFile(file string) error {
-	if file == "" {
-		return nil
-	}
-	info, err := os.Stat(filepath.Dir(file))
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory", filepath.Dir(file))
-	}
-	if err != nil {
-		return usage("--network-page %s: %v", file, err)
-	}
-	return nil
 }
 
 // writeNetworkPage writes the page with what was measured; to no file when none is named.

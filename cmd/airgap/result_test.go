@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // TestResultStaysOnTheTerminal reads a bundle with bars on a real terminal: what
@@ -103,5 +105,38 @@ func TestHostsStayOnTheTerminal(t *testing.T) {
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "node2") || !strings.HasSuffix(strings.TrimSpace(lines[0]), "done") || !strings.Contains(lines[0], "2/2") ||
 		!strings.HasPrefix(lines[1], "node3") || !strings.HasSuffix(strings.TrimSpace(lines[1]), "FAILED: no disk") {
 		t.Errorf("left on the screen:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// TestTableStaysInPlace draws rules anew, with something told above them, and
+// leaves only that.
+func TestTableStaysInPlace(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	tty := newTerminal(t)
+	a := &app{stderr: tty.File, progress: "auto"}
+	p := a.newProgress()
+	table := p.Table()
+	table.Show("not yet", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "broken", Tone: ui.Bad, Name: "pods", Text: "Pod a: " + strings.Repeat("long ", 50)}})
+	tty.await(t, "broken  pods   Pod a: long long")
+	p.Say("node2 is gone")
+	table.Show("all well", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "holds", Tone: ui.Good, Name: "pods", Text: "Pods run"}})
+	tty.await(t, "Pods run")
+	table.End()
+	a.endProgress()
+	if screen := tty.screen(); screen != "node2 is gone\n" {
+		t.Errorf("left on the screen:\n%s", screen)
+	}
+	for line := range strings.Lines(tty.text) {
+		if shown := movement.ReplaceAllString(strings.TrimSpace(line), ""); len([]rune(shown)) > 110 {
+			t.Errorf("%d columns on a terminal of 110: %s", len(shown), shown)
+		}
+	}
+	if strings.Contains(tty.text, "\x1b[32m") {
+		t.Error("colours in spite of NO_COLOR")
+	}
+	for _, format := range []ui.Format{ui.Auto, ui.Bars, ui.Plain, ui.JSON} {
+		if ui.New(io.Discard, format).Table() != nil {
+			t.Errorf("%s draws a table off a terminal", format)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -26,13 +28,15 @@ type verifyOptions struct {
 	joinedOnly               bool        // nodes of airgap.yaml may still be missing
 	network                  *cni.Config // nil: whatever the cluster has
 	proxyMode                string      // kube-proxy's; "": whatever most hosts have
+	scope                    []string    // the only namespaces that may be looked at; nil: all
 	systemOnly               bool        // pods and workloads of the site's own are not judged
+	modes                    verifyModes
 }
 
 func (a *app) verify() *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
-		Use:   "verify",
+		Use:   "verify [--baseline save|compare FILE]",
 		Short: "Watch the cluster until everything is as it should be, or say what is not",
 		Long: `Watches nodes, system workloads, running images and what pods on every node
 reach of the pod network through informers, until everything has held for the soak
@@ -42,11 +46,53 @@ which object, and what to do.
 On a control-plane host nothing needs to be given. Elsewhere, give --kubeconfig,
 and --registry with --ca so that images can be looked up.
 
-Exit code 4 when something is broken.`,
-		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+--watch stays, and tells each change as it happens, until a signal or a --timeout
+that was given. With --output json each is an object on a line of its own: event is
+broken, changed, mended (afterSeconds: for how long it was broken), well (nothing
+is broken any more) or, last, verdict with the report; an object is told of once a
+second at most, and leftOut counts what was not told.
+
+--baseline save FILE writes down, at the end, the cluster as it is: before a change.
+--baseline compare FILE, after the change, fails only for what is new: nodes and
+workloads that vanished and containers that restarted are findings too. What was
+broken before and what changed (versions, images) is told and decides nothing.
+
+--since asks also for what went wrong lately, though it is well now: containers that
+ended badly or restarted, nodes whose Ready turned, pods that were evicted.
+
+--namespace is for who may see only some: rules about more than pods, workloads and
+their images are left out.
+
+--output html is a page for a change ticket. --textfile is for Prometheus: a file in
+the directory of node_exporter's textfile collector, written with the verdict; with
+--watch after each change, and once a minute.
+
+Exit code 4 when something is broken, with --watch: at its end.`,
+		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml\n" +
+			"  airgap verify --baseline save before.json\n" +
+			"  airgap verify --baseline compare before.json --output html > change-4711.html\n" +
+			"  airgap verify --since 2h --only nodes-ready,pods\n" +
+			"  airgap verify --watch --textfile /var/lib/node_exporter/airgap.prom",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.modes.baseline == "" {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the baseline's file")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.modes.list {
+				return a.listRules()
+			}
+			if o.modes.watch && !cmd.Flags().Changed("timeout") {
+				o.timeout = 0 // no end
+			}
+			if len(args) > 0 {
+				o.modes.file = args[0]
+			}
 			if err := o.check(); err != nil {
+				return err
+			}
+			if err := o.modes.check(cmd, a.output); err != nil {
 				return err
 			}
 			return a.runVerify(cmd.Context(), o)
@@ -56,16 +102,19 @@ Exit code 4 when something is broken.`,
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
 	f.StringVar(&o.registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
 	f.StringVar(&o.ca, "ca", registry.PKI{Dir: pkiDir}.CAFile(), "certificate of the registry's authority")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
 	f.DurationVar(&o.soak, "soak", 5*time.Second, "everything has to hold this long")
 	f.BoolVar(&o.joinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
+	f.StringSliceVarP(&o.scope, "namespace", "n", nil, "look at these namespaces only, with rights for no more; can be given more than once")
+	o.modes.flags(cmd)
 	keyFlags(cmd, &o.keys)
-	return gives(cmd, asText, asJSON, asYAML, asJUnit)
+	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 // check reports options that no cluster could satisfy.
 func (o verifyOptions) check() error {
-	if o.timeout <= 0 || o.soak <= 0 || o.soak >= o.timeout {
+	endless := o.modes.watch && o.timeout == 0
+	if !endless && o.timeout <= 0 || o.soak <= 0 || !endless && o.soak >= o.timeout {
 		return usage("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.timeout, o.soak)
 	}
 	if o.registry != "" {
@@ -75,30 +124,61 @@ func (o verifyOptions) check() error {
 }
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
-	if o.kubeconfig == "" {
-		o.kubeconfig = kubeadm.AdminConf
-	}
-	p := a.newProgress()
-	if o.registry != "" {
-		report, err := runRules(ctx, o, nil, p)
-		if err != nil {
-			return err
-		}
-		return a.showVerdict(report)
-	}
-	s, err := storedSite(o.keys, "")
-	if err != nil {
-		return hint(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
-	}
-	report, err := s.verify(ctx, o, p)
+	before, err := o.modes.before()
 	if err != nil {
 		return err
 	}
-	return a.showVerdict(report)
+	p := a.newProgress()
+	v, err := o.verification(ctx, p)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(v.API)
+	if err != nil {
+		return err
+	}
+	cluster, err := o.modes.cluster(ctx, client, before)
+	if err != nil {
+		return err
+	}
+	v.Scope, v.Only, v.Skip, v.Since, v.Baseline = o.scope, o.modes.only, o.modes.skip, o.modes.from, before
+	if o.modes.watch {
+		return a.watch(ctx, v, o.modes)
+	}
+	report, err := verify.Run(ctx, v)
+	if err != nil {
+		return err
+	}
+	failed := errors.Join(o.modes.save(report, cluster, p), o.modes.writeTextfile(report))
+	return after(a.showVerdict(report), failed)
+}
+
+// verification is what to verify: this host's own cluster, or the one that
+// was named.
+func (o verifyOptions) verification(ctx context.Context, p ui.Progress) (verify.Options, error) {
+	if o.kubeconfig == "" {
+		o.kubeconfig = kubeadm.AdminConf
+	}
+	if o.registry != "" {
+		return o.rules(ctx, nil, p)
+	}
+	s, err := storedSite(o.keys, "")
+	if err != nil {
+		return verify.Options{}, hint(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
+	}
+	return s.verification(ctx, o, p)
 }
 
 // verify judges this host's own cluster.
 func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Report, error) {
+	v, err := s.verification(ctx, o, p)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	return verify.Run(ctx, v)
+}
+
+func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Options, error) {
 	var nodes []string
 	for _, n := range s.config.Nodes {
 		if !o.joinedOnly || n.Name == s.node.Name {
@@ -114,28 +194,30 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 	}
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
 	o.proxyMode = s.config.Kubernetes.ProxyMode(s.facts)
-	return runRules(ctx, o, nodes, p)
+	v, err := o.rules(ctx, nodes, p)
+	v.About.Cluster = s.config.Name
+	return v, err
 }
 
-func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progress) (verify.Report, error) {
+func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress) (verify.Options, error) {
 	if len(o.registries) == 0 {
 		o.registries = []string{o.registry}
 	}
 	images, err := registryAt(o.registry, o.ca)
 	if err != nil {
-		return verify.Report{}, err
+		return verify.Options{}, err
 	}
 	api, err := clusterAPI(o.kubeconfig)
 	if err != nil {
-		return verify.Report{}, err
+		return verify.Options{}, err
 	}
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
-		return verify.Report{}, err
+		return verify.Options{}, err
 	}
 	probes, err := registryProbes(o.registries, o.ca)
 	if err != nil {
-		return verify.Report{}, err
+		return verify.Options{}, err
 	}
 	exists := images.Has
 	if o.existing != nil {
@@ -143,13 +225,13 @@ func runRules(ctx context.Context, o verifyOptions, nodes []string, p ui.Progres
 	}
 	system, err := systemOf(ctx, client, o.network)
 	if err != nil {
-		return verify.Report{}, err
+		return verify.Options{}, err
 	}
-	return verify.Run(ctx, verify.Options{
+	return verify.Options{
 		API: api, Nodes: nodes, Namespaces: system.namespaces, Workloads: system.workloads,
 		PodLinks: system.links, ProxyMode: o.proxyMode, SystemOnly: o.systemOnly,
-		ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p,
-	})
+		ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p, About: aboutRun(ctx, client),
+	}, nil
 }
 
 // registryProbes ask the registries how they are and whether they have the same.
@@ -158,16 +240,20 @@ func registryProbes(addresses []string, caFile string) ([]verify.Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []verify.Probe{{
-		ID: "registries", Title: "Every registry is whole and has what was pushed",
-		Ask: func(ctx context.Context) []verify.Finding {
-			var findings []verify.Finding
-			for _, d := range registry.Compare(ctx, all) {
-				findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
-			}
-			return findings
-		},
-	}}, nil
+	probe := registriesWhole()
+	probe.Ask = func(ctx context.Context) []verify.Finding {
+		var findings []verify.Finding
+		for _, d := range registry.Compare(ctx, all) {
+			findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
+		}
+		return findings
+	}
+	return []verify.Probe{probe}, nil
+}
+
+// registriesWhole is the probe without whom it asks.
+func registriesWhole() verify.Probe {
+	return verify.Probe{ID: "registries", Title: "Every registry is whole and has what was pushed"}
 }
 
 // clusterAPI is how to reach the cluster of a kubeconfig.
@@ -189,13 +275,27 @@ func clusterClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // showVerdict prints the report and turns a bad one into exit code 4.
 func (a *app) showVerdict(r verify.Report) error {
-	if err := a.printReport(r, forms{text: r.WriteText, junit: r.WriteJUnit}); err != nil {
+	if err := a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML}); err != nil {
 		return err
 	}
+	return verdict(r)
+}
+
+// verdict turns a bad report into exit code 4.
+func verdict(r verify.Report) error {
 	if !r.OK {
 		return &coded{code: exitVerify, err: errShown}
 	}
 	return nil
+}
+
+// after is the end of a run whose verdict is shown, and which could not write a
+// file then.
+func after(shown, failed error) error {
+	if shown == nil || failed == nil {
+		return cmp.Or(shown, failed)
+	}
+	return &coded{code: exitVerify, err: failed, hint: adviceOf(failed)}
 }
 
 // registryClient asks the cluster's registry as any host would.

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -12,13 +13,15 @@ import (
 
 // bars draws a bar for each task that is under way.
 type bars struct {
-	p   *mpb.Progress
-	mu  sync.Mutex
-	now *mpb.Bar // the line of Now, or nil
+	p        *mpb.Progress
+	terminal *os.File // nil: it draws nothing
+	mu       sync.Mutex
+	now      *mpb.Bar // the line of Now, or nil
 }
 
 func newBars(w io.Writer) *bars {
-	return &bars{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(100*time.Millisecond))}
+	p := mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(100*time.Millisecond))
+	return &bars{p: p, terminal: terminalOf(w)}
 }
 
 // Say writes above the bars, so that they stay at the bottom.

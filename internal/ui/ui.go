@@ -28,6 +28,9 @@ type Progress interface {
 	// Host announces another host, on which work goes on in steps of its own:
 	// a line that stays.
 	Host(name string) Host
+	// Table announces lines that are drawn anew in their place. It is nil where
+	// that cannot be done: off a terminal.
+	Table() Table
 	// Close draws the last state, once. Nothing may be told afterwards.
 	Close()
 }
@@ -71,9 +74,14 @@ func New(w io.Writer, format Format) Progress {
 	}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+func isTerminal(w io.Writer) bool { return terminalOf(w) != nil }
+
+// terminalOf is w where it is a terminal, else nil.
+func terminalOf(w io.Writer) *os.File {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // Discard shows nothing; for tests and for callers that do not care.

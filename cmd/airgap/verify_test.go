@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// TestVerify runs the command against a real API server with one node.
+func TestVerify(t *testing.T) {
+	server := apitest.Start(t)
+	c := &oneNode{t: t, client: server.Client(t), dir: t.TempDir()}
+	ca := filepath.Join(c.dir, "ca.crt")
+	data, err := os.ReadFile(server.Config.CAFile)
+	if err == nil {
+		err = host.WriteFile(ca, data, 0o644)
+	}
+	if err == nil {
+		err = host.WriteFile(filepath.Join(c.dir, "kubeconfig"), fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: a,
+clusters: [{name: a, cluster: {server: %q, certificate-authority: %q}}], users: [{name: a, user: {token: %q}}], contexts: [{name: a, context: {cluster: a, user: a}}]}`,
+			server.Config.Host, ca, server.Config.BearerToken), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ready(corev1.ConditionTrue)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *oneNode)
+	}{
+		{"baseline", savesAndCompares},
+		{"page", writesPage},
+		{"watch as JSON", watchesAsJSON},
+		{"watch on a terminal", watchesOnTerminal},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, &oneNode{t, c.client, c.dir}) })
+	}
+}
+
+// oneNode is a cluster of one node, and the files to reach it.
+type oneNode struct {
+	t      *testing.T
+	client kubernetes.Interface
+	dir    string
+}
+
+func (c *oneNode) ready(status corev1.ConditionStatus) {
+	c.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: "Tested"}}
+	_, _ = c.client.CoreV1().Nodes().Create(c.t.Context(), n, metav1.CreateOptions{}) // there from the second time on
+	if _, err := c.client.CoreV1().Nodes().UpdateStatus(c.t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *oneNode) args(more ...string) []string {
+	return append([]string{"verify", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--registry", "127.0.0.1:1", "--ca", filepath.Join(c.dir, "ca.crt"), "--only", "nodes-ready"}, more...)
+}
+
+// verify runs the command and wants this exit code.
+func (c *oneNode) verify(code int, more ...string) (stdout, stderr string) {
+	c.t.Helper()
+	var out, progress bytes.Buffer
+	if got := run(c.t.Context(), c.args(more...), nil, &out, &progress); got != code {
+		c.t.Errorf("%q: exit code %d, want %d\n%s%s", more, got, code, out.String(), progress.String())
+	}
+	return out.String(), progress.String()
+}
+
+func savesAndCompares(t *testing.T, c *oneNode) {
+	c.ready(corev1.ConditionFalse)
+	file, metrics := filepath.Join(t.TempDir(), "before.json"), filepath.Join(t.TempDir(), "airgap.prom")
+	_, said := c.verify(exitVerify, "--timeout", "2s", "--soak", "1s", "--baseline", saveBaseline, file, "--textfile", metrics)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o644 || !strings.Contains(said, "before.json (1 node, 0 workloads, 1 finding)") {
+		t.Fatalf("the baseline: %v, %v\n%s", info, err, said)
+	}
+	if text, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(text), "\nairgap_verify_ok 0\n") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if shown, _ := c.verify(exitOK, "--soak", "100ms", "--baseline", compareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
+		t.Errorf("compared:\n%s", shown)
+	}
+	c.ready(corev1.ConditionTrue)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.Replace(data, []byte(`"cluster": "`), []byte(`"cluster": "x`), 1)
+	if err := host.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shown, said := c.verify(exitError, "--baseline", compareBaseline, file)
+	if shown != "" || !strings.Contains(said, "it is of another cluster (x") || !strings.Contains(said, "hint: name this cluster's baseline") {
+		t.Errorf("another cluster's baseline:\n%s%s", shown, said)
+	}
+}
+
+func writesPage(t *testing.T, c *oneNode) {
+	page, _ := c.verify(exitOK, "--soak", "100ms", "--output", "html")
+	for _, want := range []string{"The cluster is well", "127.0.0.1:", "<td>v1.", whoami(), `<td class="outcome holds">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the page:\n%s", want, page)
+		}
+	}
+}
+
+// watchesAsJSON ends when it was told that everything holds.
+func watchesAsJSON(t *testing.T, c *oneNode) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	w := &waiting{Writer: &out, text: `"event":"well"`, then: cancel}
+	if code := run(ctx, c.args("--watch", "--output", "json"), nil, w, io.Discard); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var last struct {
+		Event  string
+		Report struct{ OK bool }
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Event != "verdict" || !last.Report.OK || len(lines) != 2 {
+		t.Errorf("%v in\n%s", err, out.String())
+	}
+}
+
+// waiting calls then when text is written.
+type waiting struct {
+	io.Writer
+	text string
+	then func()
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		w.then()
+	}
+	return w.Writer.Write(p)
+}
+
+// watchesOnTerminal draws the rules below what is told, and leaves the changes
+// and the verdict.
+func watchesOnTerminal(t *testing.T, c *oneNode) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tty := newTerminal(t)
+	ended := make(chan int)
+	go func() { ended <- run(ctx, c.args("--watch"), tty.File, tty.File, tty.File) }()
+	tty.await(t, "everything has held for")
+	c.ready(corev1.ConditionFalse)
+	tty.await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")
+	tty.await(t, "not everything holds")
+	cancel()
+	if code := <-ended; code != exitVerify {
+		t.Errorf("exit code %d, want %d", code, exitVerify)
+	}
+	screen := tty.screen()
+	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "everything has held") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
+		t.Errorf("left on the screen:\n%s", screen)
+	}
+	c.ready(corev1.ConditionTrue)
+}

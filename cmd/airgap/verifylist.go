@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/verify"
+)
+
+// listRules prints what verify may judge.
+func (a *app) listRules() error {
+	if err := a.noReport("airgap verify --list"); err != nil {
+		return err
+	}
+	all := verify.Rules(registriesWhole())
+	return a.print(all, func(w io.Writer) error {
+		for _, r := range all {
+			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, looksAt(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func looksAt(r verify.RuleInfo) string {
+	text := strings.Join(r.LooksAt, ", ")
+	if len(r.LooksAt) == 0 {
+		text = "asks outside of the cluster"
+	}
+	if r.Needs != "" {
+		text += "; with " + r.Needs
+	}
+	return text
+}
+
+// noSuchRule names the rules that may have been meant.
+func noSuchRule(id string, all []verify.RuleInfo) error {
+	rules := &cobra.Command{SuggestionsMinimumDistance: 3} // it knows how to find words that are near
+	for _, r := range all {
+		rules.AddCommand(&cobra.Command{Use: r.ID, Run: func(*cobra.Command, []string) {}})
+	}
+	near := ""
+	if some := rules.SuggestionsFor(id); len(some) > 0 {
+		near = ", but " + strings.Join(some, " and ")
+	}
+	return usage("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, near)
+}

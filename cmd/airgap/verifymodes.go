@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/verify"
+)
+
+// Values of --baseline.
+const (
+	saveBaseline    = "save"
+	compareBaseline = "compare"
+)
+
+// verifyModes are the ways to verify beside waiting for a verdict.
+type verifyModes struct {
+	list, watch    bool
+	only, skip     []string
+	baseline, file string // save or compare; FILE
+	since          string
+	from           time.Time // what since says
+	textfile       string
+}
+
+func (m *verifyModes) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&m.list, "list", false, "list the rules")
+	f.BoolVar(&m.watch, "watch", false, "stay, and tell each change as it happens")
+	f.StringSliceVar(&m.only, "only", nil, "the rules to judge, by id; default: all")
+	f.StringSliceVar(&m.skip, "skip", nil, "rules to leave out, by id")
+	f.StringVar(&m.baseline, "baseline", "", "save the cluster's state in FILE before a change; compare with FILE after it")
+	f.StringVar(&m.since, "since", "", "what went wrong since then counts too: 2h, or a time such as 2026-11-21T08:00:00Z")
+	f.StringVar(&m.textfile, "textfile", "", "write the result to this file for Prometheus, too; its name ends in .prom")
+}
+
+// check reports what does not go together, and files that could not be written
+// after the wait.
+func (m *verifyModes) check(cmd *cobra.Command, output string) error {
+	switch {
+	case m.watch && cmd.Flags().Changed("soak"):
+		return usage("airgap verify: --watch waits for no soak window: leave --soak away")
+	case m.watch && m.baseline == saveBaseline:
+		return usage("airgap verify: --baseline save is for a run that ends: leave --watch away")
+	case m.watch && output != asText && output != asJSON:
+		return usage("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
+	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):
+		return usage("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
+	}
+	if m.baseline != "" {
+		if err := oneOf("baseline", m.baseline, saveBaseline, compareBaseline); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(checkLater("--textfile", m.textfile), checkLater("--baseline "+m.baseline, m.file), m.parseSince(time.Now()), m.checkRules())
+}
+
+func (m *verifyModes) parseSince(now time.Time) error {
+	if m.since == "" {
+		return nil
+	}
+	ago, err := time.ParseDuration(m.since)
+	m.from = now.Add(-ago)
+	if err != nil {
+		m.from, err = time.Parse(time.RFC3339, m.since)
+	}
+	if err != nil || !m.from.Before(now) {
+		return usage("airgap verify: --since %q: want a duration such as 2h, or a time in the past such as 2026-11-21T08:00:00Z", m.since)
+	}
+	return nil
+}
+
+// checkRules wants ids that there are, and that the other flags leave something
+// to judge for.
+func (m *verifyModes) checkRules() error {
+	all := verify.Rules(registriesWhole())
+	given := map[string]bool{"--since": m.since != "", "--baseline compare": m.baseline == compareBaseline}
+	for _, id := range slices.Concat(m.only, m.skip) {
+		i := slices.IndexFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })
+		switch {
+		case i < 0:
+			return noSuchRule(id, all)
+		case all[i].Needs != "" && !given[all[i].Needs]:
+			return usage("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
+		}
+	}
+	return nil
+}
+
+// before is the baseline to compare with, nil for none.
+func (m *verifyModes) before() (*verify.Baseline, error) {
+	if m.baseline != compareBaseline {
+		return nil, nil //nolint:nilnil // as said above
+	}
+	f, err := os.Open(m.file)
+	if err != nil {
+		return nil, fmt.Errorf("read the baseline: %w", err)
+	}
+	defer f.Close()
+	b, err := verify.ReadBaseline(f)
+	if err != nil {
+		return nil, hint(fmt.Errorf("read the baseline %s: %w", m.file, err), "airgap verify --baseline save FILE writes one, before a change")
+	}
+	return b, nil
+}
+
+// cluster is the id of the cluster, where a baseline needs it. The one to
+// compare with has to be of the same.
+func (m *verifyModes) cluster(ctx context.Context, client kubernetes.Interface, before *verify.Baseline) (string, error) {
+	if m.baseline == "" {
+		return "", nil
+	}
+	id, err := verify.ClusterID(ctx, client)
+	if err != nil {
+		return "", err
+	}
+	if before != nil && before.Cluster != id {
+		return "", hint(fmt.Errorf("compare with the baseline %s: it is of another cluster (%s on %s), this one is %s", m.file, before.Cluster, orUnknown(before.About.Server), id),
+			"name this cluster's baseline, or its --kubeconfig")
+	}
+	return id, nil
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "an unknown server"
+	}
+	return s
+}
+
+// save writes the baseline, also of a cluster that is not well.
+func (m *verifyModes) save(r verify.Report, cluster string, p ui.Progress) error {
+	if m.baseline != saveBaseline {
+		return nil
+	}
+	b := verify.NewBaseline(r, cluster)
+	if b == nil {
+		return hint(errors.New("save the baseline: the cluster was never seen, nothing was written"), "run the command again once the API server answers")
+	}
+	if err := host.Write(m.file, 0o644, b.Write); err != nil {
+		return fmt.Errorf("save the baseline: %w", err)
+	}
+	p.Say("the baseline is in %s (%s, %s, %s)", m.file, plural(len(b.Snapshot.Nodes), "node"), plural(len(b.Snapshot.Workloads), "workload"), plural(len(b.Findings), "finding"))
+	return nil
+}
+
+func (m *verifyModes) writeTextfile(r verify.Report) error {
+	if m.textfile == "" {
+		return nil
+	}
+	return r.WriteTextfile(m.textfile)
+}

@@ -1,0 +1,133 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Form of a baseline's file. What is added to it later is left out by older
+// programs; what changes its meaning gets another version.
+const (
+	baselineVersion = "airgap.dev/v1alpha1"
+	baselineKind    = "VerifyBaseline"
+	maxBaseline     = 1 << 30 // bytes
+)
+
+// Baseline is a cluster before a change, to tell afterwards what the change
+// broke.
+type Baseline struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Cluster is the UID of the namespace kube-system, which no other cluster has.
+	Cluster  string         `json:"cluster"`
+	Taken    time.Time      `json:"taken"`
+	About    About          `json:"about"`
+	OK       bool           `json:"ok"` // the verdict of then
+	Findings []KnownFinding `json:"findings"`
+	Snapshot Snapshot       `json:"snapshot"`
+}
+
+// KnownFinding is a finding with the name that its object's successors share.
+type KnownFinding struct {
+	Finding
+	Lasting string `json:"lasting"` // "Pod of DaemonSet kube-system/kube-proxy on w1"
+}
+
+// ClusterID is what tells a cluster from all others: the UID of its namespace
+// kube-system.
+func ClusterID(ctx context.Context, client kubernetes.Interface) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	namespace, err := client.CoreV1().Namespaces().Get(limited, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask which cluster it is: %w", err)
+	}
+	return string(namespace.UID), nil
+}
+
+// ReadBaseline reads what Write wrote. The error says what else it is.
+func ReadBaseline(r io.Reader) (*Baseline, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxBaseline:
+		return nil, fmt.Errorf("larger than a baseline can be (%d bytes)", maxBaseline)
+	case len(data) == 0:
+		return nil, errors.New("it is empty")
+	}
+	var b Baseline
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, fmt.Errorf("damaged, or no baseline: %w", err)
+	}
+	switch {
+	case b.Kind != baselineKind:
+		return nil, fmt.Errorf("no baseline of airgap verify: kind %q, want %q", b.Kind, baselineKind)
+	case b.APIVersion != baselineVersion:
+		return nil, fmt.Errorf("a baseline of another release of airgap: apiVersion %q, want %q", b.APIVersion, baselineVersion)
+	case b.Cluster == "" || b.Taken.IsZero() || b.Snapshot.Nodes == nil || b.Snapshot.Workloads == nil || b.Snapshot.Containers == nil:
+		return nil, errors.New("damaged: the cluster, the time or the snapshot is missing")
+	}
+	return &b, nil
+}
+
+// Write writes the baseline as JSON.
+func (b Baseline) Write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(b)
+}
+
+// NewBaseline is what the report saw last of the cluster with this id. It is
+// nil where the cluster was never seen.
+func NewBaseline(r Report, cluster string) *Baseline {
+	if r.snapshot == nil {
+		return nil
+	}
+	return &Baseline{
+		APIVersion: baselineVersion, Kind: baselineKind, Cluster: cluster, Taken: r.Began.Add(r.Took).Round(time.Second),
+		About: r.About, OK: r.OK, Findings: r.lasting, Snapshot: *r.snapshot,
+	}
+}
+
+// lasting are the findings that a later run may find again.
+func (e *engine) lasting() []KnownFinding {
+	all := []KnownFinding{}
+	for _, r := range e.rules {
+		for _, f := range e.board.rows[r.id].findings {
+			if !r.stays && !f.early {
+				all = append(all, KnownFinding{f, e.view.lasting(f.Object)})
+			}
+		}
+	}
+	return all
+}
+
+// know marks those findings of a rule that the baseline had too: as many of an
+// object, by its lasting name, as there were. Those of the very same object
+// come first.
+func (b *Baseline) know(v view, rule string, findings []Finding) {
+	had, same := map[string]int{}, map[string]bool{}
+	for _, f := range b.Findings {
+		if f.Rule == rule {
+			had[f.Lasting]++
+			same[f.Object] = true
+		}
+	}
+	for _, first := range []bool{true, false} {
+		for i := range findings {
+			f := &findings[i]
+			if name := v.lasting(f.Object); same[f.Object] == first && had[name] > 0 {
+				had[name]--
+				f.known = true
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// RuleInfo is what there is to know of a rule before it is judged.
+type RuleInfo struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// LooksAt are the kinds of objects that it judges; none where it asks
+	// something else than the API server.
+	LooksAt []string `json:"looksAt"`
+	// Needs is the flag without which it is not judged, or "".
+	Needs string `json:"needs,omitempty"`
+}
+
+// Rules are all rules that may be chosen, in the order of reports, with the
+// caller's probes.
+func Rules(probes ...Probe) []RuleInfo {
+	o := Options{ImageExists: func(context.Context, string, string) (bool, error) { return false, errors.ErrUnsupported }, Baseline: &Baseline{}, Since: time.Unix(1, 0)}
+	needs := map[string]string{"since": "--since", "baseline": "--baseline compare", "restarts": "--baseline compare"}
+	var asking []*probed
+	for _, p := range probes {
+		asking = append(asking, newProbed(p))
+	}
+	var all []RuleInfo
+	for _, r := range rules(o, newImageBook(o.ImageExists, nil), asking) {
+		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id]}
+		for _, k := range r.watches {
+			info.LooksAt = append(info.LooksAt, string(k))
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// asked are the rules that only somebody who asks for them gets.
+func asked(o Options) []rule {
+	var some []rule
+	if o.Baseline != nil {
+		some = append(some, stillThere(o.Baseline), noRestarts(o.Baseline))
+	}
+	if !o.Since.IsZero() {
+		some = append(some, nothingSince(o.Since))
+	}
+	return some
+}
+
+// chosen leaves out what was not chosen. What a flag of its own asks for is
+// chosen by that.
+func (o Options) chosen(all []rule) []rule {
+	byFlag := asked(o)
+	return slices.DeleteFunc(all, func(r rule) bool {
+		is := func(other rule) bool { return other.id == r.id }
+		wanted := o.Only == nil || slices.Contains(o.Only, r.id) || slices.ContainsFunc(byFlag, is)
+		return !wanted || slices.Contains(o.Skip, r.id)
+	})
+}

@@ -1,0 +1,156 @@
+package verify
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func withUID(uid string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.UID = types.UID(uid) }
+}
+
+func restarted(n int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = n }
+}
+
+// of makes the pod one of a controller's: "ReplicaSet coredns-7d", with the
+// hash after the last dash.
+func of(kind, name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
+		if kind == "ReplicaSet" {
+			p.Labels = map[string]string{"pod-template-hash": name[len(name)-2:]}
+		}
+	}
+}
+
+func booted(id string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.NodeInfo.BootID = id }
+}
+
+func version135(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.35.4" }
+
+func version136(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.36.3" }
+
+func TestRestarts(t *testing.T) {
+	dns, proxy := of("ReplicaSet", "coredns-7d"), of("DaemonSet", "kube-proxy")
+	before := []metav1.Object{
+		node("w1", corev1.ConditionTrue, booted("1")), node("w2", corev1.ConditionTrue, booted("1")),
+		pod("kube-system", "coredns-7d-a", "w1", dns, withUID("a"), restarted(4)),
+		pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(2)),
+		pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e"), restarted(7)),
+	}
+	for name, tc := range map[string]struct {
+		now  []metav1.Object
+		want []Finding
+	}{
+		"nothing": {before, nil},
+		"one more": {
+			[]metav1.Object{pod("kube-system", "coredns-7d-a", "w1", dns, withUID("a"), restarted(6))},
+			[]Finding{{Object: "Deployment kube-system/coredns, container main", Saw: "2 restarts since the baseline, in coredns-7d-a"}},
+		},
+		"a successor begins at zero": {
+			[]metav1.Object{pod("kube-system", "coredns-9f-b", "w1", of("ReplicaSet", "coredns-9f"), withUID("b"), restarted(3))},
+			[]Finding{{Object: "Deployment kube-system/coredns, container main", Saw: "3 restarts since the baseline, in coredns-9f-b"}},
+		},
+		"a successor that never restarted": {[]metav1.Object{pod("kube-system", "coredns-9f-b", "w1", of("ReplicaSet", "coredns-9f"), withUID("b"))}, nil},
+		"a static pod's mirror was made anew": {
+			[]metav1.Object{pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e2"), restarted(7))}, nil,
+		},
+		"a static pod was changed": {
+			[]metav1.Object{pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e2"), restarted(1))},
+			[]Finding{{Object: "Pod kube-system/etcd-cp1, container main", Saw: "1 restart since the baseline, in etcd-cp1"}},
+		},
+		"the host was started again": {
+			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(3))}, nil,
+		},
+		"the host was started again, and more": {
+			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(5))},
+			[]Finding{{Object: "DaemonSet kube-system/kube-proxy, container main", Saw: "2 restarts since the baseline, in kube-proxy-x"}},
+		},
+		"a job may": {
+			[]metav1.Object{pod("bank", "nightly-x", "w1", of("Job", "nightly"), withUID("j"), restarted(5), func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure })}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantSaw(t, restarts(seen(t, before...).snapshot(), seen(t, tc.now...)), tc.want...)
+		})
+	}
+}
+
+func TestVanished(t *testing.T) {
+	b := &Baseline{Snapshot: seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionFalse), daemonSet("kube-proxy", 2), deployment("coredns")).snapshot()}
+	now := seen(t, node("w2", corev1.ConditionTrue), node("w3", corev1.ConditionTrue), deployment("coredns"))
+	wantSaw(t, stillThere(b).judge(now),
+		Finding{Object: "Node w1", Saw: "it does not exist any more"},
+		Finding{Object: "DaemonSet kube-system/kube-proxy", Saw: "it does not exist any more"})
+}
+
+func TestDifferences(t *testing.T) {
+	image := func(ref string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Image = ref }
+	}
+	proxy := of("DaemonSet", "kube-proxy")
+	before := seen(t, node("w1", corev1.ConditionTrue, version135), node("w2", corev1.ConditionTrue, version135), deployment("coredns"),
+		pod("kube-system", "kube-proxy-a", "w1", proxy, withUID("a"), image("proxy:v1.35.4")))
+	now := seen(t, node("w1", corev1.ConditionTrue, version136, controlPlaneNode, booted("2")), node("w2", corev1.ConditionTrue, version136), node("w3", corev1.ConditionTrue),
+		deployment("coredns", func(d *appsv1.Deployment) { *d.Spec.Replicas = 3 }), deployment("metrics"),
+		pod("kube-system", "kube-proxy-b", "w1", proxy, withUID("b"), image("proxy:v1.36.3")))
+	var got []string
+	for _, d := range differences(before.snapshot(), now.snapshot()) {
+		got = append(got, d.String()+": "+some(d.Objects))
+	}
+	want := []string{
+		"host running → started again: Node w1",
+		"image proxy:v1.35.4@sha256:aaaaaaaaaaaa → proxy:v1.36.3@sha256:aaaaaaaaaaaa: DaemonSet kube-system/kube-proxy, container main",
+		"kubelet v1.35.4 → v1.36.3: Node w1, Node w2",
+		"new node: Node w3",
+		"pods wanted 2 → 3: Deployment kube-system/coredns",
+		"roles none → control-plane: Node w1",
+		"new workload: Deployment kube-system/metrics",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// TestKnow has pods with successors: as many of them as were broken before are
+// known, and no more.
+func TestKnow(t *testing.T) {
+	dns, proxy := of("ReplicaSet", "coredns-7d"), of("DaemonSet", "kube-proxy")
+	now := seen(t,
+		pod("kube-system", "coredns-7d-b", "w1", dns), pod("kube-system", "coredns-7d-c", "w2", dns),
+		pod("kube-system", "kube-proxy-b", "w1", proxy), pod("kube-system", "kube-proxy-c", "w2", proxy))
+	b := &Baseline{Findings: []KnownFinding{
+		{Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, "Pod of Deployment kube-system/coredns"},
+		{Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, "Pod of DaemonSet kube-system/kube-proxy on w2"},
+		{Finding{Rule: "nodes-ready", Object: "Node w1"}, "Node w1"},
+	}}
+	findings := []Finding{
+		{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"},
+		{Object: "Pod kube-system/kube-proxy-b"}, {Object: "Pod kube-system/kube-proxy-c"},
+		{Object: "Node w1"}, // of another rule
+	}
+	b.know(now, "pods", findings)
+	var known []string
+	for _, f := range findings {
+		if f.known {
+			known = append(known, f.Object)
+		}
+	}
+	if want := []string{"Pod kube-system/coredns-7d-b", "Pod kube-system/kube-proxy-c"}; !slices.Equal(known, want) {
+		t.Errorf("known are %q, want %q", known, want)
+	}
+	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
+	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}
+	b.know(now, "pods", findings)
+	if findings[0].known || !findings[1].known {
+		t.Errorf("not the very same pod is known, but %+v", findings)
+	}
+}

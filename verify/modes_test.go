@@ -1,0 +1,215 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestModes goes through the life of one cluster in a real API server; each
+// case leaves it well.
+func TestModes(t *testing.T) {
+	b := newBank(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *bank)
+	}{
+		{"watched", watched},
+		{"watched for a time", watchedForATime},
+		{"compared", compared},
+		{"since", sinceThen},
+		{"only some rules", onlySome},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(t, &bank{t, b.server, b.client})
+		})
+	}
+}
+
+// watched breaks and mends the cluster, takes its API server away, and ends
+// when what it waits for was told.
+func watched(t *testing.T, b *bank) {
+	ctx, end := context.WithCancel(t.Context())
+	o, w := b.watching()
+	o.Timeout = time.Minute // the test's, not the run's
+	var states []bool       // well or not, each once
+	o.Seen = func(r Report) { states = slices.Compact(append(states, r.OK)) }
+	w.on("well", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
+	w.on("broken nodes-ready: Node cp1", func() { b.node(node("cp1", corev1.ConditionUnknown, controlPlaneNode)) })
+	w.on("changed nodes-ready: Node cp1", b.server.Stop)
+	w.on("broken api-server: API server", func() {
+		b.server.Resume(b.t)
+		b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
+	})
+	w.last = func(e Event) bool { return e.Event == Well && slices.Contains(w.told, "mended nodes-ready: Node cp1") }
+	w.end = end
+	r, err := Run(ctx, o)
+	w.reactions.Wait() // what was told last may come before the answer to who changed it
+	if err != nil || !r.OK {
+		t.Errorf("ended with %v, findings %+v", err, r.Findings)
+	}
+	w.want(t, "well", "broken nodes-ready: Node cp1", "changed nodes-ready: Node cp1", "broken api-server: API server", "mended api-server: API server", "mended nodes-ready: Node cp1", "well")
+	if want := []bool{true, false, true}; !slices.Equal(states, want) {
+		t.Errorf("well or not: %v, want %v", states, want)
+	}
+}
+
+// watchedForATime ends by its timeout, and says how things stand then.
+func watchedForATime(t *testing.T, b *bank) {
+	o, w := b.watching()
+	o.Timeout = 3 * time.Second
+	o.Nodes = []string{"cp1", "w1"}
+	r := b.verify(o)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Object != "Node w1" {
+		t.Errorf("ok %v, findings %+v", r.OK, r.Findings)
+	}
+	w.want(t, "broken nodes-ready: Node w1")
+}
+
+// compared saves a cluster that is not well, breaks something else, and has
+// only that decide.
+func compared(t *testing.T, b *bank) {
+	b.deployment(1)
+	defer b.deployment(2)
+	o := b.options()
+	o.Timeout = 2 * time.Second
+	cluster, err := ClusterID(t.Context(), b.client)
+	b.must(err)
+	before := NewBaseline(b.verify(o), cluster)
+	if before == nil || before.OK || len(before.Findings) != 1 {
+		t.Fatalf("saved %+v", before)
+	}
+	o = b.options()
+	o.Baseline = before
+	r := b.verify(o)
+	if !r.OK || len(r.Baseline.Known) != 1 || r.Baseline.Known[0].Object != "Deployment kube-system/coredns" {
+		t.Fatalf("what was broken before decides: findings %+v, known %+v", r.Findings, r.Baseline.Known)
+	}
+
+	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1", restarted(2)))
+	before.Snapshot.Nodes["w1"] = NodeState{}
+	o.Timeout = 3 * time.Second
+	r = b.verify(o)
+	wantSaw(t, r.Findings,
+		Finding{Object: "Node w1", Saw: "it does not exist any more"},
+		Finding{Object: b.ownerOf("kube-proxy-cp1") + ", container main", Saw: "2 restarts since the baseline, in kube-proxy-cp1"})
+	if r.OK {
+		t.Error("it is said to be well")
+	}
+
+	// Waiting mends no restart: the verdict comes after the soak window.
+	delete(before.Snapshot.Nodes, "w1")
+	o.Timeout = 20 * time.Second
+	if r = b.verify(o); r.OK || r.Took > 10*time.Second || len(r.Findings) != 1 {
+		t.Errorf("ok %v after %s, findings %+v", r.OK, r.Took, r.Findings)
+	}
+	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1"))
+}
+
+func (b *bank) ownerOf(name string) string {
+	p, err := b.client.CoreV1().Pods("kube-system").Get(b.t.Context(), name, metav1.GetOptions{})
+	b.must(err)
+	return keepPod(p).bearer()
+}
+
+func sinceThen(t *testing.T, b *bank) {
+	at := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1", func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: at}
+	}))
+	defer b.pod(pod("kube-system", "kube-proxy-cp1", "cp1"))
+	o := b.options()
+	o.Since = time.Now().Add(-2 * time.Hour)
+	r := b.verify(o)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "since" || !r.Findings[0].Since.Equal(at.Time) || r.Took > 10*time.Second {
+		t.Errorf("ok %v after %s, findings %+v", r.OK, r.Took, r.Findings)
+	}
+	o.Since = time.Now().Add(-time.Minute)
+	if r = b.verify(o); !r.OK {
+		t.Errorf("findings %+v, of an hour ago", r.Findings)
+	}
+}
+
+func onlySome(t *testing.T, b *bank) {
+	o := b.options()
+	o.Only, o.Skip, o.Since = []string{"nodes-ready", "pods"}, []string{"pods"}, time.Now()
+	var ids []string
+	for _, r := range b.verify(o).Rules {
+		ids = append(ids, r.ID)
+	}
+	if want := []string{apiServer, "nodes-ready", "since"}; !slices.Equal(ids, want) {
+		t.Errorf("judged %q, want %q", ids, want)
+	}
+}
+
+// TestRulesAreTold has every rule that may be chosen, each once.
+func TestRulesAreTold(t *testing.T) {
+	var ids []string
+	for _, r := range Rules(Probe{ID: "mine", Title: "My own"}) {
+		if r.Title == "" || len(r.LooksAt) == 0 && r.ID != "mine" {
+			t.Errorf("%s: title %q, looks at %q", r.ID, r.Title, r.LooksAt)
+		}
+		ids = append(ids, r.ID)
+	}
+	for _, id := range []string{"nodes-ready", "images", "mine", "baseline", "restarts", "since"} {
+		if !slices.Contains(ids, id) {
+			t.Errorf("%s is missing in %q", id, ids)
+		}
+	}
+	if slices.Sort(ids); len(slices.Compact(slices.Clone(ids))) != len(ids) {
+		t.Errorf("an id is there twice: %q", ids)
+	}
+}
+
+// watching are options of a run that watches.
+func (b *bank) watching() (Options, *watcher) {
+	w := &watcher{react: map[string]func(){}}
+	o := b.options()
+	o.Timeout, o.Watch = 0, w.take
+	return o, w
+}
+
+// watcher records events, and reacts to each kind once.
+type watcher struct {
+	told      []string
+	react     map[string]func()
+	reactions sync.WaitGroup
+	last      func(Event) bool // after which end is called
+	end       func()
+}
+
+func (w *watcher) on(event string, f func()) { w.react[event] = f }
+
+func (w *watcher) take(e Event) {
+	name := e.Event
+	if e.Rule != "" {
+		name += " " + e.Rule + ": " + e.Object
+	}
+	w.told = append(w.told, name)
+	if f := w.react[name]; f != nil {
+		delete(w.react, name)
+		w.reactions.Go(f)
+	}
+	if w.last != nil && w.last(e) {
+		w.end()
+	}
+}
+
+// want wants these events in this order, and maybe others between them.
+func (w *watcher) want(t *testing.T, events ...string) {
+	t.Helper()
+	rest := w.told
+	for _, event := range events {
+		i := slices.Index(rest, event)
+		if i < 0 {
+			t.Fatalf("%q was not told in its place, but\n%s", event, strings.Join(w.told, "\n"))
+		}
+		rest = rest[i+1:]
+	}
+}

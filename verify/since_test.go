@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNothingSince(t *testing.T) {
+	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	before, after := metav1.NewTime(since.Add(-time.Minute)), metav1.NewTime(since.Add(time.Minute))
+	turned := func(at, made metav1.Time) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.CreationTimestamp, n.Status.Conditions[1].LastTransitionTime = made, at
+		}
+	}
+	last := func(at metav1.Time, code int32, reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].RestartCount = 2
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: at}
+		}
+	}
+	now := func(at metav1.Time, code int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Done", FinishedAt: at}}
+		}
+	}
+	evicted := func(at metav1.Time) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+			p.Status.Conditions[1].LastTransitionTime = at
+		}
+	}
+	got := nothingSince(since).judge(seen(t,
+		node("quiet", corev1.ConditionTrue, turned(before, before)),
+		node("turned", corev1.ConditionTrue, turned(after, before)),
+		node("joined", corev1.ConditionTrue, turned(after, after)),
+		pod("a", "killed", "w1", last(after, 137, "OOMKilled")),
+		pod("a", "killed-long-ago", "w1", last(before, 137, "OOMKilled")),
+		pod("a", "started-again", "w1", last(after, 0, "Completed")),
+		pod("a", "failed", "w1", now(after, 3)),
+		pod("a", "job-done", "w1", now(after, 0)),
+		pod("a", "evicted", "w1", evicted(after)),
+		pod("a", "evicted-long-ago", "w1", evicted(before)),
+	))
+	for _, f := range got {
+		if !f.Since.Equal(after.Time) || f.Fix == "" {
+			t.Errorf("%s: since %s, want %s; fix %q", f.Object, f.Since, after, f.Fix)
+		}
+	}
+	wantSaw(t, got,
+		Finding{Object: "Node turned", Saw: "its Ready turned True: KubeletReady"},
+		Finding{Object: "Pod a/killed", Saw: "container main: it ended with exit code 137 (OOMKilled); started again, restarts: 2"},
+		Finding{Object: "Pod a/started-again", Saw: "container main: it ended with exit code 0 (Completed); started again, restarts: 2"},
+		Finding{Object: "Pod a/failed", Saw: "container main: it ended with exit code 3 (Done)"},
+		Finding{Object: "Pod a/evicted", Saw: "evicted from w1: The node was low on resource: memory."})
+}

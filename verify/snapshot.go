@@ -1,0 +1,186 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Snapshot is what two moments of a cluster are compared by, under names that
+// outlive single pods.
+type Snapshot struct {
+	Nodes     map[string]NodeState     `json:"nodes"`
+	Workloads map[string]WorkloadState `json:"workloads"` // by "Deployment kube-system/coredns"
+	// Containers are those that are to run for good, by
+	// "Deployment kube-system/coredns, container coredns".
+	Containers map[string]ContainerState `json:"containers"`
+}
+
+// NodeState is what an upgrade changes of a node.
+type NodeState struct {
+	Roles   []string `json:"roles"`
+	Kubelet string   `json:"kubelet"`
+	Runtime string   `json:"runtime"`
+	Kernel  string   `json:"kernel"`
+	OS      string   `json:"os"`
+	BootID  string   `json:"bootID"` // another one after every start of the host
+}
+
+// WorkloadState counts a workload's pods.
+type WorkloadState struct {
+	Wanted    int32 `json:"wanted"`
+	Updated   int32 `json:"updated"`
+	Available int32 `json:"available"`
+}
+
+// ContainerState is one container of all pods of an owner.
+type ContainerState struct {
+	Images []string            `json:"images"` // NAME:TAG@DIGEST, where both are known
+	Pods   map[string]PodState `json:"pods"`   // by UID; a static pod by its name, which it keeps
+}
+
+// PodState is the container in one pod.
+type PodState struct {
+	Name     string `json:"name"`
+	Node     string `json:"node"`
+	Restarts int32  `json:"restarts"`
+}
+
+func (v view) snapshot() Snapshot {
+	return Snapshot{Nodes: v.nodeStates(), Workloads: v.workloadStates(), Containers: v.containerStates()}
+}
+
+func (v view) nodeStates() map[string]NodeState {
+	states := map[string]NodeState{}
+	for _, node := range v.allNodes() {
+		i := node.Status.NodeInfo
+		state := NodeState{Roles: []string{}, Kubelet: i.KubeletVersion, Runtime: i.ContainerRuntimeVersion, Kernel: i.KernelVersion, OS: i.OSImage, BootID: i.BootID}
+		for _, label := range slices.Sorted(maps.Keys(node.Labels)) {
+			if role, is := strings.CutPrefix(label, "node-role.kubernetes.io/"); is {
+				state.Roles = append(state.Roles, role)
+			}
+		}
+		states[node.Name] = state
+	}
+	return states
+}
+
+func (v view) workloadStates() map[string]WorkloadState {
+	states := map[string]WorkloadState{}
+	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
+		states["DaemonSet "+d.Namespace+"/"+d.Name] = WorkloadState{d.Status.DesiredNumberScheduled, d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable}
+	}
+	for _, d := range all[*appsv1.Deployment](v, deployments) {
+		states["Deployment "+d.Namespace+"/"+d.Name] = WorkloadState{wanted(d.Spec.Replicas), d.Status.UpdatedReplicas, d.Status.AvailableReplicas}
+	}
+	for _, s := range all[*appsv1.StatefulSet](v, statefulSets) {
+		states["StatefulSet "+s.Namespace+"/"+s.Name] = WorkloadState{wanted(s.Spec.Replicas), s.Status.UpdatedReplicas, s.Status.AvailableReplicas}
+	}
+	return states
+}
+
+// wanted is how many pods; one where nobody said.
+func wanted(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+func (v view) containerStates() map[string]ContainerState {
+	states := map[string]ContainerState{}
+	for _, p := range all[*keptPod](v, pods) {
+		if !p.lasts {
+			continue
+		}
+		for _, c := range p.containers {
+			name := p.bearer() + ", container " + c.name
+			state, there := states[name]
+			if !there {
+				state = ContainerState{Images: []string{}, Pods: map[string]PodState{}}
+			}
+			state.Pods[p.identity] = PodState{p.name, p.node, c.restarts}
+			if c.named != "" && !slices.Contains(state.Images, c.named) {
+				state.Images = append(state.Images, c.named)
+				slices.Sort(state.Images)
+			}
+			states[name] = state
+		}
+	}
+	return states
+}
+
+// bearer is a name for a pod that its successors have too: that of what brings
+// it back. Static pods and those of nobody keep their own.
+func (p *keptPod) bearer() string {
+	if p.ownerKind == "" || p.ownerKind == "Node" {
+		return p.title("Pod")
+	}
+	return p.ownerKind + " " + p.namespace + "/" + p.ownerName
+}
+
+// lasting is the name of a finding's object by which it is known again, when
+// its pod has got a successor. A DaemonSet's is told by its node.
+func (v view) lasting(object string) string {
+	name, isPod := strings.CutPrefix(object, "Pod ")
+	namespace, name, _ := strings.Cut(name, "/")
+	if !isPod {
+		return object
+	}
+	p := get[*keptPod](v, pods, namespace, name)
+	if p == nil {
+		return object
+	}
+	switch p.ownerKind {
+	case "", "Node", "StatefulSet":
+		return object
+	case "DaemonSet":
+		return "Pod of " + p.bearer() + " on " + p.node
+	default:
+		return "Pod of " + p.bearer()
+	}
+}
+
+// incident is something that happened to an object.
+type incident struct {
+	object string
+	at     time.Time
+	saw    string
+	fix    string
+}
+
+// incidents are what is still to be seen of what went wrong after since.
+func (v view) incidents(since time.Time) []incident {
+	var list []incident
+	for _, node := range v.allNodes() {
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.LastTransitionTime.After(since) && node.CreationTimestamp.Time.Before(since) {
+				list = append(list, incident{"Node " + node.Name, c.LastTransitionTime.Time, "its Ready turned " + string(c.Status) + ": " + because(c.Reason, c.Message),
+					fmt.Sprintf("on %s: journalctl -u kubelet --since '%s'", node.Name, c.LastTransitionTime.UTC().Add(-time.Minute).Format("2006-01-02 15:04:05 UTC"))})
+			}
+		}
+	}
+	for _, p := range all[*keptPod](v, pods) {
+		list = append(list, p.incidents(since)...)
+	}
+	return list
+}
+
+func (p *keptPod) incidents(since time.Time) []incident {
+	if e := p.evicted; e != nil && e.at.After(since) {
+		return []incident{{p.title("Pod"), e.at, e.how, "kubectl describe node " + p.node}}
+	}
+	var list []incident
+	for _, c := range p.containers {
+		if e := c.ended; e != nil && e.at.After(since) {
+			list = append(list, incident{p.title("Pod"), e.at, "container " + c.name + ": " + e.how,
+				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, c.name)})
+		}
+	}
+	return list
+}

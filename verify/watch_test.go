@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEvents tells changes at given times: a step is what is judged then, and
+// what is to be told then.
+func TestEvents(t *testing.T) {
+	t0 := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	x := func(saw string) []Finding { return []Finding{{Rule: "a", Object: "x", Saw: saw, Since: t0}} }
+	type step struct {
+		at   time.Duration
+		was  [][]Finding // judgements before it is told, of which all but the last are gone again
+		want []string
+	}
+	for name, steps := range map[string][]step{
+		"broken, changed, mended": {
+			{0, [][]Finding{nil}, []string{"well"}},
+			{time.Second, [][]Finding{x("1")}, []string{"broken x: 1"}},
+			{2 * time.Second, [][]Finding{x("1")}, nil},
+			{3 * time.Second, [][]Finding{x("2")}, []string{"changed x: 2"}},
+			{5 * time.Second, [][]Finding{nil}, []string{"mended x: 2 after 5s", "well"}},
+			{9 * time.Second, [][]Finding{nil}, nil},
+		},
+		"two objects": {
+			{0, [][]Finding{append(x("1"), Finding{Rule: "a", Object: "y", Saw: "2", Since: t0})}, []string{"broken x: 1", "broken y: 2"}},
+			{time.Second, [][]Finding{x("1")}, []string{"mended y: 2 after 1s"}},
+		},
+		"two findings of an object": {
+			{0, [][]Finding{append(x("1"), x("2")...)}, []string{"broken x: 1; 2"}},
+			{time.Second, [][]Finding{x("2")}, []string{"changed x: 2"}},
+		},
+		"flaps": {
+			{0, [][]Finding{x("1")}, []string{"broken x: 1"}},
+			{300 * time.Millisecond, [][]Finding{nil, x("1"), nil}, nil},
+			{600 * time.Millisecond, [][]Finding{x("1"), nil, x("1")}, nil},
+			{time.Second, [][]Finding{x("1")}, []string{"broken x: 1 left out 5"}},
+			{1100 * time.Millisecond, [][]Finding{nil}, nil},
+			{1900 * time.Millisecond, [][]Finding{nil}, nil},
+			{2 * time.Second, [][]Finding{nil}, []string{"mended x: 1 after 2s", "well"}},
+		},
+		"came and went between two looks": {
+			{0, [][]Finding{x("1"), nil}, []string{"mended x: 1 left out 1", "well"}},
+			{2 * time.Second, [][]Finding{x("2")}, []string{"broken x: 2"}},
+		},
+		"nobody has answered yet": {
+			{0, [][]Finding{{{Rule: "a", Object: "x", Saw: "no answer yet", early: true}}}, nil},
+			{time.Second, [][]Finding{nil}, []string{"well"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChanges()
+			for _, s := range steps {
+				now := t0.Add(s.at)
+				for _, findings := range s.was {
+					c.note("a", findings)
+				}
+				if got := brief(c.events(now, len(s.was[len(s.was)-1]) == 0)); !slices.Equal(got, s.want) {
+					t.Errorf("after %s told %q, want %q", s.at, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func brief(events []Event) []string {
+	var all []string
+	for _, e := range events {
+		line := e.Event
+		if e.Object != "" {
+			line += " " + e.Object + ": " + e.Saw
+		}
+		if e.After > 0 {
+			line += fmt.Sprintf(" after %s", e.After)
+		}
+		if e.LeftOut > 0 {
+			line += fmt.Sprintf(" left out %d", e.LeftOut)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// TestChangesForgets keeps nothing of objects that are gone: names of pods are
+// new every day.
+func TestChangesForgets(t *testing.T) {
+	c, now := newChanges(), time.Now()
+	for i := range 100 {
+		now = now.Add(oneEvery)
+		c.note("a", []Finding{{Rule: "a", Object: fmt.Sprint("Pod ", i)}})
+		c.events(now, false)
+	}
+	if n := len(c.objects); n > 3 {
+		t.Errorf("%d objects kept, of which one is broken", n)
+	}
+}
+
+func TestEventAsLine(t *testing.T) {
+	at := time.Date(2026, 11, 21, 8, 0, 5, 0, time.UTC)
+	f := Event{Time: at, Event: Broke, Rule: "pods", Object: "Pod a/b", Saw: "it said:\n\x1b[2J bye", Want: "ready", Fix: "look", LeftOut: 2}
+	for want, e := range map[string]Event{
+		"08:00:05 broken  pods: Pod a/b: it said: \ufffd[2J bye; want: ready; fix: look (2 changes left out)": f,
+		"08:00:05 mended  pods: Pod a/b, after 1m5s":                                                          {Time: at, Event: Mended, Rule: "pods", Object: "Pod a/b", After: 65 * time.Second},
+		"08:00:05 well    everything holds":                                                                   {Time: at, Event: Well},
+	} {
+		if got := e.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	f.Saw = strings.Repeat("가", 1000)
+	if got := f.String(); strings.Count(got, "가") != longest {
+		t.Errorf("%d characters of what was seen, want %d", strings.Count(got, "가"), longest)
+	}
+}
+
+func TestEventAsJSON(t *testing.T) {
+	data, err := json.Marshal(Event{Time: time.Unix(0, 0).UTC(), Event: Mended, Rule: "pods", Object: "Pod a/b", After: 1500 * time.Millisecond})
+	want := `{"time":"1970-01-01T00:00:00Z","event":"mended","rule":"pods","object":"Pod a/b","afterSeconds":1.5}`
+	if err != nil || !bytes.Equal(data, []byte(want)) {
+		t.Errorf("%s, %v; want %s", data, err, want)
+	}
+}
