@@ -56,7 +56,7 @@ func (o Options) chosen(all []rule) []rule {
 	byFlag := asked(o)
 	return slices.DeleteFunc(all, func(r rule) bool {
 		is := func(other rule) bool { return other.id == r.id }
-		wanted := o.Only == nil || slices.Contains(o.Only, r.id) || slices.ContainsFunc(byFlag, is)
+		wanted := len(o.Only) == 0 || slices.Contains(o.Only, r.id) || slices.ContainsFunc(byFlag, is)
 		return !wanted || slices.Contains(o.Skip, r.id)
 	})
 }

@@ -53,7 +53,7 @@ type Options struct {
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
 	Probes      []Probe // rules of the caller's
-	// Only are the rules to judge, by id, nil for all; Skip are those to leave
+	// Only are the rules to judge, by id, none for all; Skip are those to leave
 	// out. That the API server answers is always judged.
 	Only, Skip []string
 	// Baseline is what to compare with: findings that it had decide nothing,
