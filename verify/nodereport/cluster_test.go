@@ -63,24 +63,24 @@ func (c cluster) makeNode(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// as is a client with the identity of a kubelet.
-func (c cluster) as(t *testing.T, node string) dynamic.Interface {
+// kubelet is a client with the identity of that of node w1.
+func (c cluster) kubelet(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:w1", Groups: []string{"system:nodes", "system:authenticated"}}
 	return c.client(t, config)
 }
 
-func (c cluster) delete(t *testing.T, name string) {
+func (c cluster) delete(t *testing.T) {
 	t.Helper()
-	if err := c.admin.Resource(Resource).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := c.admin.Resource(Resource).Delete(t.Context(), "w1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c cluster) read(t *testing.T, name string) *NodeReport {
+func (c cluster) read(t *testing.T) *NodeReport {
 	t.Helper()
-	r, err := Read(t.Context(), c.admin, name)
+	r, err := Read(t.Context(), c.admin, "w1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +117,10 @@ func TestCluster(t *testing.T) {
 
 func nothingIsLost(t *testing.T, c cluster) {
 	want := full()
-	w := &Writer{Node: "w1", Client: c.as(t, "w1"), Collect: func(context.Context) Report { return want }, Say: t.Logf}
+	w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return want }, Say: t.Logf}
 	w.turn(t.Context())
 	want.Heartbeat = w.written.Heartbeat
-	got := c.read(t, "w1").Report
+	got := c.read(t).Report
 	got.Heartbeat = want.Heartbeat // the cluster has it in microseconds
 	if !equality.Semantic.DeepEqual(got, want) {
 		t.Errorf("got %s\nwant %s", text(t, got), text(t, want))
@@ -143,7 +143,7 @@ func text(t *testing.T, r Report) string {
 func rights(t *testing.T, c cluster) {
 	ctx, report := t.Context(), Report{Heartbeat: metav1.NowMicro(), Program: "v1"}
 	var own, foreign object
-	w1 := c.as(t, "w1")
+	w1 := c.kubelet(t)
 	for range 2 {
 		if err := own.write(ctx, w1, "w1", report); err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestWriter(t *testing.T) {
 	report := full()
 	var said []string
 	w := &Writer{
-		Node: "w1", Client: c.as(t, "w1"), now: func() time.Time { return now },
+		Node: "w1", Client: c.kubelet(t), now: func() time.Time { return now },
 		Collect: func(context.Context) Report { return report },
 		Say:     func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
 	}
@@ -210,7 +210,7 @@ func TestWriter(t *testing.T) {
 		now = now.Add(after)
 		w.turn(t.Context())
 		before := version
-		version = c.read(t, "w1").ResourceVersion
+		version = c.read(t).ResourceVersion
 		return version != before
 	}
 	expect := func(what string, got, want bool) {
@@ -229,10 +229,10 @@ func TestWriter(t *testing.T) {
 	expect("something has changed", turn(often), true)
 	expect("time for a heartbeat", turn(beat), true)
 	expect("the clock was set back", turn(-time.Hour), true)
-	if got := c.read(t, "w1"); !got.Report.Heartbeat.Time.Equal(now) || got.Report.ProxyMode != "iptables" {
+	if got := c.read(t); !got.Report.Heartbeat.Time.Equal(now) || got.Report.ProxyMode != "iptables" {
 		t.Errorf("the cluster has %+v", got.Report)
 	}
-	c.delete(t, "w1")
+	c.delete(t)
 	expect("somebody has deleted it", turn(beat), true)
 	meddle(t, c)
 	expect("somebody has changed it", turn(beat), true)
@@ -275,18 +275,18 @@ func meddle(t *testing.T, c cluster) {
 // next one is the new Node's. While there is no Node there is none.
 func ownedByNewNode(t *testing.T, c cluster, turn func()) {
 	nodes := c.Client(t).CoreV1().Nodes()
-	old := c.read(t, "w1").OwnerReferences
+	old := c.read(t).OwnerReferences
 	if err := nodes.Delete(t.Context(), "w1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.delete(t, "w1") // as the garbage collector does
+	c.delete(t) // as the garbage collector does
 	var gone object
-	if err := gone.write(t.Context(), c.as(t, "w1"), "w1", full()); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "ask for its Node") {
+	if err := gone.write(t.Context(), c.kubelet(t), "w1", full()); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "ask for its Node") {
 		t.Errorf("without its Node: %v", err)
 	}
 	node := c.makeNode(t, "w1")
 	turn()
-	got := c.read(t, "w1").OwnerReferences
+	got := c.read(t).OwnerReferences
 	if len(old) != 1 || len(got) != 1 || got[0].UID != node.UID || got[0].UID == old[0].UID || got[0].Kind != "Node" {
 		t.Errorf("owners %+v, before %+v, want %s", got, old, node.UID)
 	}
@@ -302,7 +302,7 @@ func runs(t *testing.T, c cluster) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w := &Writer{Node: "w1", Client: c.as(t, "w1"), Collect: func(context.Context) Report { return full() }, Say: t.Logf}
+		w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return full() }, Say: t.Logf}
 		w.Run(ctx)
 	}()
 	<-watched.ResultChan()

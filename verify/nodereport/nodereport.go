@@ -15,8 +15,8 @@ import (
 // Kind and Resource name the object in the API. It is named after its node and
 // lies in no namespace.
 var (
-	Kind     = schema.GroupVersionKind{Group: "airgap.dev", Version: "v1alpha1", Kind: "NodeReport"}
-	Resource = schema.GroupVersionResource{Group: "airgap.dev", Version: "v1alpha1", Resource: "nodereports"}
+	Kind     = schema.GroupVersionKind{Group: "airgap.dev", Version: "v1alpha1", Kind: "NodeReport"}          //nolint:gochecknoglobals // a constant in all but syntax
+	Resource = schema.GroupVersionResource{Group: "airgap.dev", Version: "v1alpha1", Resource: "nodereports"} //nolint:gochecknoglobals // as well
 )
 
 // NodeReport is the object.
