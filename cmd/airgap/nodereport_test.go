@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"maps"
+	"net"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -49,6 +53,28 @@ func TestReportSettings(t *testing.T) {
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
 			t.Errorf("locked %v", got.Locked)
 		}
+	}
+}
+
+// TestAlive: systemd's watchdog hears of each turn, and where there is none
+// nothing is said.
+func TestAlive(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	listener, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var said bytes.Buffer
+	a := &app{stderr: &said}
+	for _, at := range []string{"", socket, socket + ".none"} {
+		t.Setenv("NOTIFY_SOCKET", at)
+		a.alive(t.Context())
+	}
+	heard := make([]byte, 64)
+	n, err := listener.Read(heard)
+	if err != nil || string(heard[:n]) != "WATCHDOG=1" || strings.Count(said.String(), "tell systemd's watchdog: ") != 1 {
+		t.Errorf("heard %q, %v; said %q", heard[:n], err, &said)
 	}
 }
 
