@@ -30,7 +30,8 @@ type Device struct {
 	Architecture Architecture // of a GPU; "" when the table does not have it
 }
 
-const vendor = "10de" // NVIDIA
+// Vendor is the number of NVIDIA on the PCI bus.
+const Vendor = "10de"
 
 // Detect recognizes NVIDIA's GPUs and NVSwitches among PCI devices. Their
 // sound, USB and bridge functions, and other vendors' graphics, are left out.
@@ -51,7 +52,7 @@ func Detect(devices []host.PCIDevice) []Device {
 // calls an NVSwitch is a bridge of no standard kind.
 func kindOf(d host.PCIDevice) Kind {
 	switch {
-	case d.Vendor != vendor:
+	case d.Vendor != Vendor:
 		return ""
 	case strings.HasPrefix(d.Class, "0300"), strings.HasPrefix(d.Class, "0302"):
 		return GPU

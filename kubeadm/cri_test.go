@@ -17,8 +17,9 @@ import (
 type imageService struct {
 	runtimeapi.UnimplementedImageServiceServer
 
-	calls []string
-	fail  error
+	calls  []string
+	fail   error
+	images map[string]bool // whether they are pinned
 }
 
 func newRuntime(t *testing.T, m Machine) *imageService {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +112,30 @@ func TestSysctls(t *testing.T) {
 	}
 	if f.has(SysctlFile) || f.has(sysctlUndo) {
 		t.Error("undo left a file")
+	}
+}
+
+func TestDriftedSysctls(t *testing.T) {
+	f, m := newFake(t)
+	values(t, f)
+	if err := Sysctls(m).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DriftedSysctls(m); err != nil || len(got) > 0 {
+		t.Errorf("as they were set: %v, %v", got, err)
+	}
+	f.put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
+	f.put(t, "proc/sys/fs/inotify/max_user_instances", "128\n")
+	if err := os.RemoveAll(filepath.Join(f.root, "proc/sys/net/bridge")); err != nil {
+		t.Fatal(err)
+	}
+	want := []SysctlDrift{
+		{"net.ipv4.ip_forward", "0", "1"},
+		{"net.bridge.bridge-nf-call-iptables", "", "1"}, {"net.bridge.bridge-nf-call-ip6tables", "", "1"},
+		{"fs.inotify.max_user_instances", "128", "at least 8192"},
+	}
+	if got, err := DriftedSysctls(m); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }
 

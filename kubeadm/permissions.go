@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -122,6 +123,13 @@ func (m Machine) closeFiles(c Config) error {
 		}
 	}
 	return nil
+}
+
+// ClosedFiles are those whose modes Permissions has changed: rpm finds another
+// one than its package has.
+func ClosedFiles(m Machine) ([]string, error) {
+	modes, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
+	return slices.Sorted(maps.Keys(modes)), err
 }
 
 func (m Machine) reopenFiles() error {

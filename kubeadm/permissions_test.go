@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -23,6 +24,9 @@ func TestPermissions(t *testing.T) {
 	mustHold(t, s.Done, true)
 	if mode(t, f, clusterCA) != 0o600 || mode(t, f, unit) != 0o600 || mode(t, f, "/etc/cni/net.d/README") != 0o644 {
 		t.Errorf("modes are %o, %o, %o", mode(t, f, clusterCA), mode(t, f, unit), mode(t, f, "/etc/cni/net.d/README"))
+	}
+	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{clusterCA, unit, kubeletConfig}) {
+		t.Errorf("closed %v, %v", closed, err)
 	}
 
 	// A package brings its own mode back: it is closed again, and what the

@@ -25,8 +25,8 @@ func (h rooted) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	argv := append([]string{cmd.Name}, cmd.Args...)
 	if i := slices.Index(argv, "dnf"); i >= 0 {
 		argv = slices.Insert(argv, i+1, "--installroot="+h.root)
-	} else if argv[0] == "rpm" {
-		argv = slices.Insert(argv, 1, "--root", h.root)
+	} else if i := slices.Index(argv, "rpm"); i >= 0 {
+		argv = slices.Insert(argv, i+1, "--root", h.root)
 	}
 	if os.Getuid() != 0 {
 		argv = append([]string{"unshare", "--map-root-user"}, argv...)

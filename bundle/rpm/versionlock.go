@@ -233,3 +233,29 @@ func overwrite(name string, data []byte) error {
 	}
 	return host.WriteFile(name, data, mode)
 }
+
+// Unlocked are those of the packages that were locked and are not any more, as
+// dnf would see it now.
+func (l VersionLock) Unlocked() ([]string, error) {
+	was, err := l.record()
+	if err != nil || was.List == "" {
+		return nil, err
+	}
+	list, err := l.list()
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	if list != "" {
+		if have, err = readLines(l.path(list)); err != nil {
+			return nil, err
+		}
+	}
+	var lost []string
+	for i, line := range l.lines() {
+		if !slices.Contains(have, line) {
+			lost = append(lost, l.Packages[i].String())
+		}
+	}
+	return lost, nil
+}

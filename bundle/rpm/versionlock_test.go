@@ -127,6 +127,23 @@ func TestVersionLockOfAnEarlierAirgap(t *testing.T) {
 	}
 }
 
+func TestUnlocked(t *testing.T) {
+	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	want := func(what string, packages ...string) {
+		t.Helper()
+		if got, err := l.Unlocked(); err != nil || !slices.Equal(got, packages) {
+			t.Errorf("%s: got %q, %v; want %q", what, got, err, packages)
+		}
+	}
+	want("never locked")
+	runs(t, l)
+	want("locked")
+	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "kubectl-0:1.36.3-150500.1.1.*\n", "", 1))
+	want("one was taken out", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	put(t, l.path(versionlockConf), "[main]\nenabled = 0\n")
+	want("the plugin was switched off", "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+}
+
 func TestVersionLockWithoutThePlugin(t *testing.T) {
 	for name, conf := range map[string]string{"off": "[main]\nenabled=0\nlocklist=/etc/l\n", "no list": "[main]\nenabled=1\n", "not installed": ""} {
 		l := lockable(t, "", "kubelet-0:1.36.3-150500.1.1.x86_64")

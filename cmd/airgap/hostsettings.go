@@ -47,17 +47,25 @@ func (s *site) settingSteps() []step.Step {
 // versionLockStep locks those of the bundle's packages that airgap alone may
 // replace.
 func (s *site) versionLockStep() step.Step {
+	l, err := s.versionLock()
+	if err != nil {
+		return step.Step{Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf", Done: func(context.Context) (bool, error) { return false, err }}
+	}
+	return rpm.VersionLockStep(l)
+}
+
+func (s *site) versionLock() (rpm.VersionLock, error) {
 	l := rpm.VersionLock{UndoFile: versionlockUndo}
 	for _, p := range s.index.Lock.Packages {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
-			return step.Step{Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf", Done: func(context.Context) (bool, error) { return false, err }}
+			return l, err
 		}
 		if slices.Contains([]string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}, n.Name) {
 			l.Packages = append(l.Packages, n)
 		}
 	}
-	return rpm.VersionLockStep(l)
+	return l, nil
 }
 
 // ports are those of this host.

@@ -175,6 +175,8 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.networkStep(fromView(v)),
 		s.dataPlaneStep(),
+		s.nodeReportStep(),
+		s.nodeReportUnitStep(),
 		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)

@@ -37,7 +37,8 @@ func (s *site) workerSteps(h *hub, a *admission) []step.Step {
 	return append(steps,
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
 		kubeadm.AgreementStep(s.machine),
-		kubeadm.Permissions(s.machine, s.config.Kubernetes))
+		kubeadm.Permissions(s.machine, s.config.Kubernetes),
+		s.nodeReportUnitStep())
 }
 
 // controlPlaneSteps make this host the equal of the first one: it has the same
@@ -53,6 +54,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Prog
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
+		s.nodeReportUnitStep(),
 		joinMaterialStep(m, s.config.Kubernetes, v.Top(), s.choice),
 	)
 }

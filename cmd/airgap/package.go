@@ -12,9 +12,10 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
-// programPackage is airgap.rpm: the program, the registry's unit and user, the
+// programPackage is airgap.rpm: the program, its units, the registry's user, the
 // directories, and the key that bundles of this builder are signed with. The
 // RPM's own signature vouches for that key.
 //
@@ -49,9 +50,10 @@ func programPackage(program string, keys *signingKeys) ([]byte, error) {
 			{Path: logDir, Mode: fs.ModeDir | 0o755},
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
-		PreInstall: makeUser, PreRemove: stopRegistry, PostInstall: reload, PostRemove: reload,
+		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
 		Time: info.ModTime(),
 	}
+	units[nodereport.UnitName] = nodereport.UnitText()
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
 	}
@@ -67,7 +69,7 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	stopRegistry = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` || :
 `
 )
 

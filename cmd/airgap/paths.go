@@ -11,6 +11,7 @@ const (
 	networkDir  = stateDir + "/network"       // how pods' packets travel, where the site was asked
 	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
+	reportFile  = stateDir + "/report.json"   // what airgap-node-report.service has to look at
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
 	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 

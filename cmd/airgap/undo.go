@@ -6,6 +6,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // resetSteps are the steps of install and join in the order in which they run,
@@ -42,6 +43,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
+		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile})),
 		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
 	}
 }

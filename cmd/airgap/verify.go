@@ -195,7 +195,7 @@ func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress)
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
 	o.proxyMode = s.config.Kubernetes.ProxyMode(s.facts)
 	v, err := o.rules(ctx, nodes, p)
-	v.About.Cluster = s.config.Name
+	v.About.Cluster, v.NodeReports = s.config.Name, true
 	return v, err
 }
 

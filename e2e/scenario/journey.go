@@ -42,11 +42,13 @@ func journey(ctx context.Context, e *Env) error {
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
 			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
+			{"each host reports what only it knows", func() error { return e.reported(ctx, first, worker) }},
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
 			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
 			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
+			{"its report goes with its node", func() error { return e.forgotten(ctx, first, worker) }},
 		})
 	})
 }
@@ -310,5 +312,6 @@ func (e *Env) resetWorker(ctx context.Context, first, worker lab.Machine) error 
 		"! test -e /etc/sysctl.d/90-airgap.conf",
 		"! test -e /etc/airgap/pki/ca.crt",
 		"! systemctl is-active --quiet containerd",
+		"! systemctl is-active --quiet airgap-node-report && ! systemctl is-enabled --quiet airgap-node-report && ! test -e /var/lib/airgap/report.json",
 		"airgap reset --yes | grep -q 'nothing to take back'")
 }

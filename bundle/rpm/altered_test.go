@@ -1,0 +1,62 @@
+package rpm
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAltered has the real rpm verify what the real dnf installed.
+func TestAltered(t *testing.T) {
+	h := aHost(t)
+	need(t, "ionice")
+	agent := spec("agent", "library")
+	agent.Files = append(agent.Files, File{Path: "/etc/agent.conf", Data: []byte("a=1\n"), Mode: 0o644, Config: true})
+	from, repository := vendor(t, agent, spec("library"))
+	tr := transaction(t, h, from, repository, "agent")
+	want := func(what string, lines ...string) {
+		t.Helper()
+		if got, err := tr.Altered(t.Context()); err != nil || !slices.Equal(got, lines) {
+			t.Errorf("%s: got %q, %v; want %q", what, got, err, lines)
+		}
+	}
+	want("before anything was installed")
+	if err := tr.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("as it was installed")
+	at := func(name string) string { return filepath.Join(h.root, name) }
+	write(t, at("/etc/agent.conf"), []byte("a=2\n"))
+	want("a configuration file has changed")
+	write(t, at("/opt/agent"), []byte("other"))
+	if err := os.Chtimes(at("/opt/agent"), built, built); err != nil {
+		t.Fatal(err)
+	}
+	want("a program has changed", "..5......  /opt/agent")
+	if err := os.Remove(at("/opt/library")); err != nil {
+		t.Fatal(err)
+	}
+	want("a file is gone", "..5......  /opt/agent", "missing  /opt/library")
+	tr.Host = rooted{root: t.TempDir()} // whose rpm knows none of them
+	got, err := tr.Altered(t.Context())
+	if err != nil || len(got) != 2 || !strings.HasPrefix(got[0], "package agent-1.0-1.x86_64 is not installed") {
+		t.Errorf("erased: got %q, %v", got, err)
+	}
+}
+
+func TestAlteredLines(t *testing.T) {
+	const out = `S.5....T.  c /etc/kubernetes/kubelet.conf
+.M.......  g /var/lib/kubelet
+S.5....T.    /usr/bin/kubelet
+missing   d /usr/share/doc/kubelet/README
+missing   c /etc/sysconfig/kubelet
+missing     /usr/bin/a name
+package cri-tools-1.36.0-1.x86_64 is not installed
+`
+	want := []string{"S.5....T.  /usr/bin/kubelet", "missing  /usr/share/doc/kubelet/README", "missing  /usr/bin/a name", "package cri-tools-1.36.0-1.x86_64 is not installed"}
+	if got := altered(out); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

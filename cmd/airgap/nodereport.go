@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// nodeReport is what airgap-node-report.service runs.
+func (a *app) nodeReport() *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{
+		Use: "node-report", Short: "Tell the cluster what only this host knows", Hidden: true, Args: noArgs,
+		Long: `Looks at what no other host can see: what runtime and kubelet effectively use,
+pinned images, packages, links, kernel parameters, registries, clock, certificates,
+etcd, cards; and keeps it in the cluster as the NodeReport of this node, with the
+kubelet's own identity, until it is ended. airgap-node-report.service runs it on
+every host; kubectl get nodereports shows what they say.
+
+With --once it looks one time and prints what it would write. Nothing is written,
+and no cluster is needed.`,
+		Example: "  airgap node-report --once --output json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := mustBeRoot("node-report"); err != nil {
+				return err
+			}
+			return a.runNodeReport(cmd.Context(), once)
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "print the report once, and write nothing")
+	return cmd
+}
+
+func (a *app) runNodeReport(ctx context.Context, once bool) error {
+	settings, err := host.ReadJSON[reportSettings](reportFile)
+	if err != nil {
+		return err
+	}
+	if settings.Node == "" {
+		return hint(fmt.Errorf("read %s: it names no node", reportFile), "airgap install and airgap join write it; run them again")
+	}
+	c, err := settings.collector(thisMachine())
+	if err != nil {
+		return err
+	}
+	if once {
+		report := c.Once(ctx)
+		report.Heartbeat = metav1.NowMicro()
+		return a.print(report, func(w io.Writer) error { return writeYAML(w, report) })
+	}
+	client, err := nodeClient()
+	if err != nil {
+		return err
+	}
+	w := nodereport.Writer{
+		Node: settings.Node, Client: client,
+		Collect: func(ctx context.Context) nodereport.Report { a.alive(ctx); return c.Report() },
+		Say:     func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
+	}
+	go c.Run(ctx) // ends with the process: a look that hangs must not hold that up
+	w.Run(ctx)
+	return nil
+}
+
+// nodeClient has the identity of the kubelet. The certificate is renewed in its
+// file, which client-go reads again each five minutes.
+func nodeClient() (dynamic.Interface, error) {
+	config, err := kubeadm.Kubeconfig(kubeadm.KubeletConf)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 10 * time.Second
+	return dynamic.NewForConfig(config)
+}
+
+// alive tells systemd's watchdog, where there is one, that the Writer has its
+// turns (sd_notify(3)).
+func (a *app) alive(ctx context.Context) {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unixgram", socket)
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Write([]byte("WATCHDOG=1"))
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "tell systemd's watchdog: %v\n", err)
+	}
+}
+
+func writeYAML(w io.Writer, v any) error {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}

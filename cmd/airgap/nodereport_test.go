@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"maps"
+	"net"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// TestReportSettings: a host looks at what it has and no other has.
+func TestReportSettings(t *testing.T) {
+	worker := settingsSite(t, "")
+	worker.index.Lock.Packages = []bundle.Package{{NEVRA: "kubelet-0:1.36.3-1.x86_64"}, {NEVRA: "socat-0:1.7-1.x86_64"}}
+	master := *worker
+	master.node = worker.config.Nodes[0]
+	crio := settingsSite(t, "runtime: {name: crio}\n")
+	theirs := *worker
+	own := *worker.config
+	own.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap", CA: "PEM"}
+	theirs.config = &own
+	tests := map[string]struct {
+		site       *site
+		etcd       bool
+		units      []string
+		registries []nodereport.Upstream
+	}{
+		"worker":        {worker, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", CAFile: pkiDir + "/ca.crt"}}},
+		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", CAFile: pkiDir + "/ca.crt"}}},
+		"CRI-O":         {crio, false, []string{"kubelet.service", "crio.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", CAFile: pkiDir + "/ca.crt"}}},
+		"the site's":    {&theirs, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: existingCAFile}}},
+	}
+	for name, test := range tests {
+		got, err := test.site.reportSettings()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.Node != test.site.node.Name || got.Etcd != test.etcd || !slices.Equal(got.Units, test.units) || !slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
+			t.Errorf("locked %v", got.Locked)
+		}
+	}
+}
+
+// TestAlive: systemd's watchdog hears of each turn, and where there is none
+// nothing is said.
+func TestAlive(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	listener, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var said bytes.Buffer
+	a := &app{stderr: &said}
+	for _, at := range []string{"", socket, socket + ".none"} {
+		t.Setenv("NOTIFY_SOCKET", at)
+		a.alive(t.Context())
+	}
+	heard := make([]byte, 64)
+	n, err := listener.Read(heard)
+	if err != nil || string(heard[:n]) != "WATCHDOG=1" || strings.Count(said.String(), "tell systemd's watchdog: ") != 1 {
+		t.Errorf("heard %q, %v; said %q", heard[:n], err, &said)
+	}
+}
+
+func TestExceptModes(t *testing.T) {
+	lines := []string{".M.......  /etc/a", "SM5....T.  /etc/a", ".M.......  /etc/b", "missing  /etc/a", "package x is not installed"}
+	want := []string{"SM5....T.  /etc/a", ".M.......  /etc/b", "missing  /etc/a", "package x is not installed"}
+	if got := exceptModes(lines, []string{"/etc/a"}); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// filesOnly is a host that runs nothing.
+type filesOnly fstest.MapFS
+
+func (f filesOnly) FS() fs.FS                                   { return fstest.MapFS(f) }
+func (filesOnly) Run(context.Context, host.Cmd) ([]byte, error) { return nil, fs.ErrInvalid }
+
+func TestCards(t *testing.T) {
+	const device = "sys/bus/pci/devices/0000:17:00.0/"
+	card := filesOnly{device + "vendor": {Data: []byte("0x10de\n")}, device + "device": {Data: []byte("0x2330\n")}, device + "class": {Data: []byte("0x030200\n")}}
+	driven := filesOnly{"proc/driver/nvidia/version": {Data: []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n")}}
+	maps.Copy(driven, card)
+	for name, test := range map[string]struct {
+		host filesOnly
+		want *nodereport.GPU
+	}{
+		"no card":       {filesOnly{}, nil},
+		"no driver":     {card, &nodereport.GPU{Bus: 1}},
+		"with a driver": {driven, &nodereport.GPU{Bus: 1, Driver: "580.82.07"}},
+	} {
+		if got, err := cards(test.host); err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// How often a part is looked at, and how long that may take. What runs a program
+// or reads much has time; rpm reads every file that airgap installed.
+const (
+	soon      = 10 * time.Second
+	sometimes = time.Minute
+	rarely    = 10 * time.Minute
+	brief     = 10 * time.Second
+	patient   = 5 * time.Minute
+)
+
+// collector looks at the machine m.
+func (s reportSettings) collector(m kubeadm.Machine) (*nodereport.Collector, error) {
+	c := &nodereport.Collector{Base: nodereport.Report{Program: version()}, Parts: s.parts(m)}
+	var boot, kernel error
+	c.Base.BootID, boot = nodereport.BootID(m.Host)
+	c.Base.Kernel, kernel = nodereport.Kernel(m.Host)
+	return c, errors.Join(boot, kernel)
+}
+
+func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
+	type report = nodereport.Report
+	h := m.Host
+	parts := []nodereport.Part{
+		nodereport.Look("units", soon, brief, func(ctx context.Context) ([]nodereport.Unit, error) { return nodereport.Units(ctx, h, s.Units) },
+			func(r *report, units []nodereport.Unit) { r.Units = units }),
+		nodereport.Look("cgroup", sometimes, brief, func(ctx context.Context) (*nodereport.Cgroup, error) { return effectiveCgroup(ctx, m) },
+			func(r *report, c *nodereport.Cgroup) { r.Cgroup = c }),
+		nodereport.Look("proxyMode", sometimes, brief, func(ctx context.Context) (string, error) { return nodereport.ProxyMode(ctx, nodereport.ProxyModeURL) },
+			func(r *report, mode string) { r.ProxyMode = mode }),
+		nodereport.Look("images", sometimes, brief, func(ctx context.Context) (*nodereport.Images, error) { return s.images(ctx, m) },
+			func(r *report, i *nodereport.Images) { r.Images = i }),
+		nodereport.Look("packages", rarely, patient, func(ctx context.Context) (*nodereport.Packages, error) { return s.packages(ctx, m) },
+			func(r *report, p *nodereport.Packages) { r.Packages = p }),
+		nodereport.Look("links", soon, brief, func(context.Context) ([]nodereport.Link, error) { return nodereport.Links() },
+			func(r *report, links []nodereport.Link) { r.Links = links }),
+		nodereport.Look("sysctls", soon, brief, func(context.Context) ([]nodereport.Setting, error) { return driftedSysctls(m) },
+			func(r *report, drifted []nodereport.Setting) { r.Sysctls = drifted }),
+		nodereport.Look("registries", soon*3, brief, func(ctx context.Context) ([]nodereport.Registry, error) {
+			return nodereport.Registries(ctx, s.Registries)
+		},
+			func(r *report, all []nodereport.Registry) { r.Registries = all }),
+		nodereport.Look("clock", soon, brief, func(ctx context.Context) (*nodereport.Clock, error) { return nodereport.ReadClock(ctx, h) },
+			func(r *report, c *nodereport.Clock) { r.Clock = c }),
+		nodereport.Look("certificates", sometimes, brief, func(context.Context) ([]nodereport.Certificate, error) { return nodereport.Certificates(h) },
+			func(r *report, all []nodereport.Certificate) { r.Certificates = all }),
+		nodereport.Look("gpu", sometimes, brief, func(context.Context) (*nodereport.GPU, error) { return cards(h) },
+			func(r *report, g *nodereport.GPU) { r.GPU = g }),
+	}
+	if s.Etcd {
+		parts = append(parts, nodereport.Look("etcd", soon, brief, nodereport.LocalEtcd().Ask, func(r *report, e *nodereport.Etcd) { r.Etcd = e }))
+	}
+	return parts
+}
+
+func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {
+	found, err := kubeadm.ReadBack(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := kubeadm.CgroupVersion(m.Host)
+	return &nodereport.Cgroup{Version: v, Runtime: string(found.Runtime), Kubelet: string(found.Kubelet)}, err
+}
+
+func (s reportSettings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Images, error) {
+	unpinned, missing, err := kubeadm.Pinned(ctx, m, s.Pinned)
+	return &nodereport.Images{Unpinned: unpinned, Missing: missing}, err
+}
+
+// packages leaves out of rpm's findings the modes that airgap itself has changed.
+func (s reportSettings) packages(ctx context.Context, m kubeadm.Machine) (*nodereport.Packages, error) {
+	changed, err := rpm.Transaction{Host: m.Host, StateDir: dnfDir}.Altered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := kubeadm.ClosedFiles(m)
+	if err != nil {
+		return nil, err
+	}
+	unlocked, err := rpm.VersionLock{UndoFile: versionlockUndo, Packages: s.Locked}.Unlocked()
+	return &nodereport.Packages{Changed: exceptModes(changed, closed), Unlocked: unlocked}, err
+}
+
+// exceptModes drops lines that say no more than that the mode of one of files is
+// another one.
+func exceptModes(lines, files []string) []string {
+	return slices.DeleteFunc(lines, func(line string) bool {
+		differs, file, _ := strings.Cut(line, "  ")
+		return strings.Trim(differs, ".") == "M" && slices.Contains(files, file)
+	})
+}
+
+func driftedSysctls(m kubeadm.Machine) ([]nodereport.Setting, error) {
+	drifted, err := kubeadm.DriftedSysctls(m)
+	var all []nodereport.Setting
+	for _, d := range drifted {
+		all = append(all, nodereport.Setting{Key: d.Key, Saw: d.Saw, Want: d.Want})
+	}
+	return all, err
+}
+
+// cards is nil on a host without any. What NVML says of them is not asked here:
+// that takes a library of the driver's.
+func cards(h host.Host) (*nodereport.GPU, error) {
+	devices, err := host.PCIDevices(h.FS(), gpu.Vendor)
+	if err != nil {
+		return nil, err
+	}
+	found := &nodereport.GPU{}
+	for _, d := range gpu.Detect(devices) {
+		if d.Kind == gpu.GPU {
+			found.Bus++
+		}
+	}
+	if found.Bus == 0 {
+		return nil, nil //nolint:nilnil // nothing to be said of it
+	}
+	text, err := fs.ReadFile(h.FS(), "proc/driver/nvidia/version")
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil // none is loaded
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the driver's version: %w", err)
+	}
+	driver, err := gpu.ParseDriver(string(text))
+	found.Driver = driver.Version
+	return found, err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// reportSettings are what the unit on this host has to look at. install and join
+// write them, so that it need know nothing of bundles and their signatures.
+type reportSettings struct {
+	Node       string                `json:"node"`
+	Etcd       bool                  `json:"etcd"` // a member of it runs here
+	Units      []string              `json:"units"`
+	Pinned     []string              `json:"pinned"` // images
+	Locked     []rpm.NEVRA           `json:"locked"` // packages
+	Registries []nodereport.Upstream `json:"registries"`
+}
+
+func (s *site) reportSettings() (reportSettings, error) {
+	pinned, err := bootstrapImages(s.config, s.node, s.index.Lock)
+	if err != nil {
+		return reportSettings{}, err
+	}
+	locked, err := s.versionLock()
+	if err != nil {
+		return reportSettings{}, err
+	}
+	units := []string{"kubelet.service", "containerd.service"}
+	if s.config.Runtime.CRIO() {
+		units[1] = "crio.service"
+	}
+	if s.servesRegistry() {
+		units = append(units, registry.UnitName)
+	}
+	return reportSettings{
+		Node: s.node.Name, Etcd: s.node.Has(config.ControlPlane),
+		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(),
+	}, nil
+}
+
+// upstreams are the registries that the runtime asks.
+func (s *site) upstreams() []nodereport.Upstream {
+	if e := s.config.Registry.Existing; e != nil {
+		own := nodereport.Upstream{Address: e.Address}
+		if e.CA != "" {
+			own.CAFile = existingCAFile
+		}
+		return []nodereport.Upstream{own}
+	}
+	var all []nodereport.Upstream
+	for _, address := range s.registries() {
+		all = append(all, nodereport.Upstream{Address: address, CAFile: registry.PKI{Dir: pkiDir}.CAFile()})
+	}
+	return all
+}
+
+// nodeReportStep lets hosts report to the cluster.
+func (s *site) nodeReportStep() step.Step {
+	return nodereport.Step(func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })
+}
+
+// nodeReportUnitStep has this host report.
+func (s *site) nodeReportUnitStep() step.Step {
+	settings, err := s.reportSettings()
+	var text []byte
+	if err == nil {
+		text, err = json.MarshalIndent(settings, "", "  ")
+	}
+	made := nodereport.ServiceStep(nodereport.Service{
+		Host: host.Local{}, SettingsFile: reportFile, Settings: append(text, '\n'),
+		Reported: func(ctx context.Context) (*nodereport.NodeReport, error) {
+			client, err := nodeClient()
+			if err != nil {
+				return nil, err
+			}
+			return nodereport.Read(ctx, client, settings.Node)
+		},
+	})
+	if err != nil {
+		made.Done = func(context.Context) (bool, error) { return false, err }
+	}
+	return made
+}

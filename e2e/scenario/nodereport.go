@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// nodeReport is as much of a host's report as the scenario looks at.
+type nodeReport struct {
+	Report struct {
+		BootID, Kernel, ProxyMode string
+		Cgroup                    struct{ Runtime, Kubelet string }
+		Units                     []struct{ Name, State string }
+		Images                    *struct{ Unpinned, Missing []string }
+		Packages                  *struct{ Changed, Unlocked []string }
+		Sysctls                   []struct{ Key, Saw, Want string }
+		Registries                []struct{ Address, Error string }
+		Links                     []struct{ Name string }
+		Certificates              []struct{ File string }
+		Clock                     *struct{ Synchronized bool }
+		Etcd                      *struct {
+			Member, Error string
+			HasLeader     bool
+		}
+		Unknown []struct{ Part, Reason string }
+	}
+}
+
+// reported wants a report of each host as it is, that what changes on a host
+// comes to the cluster, and that no node may write or read for another.
+func (e *Env) reported(ctx context.Context, first, worker lab.Machine) error {
+	for _, m := range []lab.Machine{first, worker} {
+		if err := e.reportsItself(ctx, first, m, m == first); err != nil {
+			return fmt.Errorf("report of %s: %w", m.Name(), err)
+		}
+	}
+	if err := e.reportsChange(ctx, first, worker); err != nil {
+		return err
+	}
+	return e.reportsForItself(ctx, worker)
+}
+
+func (e *Env) reportsItself(ctx context.Context, first, m lab.Machine, master bool) error {
+	// The first look of rpm takes a moment.
+	if err := e.awaitReport(ctx, first, m, `{.report.unknown}`, `^$`); err != nil {
+		return err
+	}
+	r, err := e.must(ctx, first, nil, "sh", "-c", kubectl+"get nodereport "+m.Name()+" -o json")
+	if err != nil {
+		return err
+	}
+	var got nodeReport
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
+		return err
+	}
+	boot, err := lab.Output(ctx, m, "cat", "/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	n := got.Report
+	wrong := map[string]bool{
+		"bootID":       n.BootID != strings.TrimSpace(boot),
+		"cgroup":       n.Cgroup.Runtime != "systemd" || n.Cgroup.Kubelet != "systemd",
+		"proxyMode":    n.ProxyMode == "",
+		"units":        len(n.Units) < 2,
+		"images":       n.Images == nil || len(n.Images.Unpinned)+len(n.Images.Missing) > 0,
+		"packages":     n.Packages == nil || len(n.Packages.Changed)+len(n.Packages.Unlocked) > 0,
+		"sysctls":      len(n.Sysctls) > 0,
+		"registries":   len(n.Registries) != 1 || n.Registries[0].Error != "",
+		"links":        len(n.Links) < 3, // its own, the pods' bridge, the tunnel
+		"certificates": len(n.Certificates) < 3,
+		"clock":        n.Clock == nil,
+		"etcd":         (n.Etcd != nil) != master || master && (n.Etcd.Member != m.Name() || n.Etcd.Error != "" || !n.Etcd.HasLeader),
+	}
+	for _, u := range n.Units {
+		wrong["units"] = wrong["units"] || u.State != "active"
+	}
+	for part, is := range wrong {
+		if is {
+			return fmt.Errorf("%s is not as it should be:\n%s", part, r.Stdout)
+		}
+	}
+	return nil
+}
+
+// reportsChange: a kernel parameter, and a registry that is silent.
+func (e *Env) reportsChange(ctx context.Context, first, worker lab.Machine) error {
+	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=0"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, first, "systemctl stop airgap-registry"); err != nil {
+		return err
+	}
+	if err := e.awaitReport(ctx, first, worker, `{.report.sysctls}{.report.registries}`, `"key":"net.ipv4.ip_forward","saw":"0","want":"1".*"error":"connect: connection refused"`); err != nil {
+		return err
+	}
+	if err := e.awaitReport(ctx, first, first, `{.report.units}`, `"name":"airgap-registry.service","state":"inactive"`); err != nil {
+		return err
+	}
+	if err := e.script(ctx, first, "systemctl start airgap-registry"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=1"); err != nil {
+		return err
+	}
+	return e.awaitReport(ctx, first, worker, `{.report.sysctls}{.report.registries[*].error}`, `^$`)
+}
+
+// reportsForItself has the kubelet's identity try what is none of its business,
+// and the unit what it may not do on its own host.
+func (e *Env) reportsForItself(ctx context.Context, worker lab.Machine) error {
+	const kubelets = "KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl "
+	return e.script(ctx, worker,
+		kubelets+"get nodereport "+worker.Name(),
+		kubelets+"get nodereports 2>&1 | grep -q 'cannot list'",
+		kubelets+"delete nodereport "+worker.Name()+" 2>&1 | grep -q 'cannot delete'",
+		kubelets+"label nodereport node1 a=b 2>&1 | grep -q 'may write only its own report'",
+		`set -- $(systemctl show -p MainPID --value airgap-node-report); grep -q "^CapEff:.*0000000000000000" /proc/$1/status`,
+		`nsenter -t $(systemctl show -p MainPID --value airgap-node-report) -m sh -c '! touch /etc/x && ! touch /var/lib/airgap/x && ! echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null`,
+		"airgap node-report --once --output json | grep -q '\"bootID\": \"'$(cat /proc/sys/kernel/random/boot_id)",
+	)
+}
+
+// awaitReport waits until what a report has at a path of kubectl fits.
+func (e *Env) awaitReport(ctx context.Context, first, m lab.Machine, path, pattern string) error {
+	ask := kubectl + "get nodereport " + m.Name() + " -o jsonpath='" + path + "'"
+	return e.script(ctx, first, `i=0; until `+ask+` >/tmp/report && { cat /tmp/report; echo; } | grep -Eq '`+pattern+`'; do
+		i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/report; exit 1; }; sleep 1; done; rm /tmp/report`)
+}
+
+// forgotten: a node's report goes with the node.
+func (e *Env) forgotten(ctx context.Context, first, worker lab.Machine) error {
+	return e.script(ctx, first,
+		kubectl+"get nodereport "+worker.Name(),
+		kubectl+"delete node "+worker.Name(),
+		"i=0; until "+kubectl+"get nodereport "+worker.Name()+" 2>&1 | grep -q NotFound; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done")
+}

@@ -1,0 +1,35 @@
+package kubeadm
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+)
+
+// SysctlDrift is a kernel parameter that a node needs and that is another one
+// now. Saw is "" where the kernel does not have it, as without its module.
+type SysctlDrift struct{ Key, Saw, Want string }
+
+// DriftedSysctls are those of NodeSysctls that do not hold now.
+func DriftedSysctls(m Machine) ([]SysctlDrift, error) {
+	var drifted []SysctlDrift
+	for _, s := range NodeSysctls() {
+		have, err := m.readSysctl(s.Key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			drifted = append(drifted, SysctlDrift{s.Key, "", s.want()})
+		case err != nil:
+			return nil, err
+		case !s.holds(have):
+			drifted = append(drifted, SysctlDrift{s.Key, strconv.Itoa(have), s.want()})
+		}
+	}
+	return drifted, nil
+}
+
+func (s Sysctl) want() string {
+	if s.Floor {
+		return "at least " + strconv.Itoa(s.Value)
+	}
+	return strconv.Itoa(s.Value)
+}

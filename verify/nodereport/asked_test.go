@@ -1,0 +1,118 @@
+package nodereport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+func TestRegistries(t *testing.T) {
+	serve := func(status int) (*httptest.Server, string) {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/" {
+				status = http.StatusNotFound
+			}
+			w.WriteHeader(status)
+		}))
+		t.Cleanup(s.Close)
+		return s, strings.TrimPrefix(s.URL, "https://")
+	}
+	good, open := serve(http.StatusOK)
+	_, login := serve(http.StatusUnauthorized)
+	_, broken := serve(http.StatusBadGateway)
+	gone, away := serve(http.StatusOK)
+	gone.Close()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: good.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		Upstream
+		want string
+	}{
+		{Upstream{open, ca}, ""},
+		{Upstream{open + "/project", ca}, ""},
+		{Upstream{login, ca}, ""},
+		{Upstream{broken, ca}, "it answered 502 Bad Gateway"},
+		{Upstream{away, ca}, "connection refused"},
+		{Upstream{open, ""}, "unknown authority"},
+		{Upstream{open, ca + ".none"}, "no such file"},
+	}
+	var all []Upstream
+	for _, test := range tests {
+		all = append(all, test.Upstream)
+	}
+	got, err := Registries(t.Context(), all)
+	if err != nil || len(got) != len(tests) {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	for i, test := range tests {
+		if got[i].Address != test.Address || (got[i].Error == "") != (test.want == "") || !strings.Contains(got[i].Error, test.want) {
+			t.Errorf("%+v: got %q, want %q", test.Upstream, got[i].Error, test.want)
+		}
+	}
+	ended, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if got, _ := Registries(ended, all[:1]); got[0].Error != "no answer" {
+		t.Errorf("out of time: %q", got[0].Error)
+	}
+}
+
+func TestProxyMode(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("nftables\n")) }))
+	if got, err := ProxyMode(t.Context(), s.URL+"/proxyMode"); err != nil || got != "nftables" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	s.Close()
+	_, err := ProxyMode(t.Context(), s.URL+"/proxyMode")
+	if want := "ask kube-proxy for its mode: " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestEtcd asks a real member, before and after it has an alarm.
+func TestEtcd(t *testing.T) {
+	at := apitest.Start(t).Etcd()
+	m := EtcdMember{URL: at, Health: at + "/health"}
+	got, err := m.Ask(t.Context())
+	if err != nil || got.Member != "default" || !got.HasLeader || !got.Leads || got.Error != "" || got.Bytes == 0 || got.Quota != 2<<30 || !slices.Equal(got.Members, []string{"default"}) || len(got.Alarms) > 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	alarm(t, at)
+	got, err = m.Ask(t.Context())
+	if err != nil || !slices.Equal(got.Alarms, []string{"NOSPACE"}) || got.Error != "it is not healthy: ALARM NOSPACE" {
+		t.Errorf("with an alarm: %+v, %v", got, err)
+	}
+	m.URL = "http://127.0.0.1:1"
+	if got, err := m.Ask(t.Context()); err != nil || got.Error != "127.0.0.1:1: connect: connection refused" {
+		t.Errorf("no member there: %+v, %v", got, err)
+	}
+	m.CAFile = filepath.Join(t.TempDir(), "ca.crt")
+	if _, err := m.Ask(t.Context()); err == nil || !strings.Contains(err.Error(), m.CAFile) {
+		t.Errorf("without its authority: %v", err)
+	}
+}
+
+// alarm makes the member raise one, as it does when its database is full.
+func alarm(t *testing.T, at string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(at+"/v3/maintenance/alarm", "application/json", bytes.NewReader(body))
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("raise an alarm: %v, %v", response, err)
+	}
+}

@@ -1,0 +1,311 @@
+package nodereport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// cluster is a real API server with the objects, as kubeadm has it: nodes are
+// authorized by the node authorizer as well.
+type cluster struct {
+	*apitest.Server
+	admin dynamic.Interface
+}
+
+func startCluster(t *testing.T, nodes ...string) cluster {
+	t.Helper()
+	c := cluster{Server: apitest.Start(t, "--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")}
+	c.admin = c.client(t, c.Config)
+	s := Step(func() (*rest.Config, error) { return c.Config, nil })
+	before, errBefore := s.Done(t.Context())
+	errRun := s.Run(t.Context())
+	after, errAfter := s.Done(t.Context())
+	if err := errors.Join(errBefore, errRun, errAfter); err != nil || before || !after {
+		t.Fatalf("done before %v, after %v: %v", before, after, err)
+	}
+	for _, name := range nodes {
+		c.makeNode(t, name)
+	}
+	return c
+}
+
+func (c cluster) client(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (c cluster) makeNode(t *testing.T, name string) *corev1.Node {
+	t.Helper()
+	node, err := c.Client(t).CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// kubelet is a client with the identity of that of node w1.
+func (c cluster) kubelet(t *testing.T) dynamic.Interface {
+	t.Helper()
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:w1", Groups: []string{"system:nodes", "system:authenticated"}}
+	return c.client(t, config)
+}
+
+func (c cluster) delete(t *testing.T) {
+	t.Helper()
+	if err := c.admin.Resource(Resource).Delete(t.Context(), "w1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c cluster) read(t *testing.T) *NodeReport {
+	t.Helper()
+	r, err := Read(t.Context(), c.admin, "w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// full has something in each field of the form.
+func full() Report {
+	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	return Report{
+		Program: "v1", BootID: "b", Kernel: "k",
+		Units:        []Unit{{"kubelet.service", "active"}},
+		Cgroup:       &Cgroup{2, "systemd", "systemd"},
+		ProxyMode:    "nftables",
+		Images:       &Images{[]string{"a"}, []string{"b"}},
+		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
+		Links:        []Link{{"flannel.1", "vxlan", 1450, true}},
+		Sysctls:      []Setting{{"net.ipv4.ip_forward", "0", "1"}},
+		Registries:   []Registry{{"10.0.0.1:5000", "no answer"}},
+		Clock:        &Clock{true, 17, "chronyd.service"},
+		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
+		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, 1 << 33, 2 << 33, &at},
+		GPU:          &GPU{8, "580", &NVML{"580", 8, []string{"Xid 79"}}},
+		Unknown:      []Unknown{{"packages", "r"}},
+	}
+}
+
+func TestCluster(t *testing.T) {
+	c := startCluster(t, "w1", "w2")
+	t.Run("nothing is lost", func(t *testing.T) { nothingIsLost(t, c) })
+	t.Run("rights", func(t *testing.T) { rights(t, c) })
+	t.Run("run", func(t *testing.T) { runs(t, c) })
+}
+
+func nothingIsLost(t *testing.T, c cluster) {
+	want := full()
+	w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return want }, Say: t.Logf}
+	w.turn(t.Context())
+	want.Heartbeat = w.written.Heartbeat
+	got := c.read(t).Report
+	got.Heartbeat = want.Heartbeat // the cluster has it in microseconds
+	if !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("got %s\nwant %s", text(t, got), text(t, want))
+	}
+	if strings.Contains(text(t, want), ":null") || strings.Count(text(t, full()), `"`) < 150 {
+		t.Errorf("the report that was tried is not full: %s", text(t, want))
+	}
+}
+
+func text(t *testing.T, r Report) string {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// rights: a node writes its own report, and has no other right to any.
+func rights(t *testing.T, c cluster) {
+	ctx, report := t.Context(), Report{Heartbeat: metav1.NowMicro(), Program: "v1"}
+	var own, foreign object
+	w1 := c.kubelet(t)
+	for range 2 {
+		if err := own.write(ctx, w1, "w1", report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := foreign.write(ctx, c.admin, "w2", report); err != nil {
+		t.Fatalf("an administrator: %v", err)
+	}
+	reports := w1.Resource(Resource)
+	refused := map[string]error{
+		"list":                  last(reports.List(ctx, metav1.ListOptions{})),
+		"watch":                 last(reports.Watch(ctx, metav1.ListOptions{})),
+		"delete":                reports.Delete(ctx, "w1", metav1.DeleteOptions{}),
+		"update":                last(reports.Update(ctx, foreign.live, metav1.UpdateOptions{})),
+		"create":                last(reports.Create(ctx, named("w3"), metav1.CreateOptions{})),
+		"create without a name": last(reports.Create(ctx, generated("w1"), metav1.CreateOptions{})),
+		"apply":                 last(reports.Apply(ctx, "w2", named("w2"), metav1.ApplyOptions{FieldManager: "w1", Force: true})),
+		"who is no node": func() error {
+			config := rest.CopyConfig(c.Config)
+			config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:w1", Groups: []string{"system:authenticated"}}
+			return last(c.client(t, config).Resource(Resource).Get(ctx, "w1", metav1.GetOptions{}))
+		}(),
+	}
+	for what, err := range refused {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: got %v, want it forbidden", what, err)
+		}
+	}
+	if err := refused["update"]; !strings.Contains(fmt.Sprint(err), "a node may write only its own report: system:node:w1 is not node w2") {
+		t.Errorf("another node's report: %v", err)
+	}
+}
+
+func last[T any](_ T, err error) error { return err }
+
+func named(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"report": map[string]any{"heartbeat": "2026-03-01T12:00:00Z", "program": "v1"}}}
+	u.SetGroupVersionKind(Kind)
+	u.SetName(name)
+	return u
+}
+
+func generated(prefix string) *unstructured.Unstructured {
+	u := named("")
+	u.SetGenerateName(prefix)
+	return u
+}
+
+// TestWriter goes through a writer's life, turn by turn.
+func TestWriter(t *testing.T) {
+	c := startCluster(t, "w1")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	report := full()
+	var said []string
+	w := &Writer{
+		Node: "w1", Client: c.kubelet(t), now: func() time.Time { return now },
+		Collect: func(context.Context) Report { return report },
+		Say:     func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+	}
+	// turn lets time pass, looks once and says whether something was written.
+	version := ""
+	turn := func(after time.Duration) bool {
+		t.Helper()
+		now = now.Add(after)
+		w.turn(t.Context())
+		before := version
+		version = c.read(t).ResourceVersion
+		return version != before
+	}
+	expect := func(what string, got, want bool) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: written %v, want %v; said %q", what, got, want, said)
+		}
+	}
+	expect("at first", turn(0), true)
+	expect("nothing has changed", turn(often), false)
+	moved := *report.Clock
+	moved.ErrorMillis++
+	report.Clock = &moved
+	expect("a figure that always moves", turn(often), false)
+	report.ProxyMode = "iptables"
+	expect("something has changed", turn(often), true)
+	expect("time for a heartbeat", turn(beat), true)
+	expect("the clock was set back", turn(-time.Hour), true)
+	if got := c.read(t); !got.Report.Heartbeat.Time.Equal(now) || got.Report.ProxyMode != "iptables" {
+		t.Errorf("the cluster has %+v", got.Report)
+	}
+	c.delete(t)
+	expect("somebody has deleted it", turn(beat), true)
+	meddle(t, c)
+	expect("somebody has changed it", turn(beat), true)
+	if len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+	t.Run("its Node came anew", func(t *testing.T) { ownedByNewNode(t, c, func() { turn(beat) }) })
+	t.Run("the API server was away", func(t *testing.T) {
+		c.Stop()
+		var pauses []time.Duration
+		for range 5 {
+			now = now.Add(beat)
+			pauses = append(pauses, w.turn(t.Context()))
+		}
+		if want := []time.Duration{often, 2 * often, 4 * often, seldom, seldom}; !slices.Equal(pauses, want) {
+			t.Errorf("it waits %v, want %v", pauses, want)
+		}
+		c.Resume(t)
+		expect("it is back", turn(seldom), true)
+		if len(said) != 2 || !strings.Contains(said[0], "write NodeReport w1: ") || said[1] != "the cluster takes the report again" {
+			t.Errorf("said %q", said)
+		}
+	})
+}
+
+// meddle adds a label, as a person might.
+func meddle(t *testing.T, c cluster) {
+	t.Helper()
+	live, err := c.admin.Resource(Resource).Get(t.Context(), "w1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.SetLabels(map[string]string{"rack": "7"})
+	if _, err := c.admin.Resource(Resource).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ownedByNewNode: the garbage collector takes a report away with its Node; the
+// next one is the new Node's. While there is no Node there is none.
+func ownedByNewNode(t *testing.T, c cluster, turn func()) {
+	nodes := c.Client(t).CoreV1().Nodes()
+	old := c.read(t).OwnerReferences
+	if err := nodes.Delete(t.Context(), "w1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.delete(t) // as the garbage collector does
+	var gone object
+	if err := gone.write(t.Context(), c.kubelet(t), "w1", full()); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "ask for its Node") {
+		t.Errorf("without its Node: %v", err)
+	}
+	node := c.makeNode(t, "w1")
+	turn()
+	got := c.read(t).OwnerReferences
+	if len(old) != 1 || len(got) != 1 || got[0].UID != node.UID || got[0].UID == old[0].UID || got[0].Kind != "Node" {
+		t.Errorf("owners %+v, before %+v, want %s", got, old, node.UID)
+	}
+}
+
+// runs: it writes by itself, and ends with its context.
+func runs(t *testing.T, c cluster) {
+	ctx, cancel := context.WithCancel(t.Context())
+	watched, err := c.admin.Resource(Resource).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return full() }, Say: t.Logf}
+		w.Run(ctx)
+	}()
+	<-watched.ResultChan()
+	cancel()
+	<-done
+}

@@ -1,0 +1,85 @@
+package nodereport
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Collector looks at the parts, each at its own pace.
+type Collector struct {
+	Base  Report // what does not change while the program runs
+	Parts []Part
+
+	mu    sync.Mutex
+	found map[string]func(*Report) // by Part.Name
+}
+
+// Run looks until ctx ends.
+func (c *Collector) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, p := range c.Parts {
+		all.Go(func() { c.keep(ctx, p) })
+	}
+	all.Wait()
+}
+
+// keep looks at one part again and again, never twice at the same time.
+func (c *Collector) keep(ctx context.Context, p Part) {
+	for ctx.Err() == nil {
+		ended := c.look(ctx, p)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(p.Every):
+		}
+	}
+}
+
+func (c *Collector) look(ctx context.Context, p Part) (ended <-chan struct{}) {
+	put, ended := p.within(ctx)
+	if ctx.Err() != nil {
+		return ended // what it says is that we end
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found == nil {
+		c.found = map[string]func(*Report){}
+	}
+	c.found[p.Name] = put
+	return ended
+}
+
+// Once looks at every part one time.
+func (c *Collector) Once(ctx context.Context) Report {
+	var all sync.WaitGroup
+	for _, p := range c.Parts {
+		all.Go(func() { c.look(ctx, p) })
+	}
+	all.Wait()
+	return c.Report()
+}
+
+// Report is what is known now. It does not wait; a part whose first look has
+// not come back is Unknown.
+func (c *Collector) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.Base
+	for _, p := range c.Parts {
+		put, known := c.found[p.Name]
+		if !known {
+			put = p.unknown(NotYet)
+		}
+		put(&r)
+	}
+	return r
+}
+
+// NotYet is the reason of a part that is being looked at for the first time.
+const NotYet = "it is being looked at for the first time"

@@ -1,0 +1,55 @@
+package nodereport
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCollector: a part that fails, hangs or is not known yet keeps no other
+// back, and one that hangs is not begun twice. The clock is synctest's.
+func TestCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, free := 0, make(chan struct{})
+		put := func(r *Report, mode string) { r.ProxyMode = mode }
+		c := &Collector{
+			Base: Report{Program: "v1"},
+			Parts: []Part{
+				Look("proxyMode", time.Minute, time.Second, func(context.Context) (string, error) { return "nftables", nil }, put),
+				Look("clock", time.Minute, time.Second, func(context.Context) (string, error) { return "", errors.New("no such file") }, put),
+				Look("links", time.Minute, time.Second, func(context.Context) (string, error) { begun++; <-free; return "iptables", nil }, put),
+				Look("gpu", time.Minute, time.Second, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, put),
+			},
+		}
+		if got := c.Report(); len(got.Unknown) != 4 || got.Unknown[0] != (Unknown{"proxyMode", NotYet}) || got.Program != "v1" {
+			t.Errorf("before the first look: %+v", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx) }()
+		time.Sleep(10 * time.Minute)
+		want := []Unknown{{"clock", "no such file"}, {"links", "no answer within 1s"}, {"gpu", context.DeadlineExceeded.Error()}}
+		if got := c.Report(); got.ProxyMode != "nftables" || !slices.Equal(got.Unknown, want) || begun != 1 {
+			t.Errorf("after ten minutes: %+v, the one that hangs begun %d times", got, begun)
+		}
+		close(free)
+		time.Sleep(2 * time.Minute)
+		if got := c.Report(); got.ProxyMode != "iptables" || begun < 2 {
+			t.Errorf("what hung goes on: %+v, begun %d times", got, begun)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestOnce(t *testing.T) {
+	c := &Collector{Parts: []Part{
+		Look("proxyMode", time.Hour, time.Minute, func(context.Context) (string, error) { return "nftables", nil }, func(r *Report, m string) { r.ProxyMode = m }),
+	}}
+	if got := c.Once(t.Context()); got.ProxyMode != "nftables" || len(got.Unknown) > 0 {
+		t.Errorf("got %+v", got)
+	}
+}

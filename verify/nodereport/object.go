@@ -1,0 +1,76 @@
+package nodereport
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+const fieldManager = "airgap-node-report"
+
+// object is a node's own in the cluster.
+type object struct {
+	live *unstructured.Unstructured // nil until it was read, and after a write that failed
+}
+
+// write is one request while nobody else changes the object.
+func (o *object) write(ctx context.Context, client dynamic.Interface, node string, r Report) (err error) {
+	if o.live == nil {
+		if o.live, err = read(ctx, client, node); err != nil {
+			return err
+		}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&struct {
+		Report Report `json:"report"`
+	}{r})
+	if err != nil {
+		return err
+	}
+	o.live.Object["report"] = content["report"]
+	reports := client.Resource(Resource)
+	if o.live.GetResourceVersion() == "" {
+		o.live, err = reports.Create(ctx, o.live, metav1.CreateOptions{FieldManager: fieldManager})
+	} else {
+		o.live, err = reports.Update(ctx, o.live, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	return err
+}
+
+// read is the object as it is, or as it begins. The Node owns it, so it goes
+// with the Node, and none is made for a Node that is not there.
+func read(ctx context.Context, client dynamic.Interface, node string) (*unstructured.Unstructured, error) {
+	owner, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask for its Node: %w", err)
+	}
+	live, err := client.Resource(Resource).Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		live, err = &unstructured.Unstructured{Object: map[string]any{}}, nil
+		live.SetGroupVersionKind(Kind)
+		live.SetName(node)
+	}
+	if err != nil {
+		return nil, err
+	}
+	live.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: owner.GetUID()}})
+	return live, nil
+}
+
+// Read asks for a node's report.
+func Read(ctx context.Context, client dynamic.Interface, node string) (*NodeReport, error) {
+	live, err := client.Resource(Resource).Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask for NodeReport %s: %w", node, err)
+	}
+	r := &NodeReport{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, r); err != nil {
+		return nil, fmt.Errorf("read NodeReport %s: %w", node, err)
+	}
+	return r, nil
+}

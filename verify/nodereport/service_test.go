@@ -1,0 +1,104 @@
+package nodereport
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// systemd is a host whose unit runs, or does not.
+type systemd struct {
+	runs  bool
+	boot  string
+	calls []string
+}
+
+func (s *systemd) FS() fs.FS {
+	return fstest.MapFS{"proc/sys/kernel/random/boot_id": {Data: []byte(s.boot + "\n")}}
+}
+
+func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	s.calls = append(s.calls, strings.Join(cmd.Args, " "))
+	switch cmd.Args[0] {
+	case "restart":
+		s.runs = true
+	case "disable":
+		s.runs = false
+	case "is-enabled", "is-active":
+		if !s.runs {
+			return nil, &host.CommandError{ExitCode: 3, Err: errors.New("exit status 3")}
+		}
+	}
+	return nil, nil
+}
+
+// TestServiceStep: the step holds while the unit runs with these settings and
+// the cluster has a report of this boot.
+func TestServiceStep(t *testing.T) {
+	h := &systemd{boot: "b1"}
+	var stored *NodeReport
+	refused := error(nil)
+	s := Service{
+		Host: h, SettingsFile: filepath.Join(t.TempDir(), "report.json"), Settings: []byte("{}\n"), Wait: time.Nanosecond,
+		Reported: func(context.Context) (*NodeReport, error) {
+			if stored == nil {
+				return nil, errors.Join(refused, apierrors.NewNotFound(Resource.GroupResource(), "w1"))
+			}
+			return stored, refused
+		},
+	}
+	step := ServiceStep(s)
+	holds := func(what string, want bool) {
+		t.Helper()
+		if done, err := step.Done(t.Context()); err != nil || done != want {
+			t.Errorf("%s: done %v, %v", what, done, err)
+		}
+	}
+	holds("nothing was done", false)
+	if plan, err := step.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"write " + s.SettingsFile + " (new)", "enable and start " + UnitName}) {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	if err := step.Run(t.Context()); !errors.Is(err, errUntold) || !strings.Contains(err.Error(), "journalctl -u "+UnitName) {
+		t.Errorf("nothing was reported: %v", err)
+	}
+	holds("the unit runs and has reported nothing", false)
+	stored = &NodeReport{Report: Report{BootID: "b1"}}
+	if err := step.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	holds("it was reported", true)
+	h.boot = "b2"
+	holds("before the host was started anew", false)
+	h.boot, refused = "b1", errors.New("connection refused")
+	if _, err := step.Done(t.Context()); !errors.Is(err, refused) {
+		t.Errorf("the API server is away: %v", err)
+	}
+	refused = nil
+	for range 2 {
+		if err := step.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds("taken back", false)
+	if got := h.calls[len(h.calls)-1]; got != "disable --now "+UnitName {
+		t.Errorf("the undo ends with %q", got)
+	}
+}
+
+func TestUnitKnowsNothingNewerThanSystemd239(t *testing.T) {
+	for _, newer := range []string{"ProtectHostname", "ProtectClock", "ProtectKernelLogs", "RestrictSUIDSGID", "ProtectProc", "ProcSubset", "%d", "Type=exec"} {
+		if strings.Contains(string(UnitText()), newer) {
+			t.Errorf("it has %s, which EL8's systemd does not know", newer)
+		}
+	}
+}

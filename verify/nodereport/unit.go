@@ -1,0 +1,12 @@
+package nodereport
+
+import _ "embed"
+
+// UnitName is the systemd unit that runs `airgap node-report` on each host.
+const UnitName = "airgap-node-report.service"
+
+//go:embed airgap-node-report.service
+var unit []byte
+
+// UnitText is what airgap.rpm brings as UnitName.
+func UnitText() []byte { return unit }

@@ -1,0 +1,29 @@
+package nodereport
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Units asks systemd how services are, in the order of their names. One that is
+// not installed is "inactive".
+func Units(ctx context.Context, h host.Host, names []string) ([]Unit, error) {
+	out, err := h.Run(ctx, host.Cmd{Name: "systemctl", Args: append([]string{"show", "--property=ActiveState"}, names...)})
+	if err != nil {
+		return nil, fmt.Errorf("ask systemd about units: %w", err)
+	}
+	var units []Unit
+	for line := range strings.Lines(string(out)) {
+		state, is := strings.CutPrefix(strings.TrimSpace(line), "ActiveState=")
+		if is && len(units) < len(names) {
+			units = append(units, Unit{Name: names[len(units)], State: state})
+		}
+	}
+	if len(units) != len(names) {
+		return nil, fmt.Errorf("ask systemd about units: it told of %d of %d", len(units), len(names))
+	}
+	return units, nil
+}
