@@ -61,5 +61,5 @@ e2e: build lab ## lab scenarios: make e2e RUN=journey (root)
 	cd e2e && $(GO) run ./cmd/lab run $(RUN)
 
 .PHONY: bench
-bench: build lab ## figures against their targets, one line each; RUN=verification: some of them; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
+bench: build lab ## figures against their targets, one line each; RUN=verification: some of them; RUN=scale, of 100,000 pods, wants 12 GB of memory; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
 	cd e2e && $(GO) run ./cmd/lab bench $(RUN) $(if $(LARGE),--large $(LARGE))

@@ -49,6 +49,7 @@ func parts() []part {
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
 		{"network", (*bench).network},
+		{"scale", (*bench).scale},
 	}
 }
 

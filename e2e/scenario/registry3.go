@@ -50,7 +50,7 @@ func SelfSigned(ctx context.Context, dir string, addr netip.Addr) (pem string, e
 		return "", err
 	}
 	crt := filepath.Join(dir, "registry.crt")
-	out, err := exec.CommandContext(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+	out, err := exec.CommandContext(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "90",
 		"-subj", "/CN=registry", "-addext", "subjectAltName=IP:"+addr.String(), "-keyout", filepath.Join(dir, "registry.key"), "-out", crt).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("make a certificate: %w: %s", err, out)

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// What verification may take of a cluster of any size up to 5,000 nodes and
+// 100,000 pods, twenty pods a node.
+const (
+	loadLimit    = 2 * time.Minute
+	verdictLimit = 1.3 // of the time that bare informers take
+	verdictPeak  = 250e6
+	// growthLimit is how much more an object may cost in the largest cluster than
+	// in the middle one. It should be no more; the rest is what drifts.
+	growthLimit = 1.3
+)
+
+// scale measures `airgap verify` against a real API server, from its start to the
+// verdict that everything holds, beside bare informers that only wait until they
+// have the same objects; then what a watching one asks, and how soon it tells.
+func (b *bench) scale(ctx context.Context, w io.Writer) error {
+	var sizes []size
+	for _, pods := range []int{1_000, 10_000, 100_000} {
+		s, err := b.atScale(ctx, w, pods)
+		if err != nil {
+			return fmt.Errorf("verify %d pods: %w", pods, err)
+		}
+		sizes = append(sizes, s)
+	}
+	for i := 1; i+1 < len(sizes); i++ {
+		sizes[i+1].growth(sizes[i], sizes[i-1], w)
+	}
+	return nil
+}
+
+// size is what one cluster cost.
+type size struct {
+	objects    int
+	ours, bare measured
+}
+
+// atScale measures on one cluster, and more on the largest.
+func (b *bench) atScale(ctx context.Context, w io.Writer, pods int) (size, error) {
+	p, err := b.populate(ctx, pods)
+	if err != nil {
+		return size{}, err
+	}
+	defer p.end()
+	name := fmt.Sprintf("scale-%dk-", pods/1000)
+	seconds(fmt.Sprintf("%sload-of-%d-bytes-a-pod", name, p.written.Bytes/int64(p.written.Pods)), p.loading, "limit", loadLimit, 1.0).print(w)
+	self, err := os.Executable()
+	if err != nil {
+		return size{}, err
+	}
+	m, err := rounds(func() (measured, error) {
+		return measure(ctx, b.env, b.Program, p.verify("1ms")...)
+	}, func() (measured, error) {
+		return measure(ctx, b.env, self, "informers", p.kubeconfig)
+	})
+	if err != nil {
+		return size{}, err
+	}
+	s := size{objects: p.written.Objects, ours: m[0], bare: m[1]}
+	seconds(name+"first-verdict", s.ours.took, "bare-informers", s.bare.took, verdictLimit).print(w)
+	if pods < 100_000 {
+		return s, nil
+	}
+	return s, b.watching(ctx, w, name, p, &s)
+}
+
+// growth compares what each further object cost between two sizes with what it
+// cost between the two below.
+func (s size) growth(before, first size, w io.Writer) {
+	each := func(of func(size) float64, a, b size) float64 {
+		return (of(b) - of(a)) / float64(b.objects-a.objects)
+	}
+	compare := func(name, unit string, of func(size) float64) {
+		value, below := each(of, before, s), each(of, first, before)
+		figure{name, value, unit, fmt.Sprintf("%d-times-fewer=%.2f%s", s.objects/before.objects, below, unit), value / below, growthLimit}.print(w)
+	}
+	compare("scale-time-per-object", "us", func(s size) float64 { return s.ours.took.Seconds() * 1e6 })
+	compare("scale-memory-per-object", "bytes", func(s size) float64 { return float64(s.ours.peak) })
+}
+
+// verify are the arguments of `airgap verify` of this cluster.
+func (p *populated) verify(soak string) []string {
+	return []string{
+		"verify", "--kubeconfig", p.kubeconfig, "--registry", p.registry.addr, "--ca", filepath.Join(p.pki, "registry.crt"),
+		"--soak", soak, "--timeout", "1h", "--output", "json",
+	}
+}

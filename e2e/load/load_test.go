@@ -1,0 +1,56 @@
+package load
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// TestObjects makes a cluster and reads it back as the API server does.
+func TestObjects(t *testing.T) {
+	c := Cluster{Nodes: 50, Pods: 1000, Images: []string{"registry.k8s.io/kube-proxy@sha256:" + strings.Repeat("a", 64), "quay.io/lab/tools@sha256:" + strings.Repeat("b", 64)}}
+	var w Written
+	keys := map[string]bool{}
+	kinds := map[string]int{}
+	for key, object := range c.objects() {
+		value, err := stored(object)
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if _, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), value); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if keys[key] {
+			t.Errorf("%s twice", key)
+		}
+		keys[key] = true
+		kind, _, _ := strings.Cut(key, "/")
+		kinds[kind]++
+		w.count(object, len(value))
+	}
+	for kind, want := range map[string]int{"minions": 50, "leases": 50, "pods": 1000, "daemonsets": 3} {
+		if kinds[kind] != want {
+			t.Errorf("%d %s, want %d", kinds[kind], kind, want)
+		}
+	}
+	if kinds["deployments"] != kinds["replicasets"] {
+		t.Errorf("%d deployments, %d replicasets", kinds["deployments"], kinds["replicasets"])
+	}
+	if size := w.Bytes / int64(w.Pods); size < 5000 || size > 7000 {
+		t.Errorf("%d bytes a pod, want about 6000", size)
+	}
+}
+
+// TestPodsAreWell looks for what real pods have and who would count them as broken.
+func TestPodsAreWell(t *testing.T) {
+	pod := application(3, replicas).pods([]string{"quay.io/lab/tools@sha256:0"})(nodeName(7), 5)
+	if pod.Spec.NodeName != nodeName(7) || pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) != 2 || len(pod.ManagedFields) != 2 {
+		t.Errorf("not a pod of two containers that runs: %+v", pod)
+	}
+	if owner := pod.OwnerReferences[0]; owner.UID != application(3, replicas).replicaSet().UID {
+		t.Errorf("owned by %s, which is not its ReplicaSet", owner.UID)
+	}
+}
