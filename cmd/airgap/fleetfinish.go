@@ -22,7 +22,7 @@ func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, p ui.
 	}
 	bad := f.problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+hostLogDir+" has all that they said")
 	if bad == nil {
-		report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, timeout: 10 * time.Minute}, p)
+		report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: f.skip, timeout: 10 * time.Minute}, p)
 		if err != nil {
 			return err
 		}

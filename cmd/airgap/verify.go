@@ -30,6 +30,7 @@ type verifyOptions struct {
 	proxyMode                string      // kube-proxy's; "": whatever most hosts have
 	scope                    []string    // the only namespaces that may be looked at; nil: all
 	systemOnly               bool        // pods and workloads of the site's own are not judged
+	skip                     []string    // rules, by id
 	modes                    verifyModes
 }
 
@@ -195,7 +196,7 @@ func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress)
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
 	o.proxyMode = s.config.Kubernetes.ProxyMode(s.facts)
 	v, err := o.rules(ctx, nodes, p)
-	v.About.Cluster, v.NodeReports = s.config.Name, true
+	v.About.Cluster, v.NodeReports, v.Skip = s.config.Name, true, o.skip
 	return v, err
 }
 

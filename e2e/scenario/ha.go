@@ -328,7 +328,7 @@ func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int, im
 	if err := e.script(ctx, by, kubectl+"delete deployment "+name, kubectl+"wait node "+dead.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
 		return err
 	}
-	r, err = e.On(ctx, by, "", "airgap", "verify", "--timeout", "20s")
+	r, err = e.On(ctx, by, "", "airgap", "verify", labSkips, "--timeout", "20s")
 	if err != nil {
 		return err
 	}

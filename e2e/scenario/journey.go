@@ -284,7 +284,7 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 }
 
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {
-	_, err := e.must(ctx, m, nil, "airgap", "verify", "--timeout", "3m")
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "3m")
 	return err
 }
 

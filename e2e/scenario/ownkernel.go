@@ -70,6 +70,6 @@ func (e *Env) powerCut(ctx context.Context, m lab.Machine) error {
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
 		return err
 	}
-	_, err := e.must(ctx, m, nil, "airgap", "verify", "--timeout", "25m") // its processor is slow
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "25m") // its processor is slow
 	return err
 }

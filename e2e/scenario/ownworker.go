@@ -65,7 +65,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "")); err != nil {
 					return err
 				}
-				_, err := e.must(ctx, first, nil, "airgap", "verify", "--timeout", "10m") // its processor is slow
+				_, err := e.must(ctx, first, nil, "airgap", "verify", labSkips, "--timeout", "10m") // its processor is slow
 				return errors.Join(err, e.unmanaged(ctx, worker, "eth0", "flannel.1"))
 			}},
 			{"reset", func() error {

@@ -41,7 +41,7 @@ func pulledStore(ctx context.Context, e *Env) error {
 			{"the power is cut amid a pull", func() error { return e.cutPull(ctx, l, 1, "reason=Pulling", "sleep 5") }},
 			{"the power is cut right behind a pull", func() error { return e.cutPull(ctx, l, 2, "reason=Pulled", "true") }},
 			{"verify", func() error {
-				_, err := e.must(ctx, first, nil, "airgap", "verify", "--timeout", "10m") // its processor is slow
+				_, err := e.must(ctx, first, nil, "airgap", "verify", labSkips, "--timeout", "10m") // its processor is slow
 				return err
 			}},
 		})

@@ -53,7 +53,7 @@ func (e *Env) broken(ctx context.Context, m lab.Machine, words string) error {
 		return err
 	}
 	time.Sleep(3 * time.Second) // the kubelet has to try once
-	r, err := e.On(ctx, m, "", "airgap", "verify", "--timeout", "20s")
+	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--timeout", "20s")
 	if err != nil {
 		return err
 	}
