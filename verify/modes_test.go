@@ -38,7 +38,7 @@ func watched(t *testing.T, b *bank) {
 	ctx, end := context.WithCancel(t.Context())
 	o, w := b.watching()
 	o.Timeout = time.Minute // the test's, not the run's
-	var states []bool // well or not, each once
+	var states []bool       // well or not, each once
 	o.Seen = func(r Report) { states = slices.Compact(append(states, r.OK)) }
 	w.on("well", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
 	w.on("broken nodes-ready: Node cp1", func() { b.node(node("cp1", corev1.ConditionUnknown, controlPlaneNode)) })
