@@ -28,8 +28,8 @@ type answer struct {
 }
 
 // imageBook remembers the registry's answers, so that rules may ask for them
-// without waiting. What was found stays found for the whole verification;
-// everything else is asked for again, slower and slower.
+// without waiting. What was found is asked for again each minute, since a
+// verification may last for days; everything else slower and slower.
 type imageBook struct {
 	exists   ImageExists
 	answered func() // called after every new answer
@@ -42,6 +42,7 @@ type imageBook struct {
 const (
 	lookups     = 4 // at a time
 	lookupLimit = 10 * time.Second
+	foundFor    = time.Minute
 )
 
 func newImageBook(exists ImageExists, answered func()) *imageBook {
@@ -87,6 +88,7 @@ func (b *imageBook) askNext(ctx context.Context) bool {
 	a := b.ask(ctx, img)
 	if a.state == found {
 		b.queue.Forget(img)
+		b.queue.AddAfter(img, foundFor)
 	} else {
 		b.queue.AddRateLimited(img)
 	}

@@ -42,6 +42,7 @@ func All() []Scenario {
 		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio},
 		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1},
 		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network},
+		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify},
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},

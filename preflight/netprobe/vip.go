@@ -103,7 +103,7 @@ func (a *agent) tryVIP(ctx context.Context) {
 			break
 		}
 		// In step with a balancer that gives turns, a host would be sent to the same one forever.
-		time.Sleep(vipEvery/2 + rand.N(vipEvery))
+		time.Sleep(vipEvery/2 + rand.N(vipEvery)) //nolint:gosec // no secret
 	}
 	if len(v.Hits) > 0 && a.plan.Idle > 0 {
 		v.Idle = a.tryIdle(ctx, config)

@@ -1,0 +1,183 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// fault is one way to break a cluster, and who has to name it.
+type fault struct {
+	name              string
+	inject, mend      func(context.Context) error
+	rule, object, saw string
+	within            time.Duration // 0: as usual
+}
+
+// on makes a fault of what a shell on a server does.
+func (e *Env) on(m lab.Machine, name, inject, mend, rule, object, saw string) fault {
+	run := func(lines string) func(context.Context) error {
+		return func(ctx context.Context) error { return e.script(ctx, m, lines) }
+	}
+	return fault{name: name, inject: run(inject), mend: run(mend), rule: rule, object: object, saw: saw}
+}
+
+// slowly is a fault that takes its time to show.
+func (f fault) slowly(within time.Duration) fault {
+	f.within = within
+	return f
+}
+
+// faults are at least one for each rule that the lab can break.
+func (e *Env) faults(l *lab.Lab) []fault {
+	all := e.hostFaults(l)
+	all = append(all, e.controlPlaneFaults(l)...)
+	all = append(all, e.networkFaults(l)...)
+	return append(all, e.clusterFaults(l)...)
+}
+
+// hostFaults are what only a host knows of itself.
+func (e *Env) hostFaults(l *lab.Lab) []fault {
+	first, worker := l.Machines[0], l.Machines[3]
+	return []fault{
+		e.on(worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
+		e.on(worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
+		e.on(worker, "the kubelet's cgroup driver is another one",
+			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
+			"cgroups", "Node node4", "the kubelet cgroupfs"),
+		e.on(worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
+		e.on(worker, "a package loses its lock", "dnf -q versionlock delete kubelet", "dnf -q versionlock add kubelet", "packages", "Node node4", "kubelet").slowly(12 * time.Minute),
+		e.on(worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
+		e.on(first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
+			"certificates", "front-proxy-client.crt", "ends in 4 days"),
+		e.on(first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registries-reached", "from node4", "refused"),
+	}
+}
+
+// expiring makes a certificate of the cluster one that ends soon, of the same
+// authority.
+const expiring = `cd /etc/kubernetes/pki && cp -p front-proxy-client.crt front-proxy-client.crt.was &&
+openssl req -new -key front-proxy-client.key -subj /CN=front-proxy-client 2>/dev/null |
+openssl x509 -req -CA front-proxy-ca.crt -CAkey front-proxy-ca.key -set_serial 99 -days 5 2>/dev/null >/run/soon.crt &&
+cat /run/soon.crt >front-proxy-client.crt && rm /run/soon.crt`
+
+func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
+	second, third := l.Machines[1], l.Machines[2]
+	away := func(component string) string {
+		return "mv /etc/kubernetes/manifests/" + component + ".yaml /etc/kubernetes/"
+	}
+	back := func(component string) string {
+		return "mv /etc/kubernetes/" + component + ".yaml /etc/kubernetes/manifests/"
+	}
+	restart := fault{
+		name: "every API server is restarted, one after the other", rule: "api-server", object: "API server",
+		inject: func(ctx context.Context) error {
+			for _, m := range l.Machines[:3] {
+				if err := e.script(ctx, m, "pkill -KILL -x kube-apiserver; i=0; until curl -sk https://127.0.0.1:6443/readyz | grep -qx ok; do i=$((i+1)); [ $i -lt 120 ] || exit 1; sleep 1; done"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		mend: func(context.Context) error { return nil },
+	}
+	return []fault{
+		e.on(third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
+		e.on(second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
+		{
+			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "not renewed",
+			inject: func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], away("kube-scheduler")) },
+			mend:   func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], back("kube-scheduler")) },
+		},
+		restart,
+	}
+}
+
+func (e *Env) everywhere(ctx context.Context, machines []lab.Machine, lines string) error {
+	var errs []error
+	for _, m := range machines {
+		errs = append(errs, e.script(ctx, m, lines))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Env) networkFaults(l *lab.Lab) []fault {
+	first, second, worker := l.Machines[0], l.Machines[1], l.Machines[3]
+	dropped := func(name string, d lab.Drop, rule, object, saw string) fault {
+		return fault{
+			name: name, rule: rule, object: object, saw: saw,
+			inject: func(ctx context.Context) error { return l.Network.Drop(ctx, d) },
+			mend:   func(ctx context.Context) error { return l.Network.Carry(ctx, d) },
+		}
+	}
+	return []fault{
+		dropped("a tunnel between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
+		dropped("large packets between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
+		dropped("a node is cut off", lab.Drop{From: worker.Addr()}, "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
+		e.on(worker, "the tunnel's packets have another size", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
+		e.on(first, "a pool with IP-in-IP", calicoPool+kubectl+"apply -f /run/pool.yaml", kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+kubectl+"delete crd ippools.crd.projectcalico.org",
+			"no-ipip", "IPPool tunnelled", "ipipMode: Always").slowly(3 * time.Minute),
+		e.on(first, "CoreDNS is scaled to nothing", kubectl+"-n kube-system scale deployment coredns --replicas=0", kubectl+"-n kube-system scale deployment coredns --replicas=2",
+			"dns", "Service kube-system/kube-dns", "no ready pod"),
+	}
+}
+
+// unpin labels the image of the pods' sandboxes.
+const unpin = "ctr -n k8s.io image label $(ctr -n k8s.io image ls -q | grep '/pause:' | head -1) "
+
+// calicoPool writes the kind of Calico's pools, as much of it as is judged, and
+// one that was switched to IP-in-IP.
+const calicoPool = `cat >/run/pools.yaml <<'YAML'
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ippools.crd.projectcalico.org}
+spec:
+  group: crd.projectcalico.org
+  scope: Cluster
+  names: {kind: IPPool, plural: ippools, singular: ippool, listKind: IPPoolList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+YAML
+cat >/run/pool.yaml <<'YAML'
+apiVersion: crd.projectcalico.org/v1
+kind: IPPool
+metadata: {name: tunnelled}
+spec: {cidr: 10.99.0.0/16, ipipMode: Always}
+YAML
+` + kubectl + "apply -f /run/pools.yaml && " + kubectl + "wait --for=condition=Established crd/ippools.crd.projectcalico.org --timeout=60s && "
+
+// clusterFaults are objects of the cluster that are wrong.
+func (e *Env) clusterFaults(l *lab.Lab) []fault {
+	first, worker := l.Machines[0], l.Machines[3]
+	applied := func(name, yaml, remove, rule, object, saw string) fault {
+		return e.on(first, name, "cat >/run/fault.yaml <<'YAML'\n"+yaml+"\nYAML\n"+kubectl+"apply -f /run/fault.yaml", kubectl+"delete --wait=false "+remove, rule, object, saw)
+	}
+	return []fault{
+		e.on(first, "a node is cordoned", kubectl+"cordon node4", kubectl+"uncordon node4", "nodes-schedulable", "Node node4", "cordoned"),
+		applied("a webhook that points nowhere", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: nowhere}, webhooks: [{name: a.nowhere.example, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {namespace: default, name: nobody}}, rules: [{apiGroups: [nowhere.example], apiVersions: [v1], operations: [CREATE], resources: [things]}]}]}`,
+			"validatingwebhookconfiguration nowhere", "webhooks", "nowhere", "Service default/nobody does not exist"),
+		applied("an APIService that nobody answers", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.nowhere.example}, spec: {group: nowhere.example, version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}`,
+			"apiservice v1.nowhere.example", "api-services", "v1.nowhere.example", "not available"),
+		applied("a pod that ends again and again", `{apiVersion: v1, kind: Pod, metadata: {name: crashing}, spec: {containers: [{name: main, image: docker.io/library/hello:1.0, command: [/nothing]}]}}`,
+			"pod crashing", "pods", "Pod default/crashing", "container main"),
+		applied("a Deployment for which there is no node", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: waiting}, spec: {selector: {matchLabels: {app: waiting}}, template: {metadata: {labels: {app: waiting}}, spec: {nodeSelector: {no: such}, containers: [{name: main, image: "docker.io/library/hello:1.0"}]}}}}`,
+			"deployment waiting", "pods", "Pod default/waiting", "not scheduled: Unschedulable"),
+		e.on(first, "a system workload is gone", kubectl+"-n kube-system get daemonset kube-proxy -o yaml >/run/proxy.yaml && "+kubectl+"-n kube-system delete daemonset kube-proxy --cascade=orphan",
+			kubectl+"create -f /run/proxy.yaml", "system-workloads", "DaemonSet kube-system/kube-proxy", "does not exist"),
+		{
+			name: "an image is gone from every registry", rule: "images", object: "/team/hello@sha256:", saw: "the registry does not have it; it runs in default/own", within: 3 * time.Minute,
+			inject: func(ctx context.Context) error {
+				return e.everywhere(ctx, l.Machines[:3], "systemctl stop airgap-registry; mv /var/lib/airgap/pushed /var/lib/airgap/pushed.away; systemctl start airgap-registry")
+			},
+			mend: func(ctx context.Context) error {
+				return e.everywhere(ctx, l.Machines[:3], "systemctl stop airgap-registry; rm -rf /var/lib/airgap/pushed; mv /var/lib/airgap/pushed.away /var/lib/airgap/pushed; systemctl start airgap-registry")
+			},
+		},
+		e.on(worker, "a pin is lost", unpin+"io.cri-containerd.pinned=", unpin+"io.cri-containerd.pinned=pinned", "pinned-images", "Node node4", "not pinned").slowly(3 * time.Minute),
+	}
+}

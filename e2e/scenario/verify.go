@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+const (
+	watchFile   = "/run/watch.jsonl"
+	quietFor    = 10 * time.Minute // a healthy cluster gives no finding for so long
+	foundWithin = 90 * time.Second // unless a fault says more
+	wellWithin  = 4 * time.Minute  // after a fault was mended
+)
+
+// verifyEdits make the lab's airgap.yaml one of three control-plane hosts and a
+// worker.
+func verifyEdits() []string {
+	return []string{
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [control-plane]}
+  - {name: node3, address: 10.88.0.13, roles: [control-plane]}
+  - {name: node4, address: 10.88.0.14, roles: [worker]}
+ssh:
+  identityFile: ~/.ssh/bank
+`,
+	}
+}
+
+// verify watches one cluster while it is broken in every way that verification
+// knows, one after the other: the right rule names each, and it is well again
+// after each. Nothing is found while nothing is broken.
+func verify(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 4, func(l *lab.Lab) error {
+		first := l.Machines[0]
+		stop, err := l.Balance(ctx, vip, 6443, l.Machines[:3]...)
+		if err != nil {
+			return err
+		}
+		defer stop() // it ends with this process at the latest
+		w := &onlooker{e: e, m: first}
+		parts := []part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, verifyEdits()...) }},
+			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
+			{"one command, four servers", func() error { return e.installFour(ctx, first, stick) }},
+			{"an image of the site's own", func() error {
+				return errors.Join(e.pushers(ctx, l.Machines[:3]...), e.pushOwn(ctx, first, l.Machines[3], "1"), e.onAll(ctx, "1", l.Machines[:3]...),
+					e.script(ctx, first, kubectl+"run own --image="+first.Addr().String()+":5000/team/hello:1", kubectl+"wait --for=condition=Ready pod/own --timeout=120s"))
+			}},
+			{"a baseline", func() error { return e.saveBaseline(ctx, first) }},
+			{"somebody watches", func() error { return w.start(ctx) }},
+			{"ten minutes of health", func() error { return w.quiet(ctx, quietFor) }},
+		}
+		for _, f := range e.faults(l) {
+			parts = append(parts, part{f.name, func() error { return w.finds(ctx, f) }})
+		}
+		parts = append(parts,
+			part{"the watch ends with its verdict", func() error { return w.end(ctx) }},
+			part{"compared with the baseline", func() error { return e.compareBaseline(ctx, first) }},
+			part{"verify", func() error { return e.verified(ctx, first) }})
+		return e.inOrder(parts)
+	})
+}
+
+func (e *Env) installFour(ctx context.Context, first lab.Machine, stick string) error {
+	if err := e.begin(ctx, first, stick); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install", 0, "the cluster is verified: 4 nodes")
+}
+
+func (e *Env) saveBaseline(ctx context.Context, m lab.Machine) error {
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--baseline", "save", "/root/before.json")
+	return err
+}
+
+// compareBaseline: containers restarted meanwhile, since some were killed, and
+// nothing else is new.
+func (e *Env) compareBaseline(ctx context.Context, m lab.Machine) error {
+	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--baseline", "compare", "/root/before.json")
+	if err != nil {
+		return err
+	}
+	if err := r.want("verify against the baseline", 4, "since the baseline", "kube-apiserver"); err != nil {
+		return err
+	}
+	for line := range strings.Lines(r.Stdout) {
+		if strings.HasPrefix(line, "broken") && !strings.Contains(line, "restart") {
+			return fmt.Errorf("something else is broken than restarts: %s", r.Stdout)
+		}
+	}
+	return nil
+}
+
+// event is a line of `airgap verify --watch --output json`.
+type event struct {
+	Event, Rule, Object, Saw, Fix string
+}
+
+// onlooker is a verification that goes on, and how far it was read.
+type onlooker struct {
+	e    *Env
+	m    lab.Machine
+	read int
+}
+
+func (w *onlooker) start(ctx context.Context) error {
+	watch := "airgap verify " + labSkips + " --watch --output json --progress plain"
+	if err := w.e.script(ctx, w.m, "setsid sh -c 'echo $$ >/run/watch.pid; exec "+watch+"' >"+watchFile+" 2>/run/watch.said </dev/null &"); err != nil {
+		return err
+	}
+	_, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" })
+	return err
+}
+
+// end ends the watch as Ctrl-C does, and wants a good verdict.
+func (w *onlooker) end(ctx context.Context) error {
+	if err := w.e.script(ctx, w.m, "kill -INT $(cat /run/watch.pid)"); err != nil {
+		return err
+	}
+	_, err := w.await(ctx, time.Minute, func(v event) bool { return v.Event == "verdict" })
+	return err
+}
+
+// news are the events since the last call.
+func (w *onlooker) news(ctx context.Context) ([]event, error) {
+	text, err := lab.Output(ctx, w.m, "tail", "-n", fmt.Sprintf("+%d", w.read+1), watchFile)
+	if err != nil {
+		return nil, err
+	}
+	var all []event
+	for line := range strings.Lines(text) {
+		var v event
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			return nil, fmt.Errorf("the watch said %q: %w", line, err)
+		}
+		all = append(all, v)
+		w.read++
+	}
+	return all, nil
+}
+
+// await reads until an event is the one. The error has all that came instead.
+func (w *onlooker) await(ctx context.Context, limit time.Duration, is func(event) bool) (event, error) {
+	var heard []string
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(500 * time.Millisecond) {
+		events, err := w.news(ctx)
+		if err != nil {
+			return event{}, err
+		}
+		for i, v := range events {
+			if is(v) {
+				w.read -= len(events) - i - 1 // the others are for whoever comes next
+				return v, nil
+			}
+			heard = append(heard, fmt.Sprintf("%s %s: %s: %s", v.Event, v.Rule, v.Object, v.Saw))
+		}
+	}
+	return event{}, fmt.Errorf("not within %s; heard instead:\n  %s", limit, strings.Join(heard, "\n  "))
+}
+
+// quiet wants no event at all.
+func (w *onlooker) quiet(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+	}
+	events, err := w.news(ctx)
+	if err == nil && len(events) > 0 {
+		err = fmt.Errorf("nothing is broken, and verify says %+v", events)
+	}
+	return err
+}
+
+// finds breaks something, waits until the rule names it, mends it, and waits
+// until everything is well.
+func (w *onlooker) finds(ctx context.Context, f fault) error {
+	if err := f.inject(ctx); err != nil {
+		return fmt.Errorf("break it: %w", err)
+	}
+	began := time.Now()
+	limit := foundWithin
+	if f.within > 0 {
+		limit = f.within
+	}
+	found, err := w.await(ctx, limit, func(v event) bool {
+		return (v.Event == "broken" || v.Event == "changed") && v.Rule == f.rule && strings.Contains(v.Object, f.object) && strings.Contains(v.Saw, f.saw)
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("rule %s, object %q, saw %q: %w", f.rule, f.object, f.saw, err), f.mend(ctx))
+	}
+	if found.Fix == "" {
+		err = fmt.Errorf("rule %s does not say what to do", f.rule)
+	}
+	fmt.Fprintf(w.e.Log, "%s: after %.1f s: %s: %s: %s\n", f.name, time.Since(began).Seconds(), found.Rule, found.Object, found.Saw)
+	if err := errors.Join(err, f.mend(ctx)); err != nil {
+		return err
+	}
+	if _, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" }); err != nil {
+		return fmt.Errorf("well again: %w", err)
+	}
+	return nil
+}
