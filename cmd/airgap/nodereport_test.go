@@ -56,6 +56,30 @@ func TestReportSettings(t *testing.T) {
 	}
 }
 
+// TestParts: each field of the form that is not the program's own is looked at,
+// under its name.
+func TestParts(t *testing.T) {
+	var fields, looked []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[nodereport.Report]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !slices.Contains([]string{"heartbeat", "program", "bootID", "kernel", "unknown"}, name) {
+			fields = append(fields, name)
+		}
+	}
+	for _, p := range (reportSettings{Etcd: true}).parts(thisMachine()) {
+		looked = append(looked, p.Name)
+	}
+	slices.Sort(fields)
+	if slices.Sort(looked); !slices.Equal(looked, fields) {
+		t.Errorf("looked at %v, the form has %v", looked, fields)
+	}
+	for _, p := range (reportSettings{}).parts(thisMachine()) {
+		if p.Name == "etcd" {
+			t.Error("a worker has no etcd")
+		}
+	}
+}
+
 // TestAlive: systemd's watchdog hears of each turn, and where there is none
 // nothing is said.
 func TestAlive(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 // or reads much has time; rpm reads every file that airgap installed.
 const (
 	soon      = 10 * time.Second
+	steadily  = 30 * time.Second // by all hosts at the same registries
 	sometimes = time.Minute
 	rarely    = 10 * time.Minute
 	brief     = 10 * time.Second
@@ -39,35 +40,44 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 	type report = nodereport.Report
 	h := m.Host
 	parts := []nodereport.Part{
-		nodereport.Look("units", soon, brief, func(ctx context.Context) ([]nodereport.Unit, error) { return nodereport.Units(ctx, h, s.Units) },
-			func(r *report, units []nodereport.Unit) { r.Units = units }),
-		nodereport.Look("cgroup", sometimes, brief, func(ctx context.Context) (*nodereport.Cgroup, error) { return effectiveCgroup(ctx, m) },
-			func(r *report, c *nodereport.Cgroup) { r.Cgroup = c }),
-		nodereport.Look("proxyMode", sometimes, brief, func(ctx context.Context) (string, error) { return nodereport.ProxyMode(ctx, nodereport.ProxyModeURL) },
-			func(r *report, mode string) { r.ProxyMode = mode }),
-		nodereport.Look("images", sometimes, brief, func(ctx context.Context) (*nodereport.Images, error) { return s.images(ctx, m) },
-			func(r *report, i *nodereport.Images) { r.Images = i }),
-		nodereport.Look("packages", rarely, patient, func(ctx context.Context) (*nodereport.Packages, error) { return s.packages(ctx, m) },
-			func(r *report, p *nodereport.Packages) { r.Packages = p }),
-		nodereport.Look("links", soon, brief, func(context.Context) ([]nodereport.Link, error) { return nodereport.Links() },
-			func(r *report, links []nodereport.Link) { r.Links = links }),
-		nodereport.Look("sysctls", soon, brief, func(context.Context) ([]nodereport.Setting, error) { return driftedSysctls(m) },
-			func(r *report, drifted []nodereport.Setting) { r.Sysctls = drifted }),
-		nodereport.Look("registries", soon*3, brief, func(ctx context.Context) ([]nodereport.Registry, error) {
-			return nodereport.Registries(ctx, s.Registries)
-		},
-			func(r *report, all []nodereport.Registry) { r.Registries = all }),
-		nodereport.Look("clock", soon, brief, func(ctx context.Context) (*nodereport.Clock, error) { return nodereport.ReadClock(ctx, h) },
-			func(r *report, c *nodereport.Clock) { r.Clock = c }),
-		nodereport.Look("certificates", sometimes, brief, func(context.Context) ([]nodereport.Certificate, error) { return nodereport.Certificates(h) },
-			func(r *report, all []nodereport.Certificate) { r.Certificates = all }),
-		nodereport.Look("gpu", sometimes, brief, func(context.Context) (*nodereport.GPU, error) { return cards(h) },
-			func(r *report, g *nodereport.GPU) { r.GPU = g }),
+		part("units", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.Units, err = nodereport.Units(ctx, h, s.Units)
+			return err
+		}),
+		part("cgroup", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Cgroup, err = effectiveCgroup(ctx, m); return err }),
+		part("proxyMode", sometimes, brief, func(ctx context.Context, r *report) (err error) {
+			r.ProxyMode, err = nodereport.ProxyMode(ctx, nodereport.ProxyModeURL)
+			return err
+		}),
+		part("images", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
+		part("packages", rarely, patient, func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err }),
+		part("links", soon, brief, func(_ context.Context, r *report) (err error) { r.Links, err = nodereport.Links(); return err }),
+		part("sysctls", soon, brief, func(_ context.Context, r *report) (err error) { r.Sysctls, err = driftedSysctls(m); return err }),
+		part("registries", steadily, brief, func(ctx context.Context, r *report) error {
+			r.Registries = nodereport.Registries(ctx, s.Registries)
+			return nil
+		}),
+		part("clock", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.Clock, err = nodereport.ReadClock(ctx, h)
+			return err
+		}),
+		part("certificates", sometimes, brief, func(_ context.Context, r *report) (err error) {
+			r.Certificates, err = nodereport.Certificates(h)
+			return err
+		}),
+		part("gpu", sometimes, brief, func(_ context.Context, r *report) (err error) { r.GPU, err = cards(h); return err }),
 	}
 	if s.Etcd {
-		parts = append(parts, nodereport.Look("etcd", soon, brief, nodereport.LocalEtcd().Ask, func(r *report, e *nodereport.Etcd) { r.Etcd = e }))
+		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.Etcd, err = nodereport.LocalEtcd().Ask(ctx)
+			return err
+		}))
 	}
 	return parts
+}
+
+func part(name string, every, limit time.Duration, look func(context.Context, *nodereport.Report) error) nodereport.Part {
+	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
 }
 
 func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {

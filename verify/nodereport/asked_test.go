@@ -53,10 +53,7 @@ func TestRegistries(t *testing.T) {
 	for _, test := range tests {
 		all = append(all, test.Upstream)
 	}
-	got, err := Registries(t.Context(), all)
-	if err != nil || len(got) != len(tests) {
-		t.Fatalf("got %v, %v", got, err)
-	}
+	got := Registries(t.Context(), all)
 	for i, test := range tests {
 		if got[i].Address != test.Address || (got[i].Error == "") != (test.want == "") || !strings.Contains(got[i].Error, test.want) {
 			t.Errorf("%+v: got %q, want %q", test.Upstream, got[i].Error, test.want)
@@ -64,7 +61,7 @@ func TestRegistries(t *testing.T) {
 	}
 	ended, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
-	if got, _ := Registries(ended, all[:1]); got[0].Error != "no answer" {
+	if got := Registries(ended, all[:1]); got[0].Error != "no answer" {
 		t.Errorf("out of time: %q", got[0].Error)
 	}
 }

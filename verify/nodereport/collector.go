@@ -12,7 +12,7 @@ type Collector struct {
 	Parts []Part
 
 	mu    sync.Mutex
-	found map[string]func(*Report) // by Part.Name
+	found map[string]Report // by Part.Name, each with its part alone
 }
 
 // Run looks until ctx ends.
@@ -42,16 +42,16 @@ func (c *Collector) keep(ctx context.Context, p Part) {
 }
 
 func (c *Collector) look(ctx context.Context, p Part) (ended <-chan struct{}) {
-	put, ended := p.within(ctx)
+	found, ended := p.within(ctx)
 	if ctx.Err() != nil {
 		return ended // what it says is that we end
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.found == nil {
-		c.found = map[string]func(*Report){}
+		c.found = map[string]Report{}
 	}
-	c.found[p.Name] = put
+	c.found[p.Name] = found
 	return ended
 }
 
@@ -72,11 +72,11 @@ func (c *Collector) Report() Report {
 	defer c.mu.Unlock()
 	r := c.Base
 	for _, p := range c.Parts {
-		put, known := c.found[p.Name]
+		found, known := c.found[p.Name]
 		if !known {
-			put = p.unknown(NotYet)
+			found = p.unknown(NotYet)
 		}
-		put(&r)
+		r.add(found)
 	}
 	return r
 }

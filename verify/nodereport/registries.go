@@ -21,7 +21,7 @@ type Upstream struct {
 
 // Registries asks all of them at the same time, as a pull begins: GET /v2/. One
 // that wants credentials is there.
-func Registries(ctx context.Context, all []Upstream) ([]Registry, error) {
+func Registries(ctx context.Context, all []Upstream) []Registry {
 	found := make([]Registry, len(all))
 	var asking sync.WaitGroup
 	for i, u := range all {
@@ -33,7 +33,7 @@ func Registries(ctx context.Context, all []Upstream) ([]Registry, error) {
 		})
 	}
 	asking.Wait()
-	return found, nil
+	return found
 }
 
 func (u Upstream) answers(ctx context.Context) error {
