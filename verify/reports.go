@@ -141,7 +141,7 @@ func sysctlsStay() rule {
 }
 
 func registriesReached() rule {
-	return reported("registries-reached", "Every host reaches the registries", func(host string, r nodereport.Report) []Finding {
+	return reported("registry-reach", "Every host reaches the registries", func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, at := range r.Registries {
 			if at.Error != "" {

@@ -52,7 +52,7 @@ func (e *Env) hostFaults(l *lab.Lab) []fault {
 		e.on(worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
 		e.on(first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
 			"certificates", "front-proxy-client.crt", "ends in 4 days"),
-		e.on(first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registries-reached", "from node4", "refused"),
+		e.on(first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registry-reach", "from node4", "refused"),
 	}
 }
 
