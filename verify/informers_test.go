@@ -101,43 +101,98 @@ func TestStreamingLists(t *testing.T) {
 	}
 }
 
+// forgetful is a cluster whose etcd forgets what pods were like, between the first
+// watch of them and the second: that one is told that it comes too late.
+type forgetful struct {
+	*bank
+	wire
+
+	ended chan struct{} // the first watch has ended
+	goOn  chan struct{} // the second one may go on
+	once  sync.Once
+}
+
+func newForgetful(t *testing.T) *forgetful {
+	f := &forgetful{bank: newBank(t, "--watch-cache=false", "--feature-gates=WatchList=false"), ended: make(chan struct{}), goOn: make(chan struct{})}
+	f.touch = func(r *http.Request) {
+		q := r.URL.Query()
+		if !strings.HasSuffix(r.URL.Path, "/pods") || q.Get("watch") == "" {
+			return
+		}
+		if slices.Contains(f.asked("pods"), "watch") {
+			f.once.Do(func() { close(f.ended); <-f.goOn })
+		}
+		q.Set("timeoutSeconds", "1")
+		r.URL.RawQuery = q.Encode()
+	}
+	return f
+}
+
+// forget waits for the end of the first watch, lets something happen, and has
+// etcd forget it.
+func (f *forgetful) forget(meanwhile func()) {
+	<-f.ended
+	meanwhile()
+	for range 2 { // so that it is past
+		f.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+	}
+	compact(f.t, f.server.Etcd())
+	close(f.goOn)
+}
+
 // TestExpired: a watch ends as watches do, something is deleted meanwhile, and
 // etcd has forgotten since when. The informer lists again, by itself: what is
-// gone comes as a tombstone, what is the same as no change, and nothing was lost.
+// gone comes as a tombstone, and nothing was lost.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, "--watch-cache=false", "--feature-gates=WatchList=false") // watches read etcd itself
-	hold := make(chan struct{})
-	var held sync.Once
-	var w wire
-	ended := make(chan struct{})
-	w.touch = func(r *http.Request) {
-		if q := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/pods") && q.Get("watch") != "" {
-			if slices.Contains(w.asked("pods"), "watch") { // the second one waits
-				held.Do(func() { close(ended); <-hold })
-			}
-			q.Set("timeoutSeconds", "1")
-			r.URL.RawQuery = q.Encode()
-		}
-	}
-	o, said := b.listening()
-	o.API, o.Soak, o.Timeout = w.on(o.API), time.Minute, 30*time.Second
+	f := newForgetful(t)
+	o, said := f.listening()
+	o.API, o.Soak, o.Timeout = f.on(o.API), time.Minute, 30*time.Second
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	said.on("kube-scheduler-cp1: it does not exist", cancel)
-	go func() {
-		<-ended
-		b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
-		b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now())) // so that the deletion is past
-		b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
-		compact(t, b.server.Etcd())
-		close(hold)
-	}()
+	go f.forget(func() {
+		f.must(f.client.CoreV1().Pods("kube-system").Delete(t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	})
 	_, _ = Run(ctx, o)
 	said.want(t, "kube-scheduler-cp1: it does not exist")
 	said.wantNever(t, "The API server answers: not yet")
-	if asked := w.asked("pods"); count(asked, "list") < 2 {
+	if asked := f.asked("pods"); count(asked, "list") < 2 {
 		t.Errorf("it never listed again: %q", asked)
+	}
+}
+
+// TestListedAgain: what comes once more, with the version that it had, is no
+// change.
+func TestListedAgain(t *testing.T) {
+	t.Parallel()
+	f := newForgetful(t)
+	a, err := newAPI(f.on(f.server.Config))
+	f.must(err)
+	factories := newFactories(a, nil)
+	informers, err := factories.of(pods)
+	f.must(err)
+	marks := make(chan struct{}, 100)
+	f.must(listen(informers[0], pods, newHeard(), func() { marks <- struct{}{} }, func(err error) { t.Errorf("given up: %v", err) }))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer factories.shutdown()
+	defer cancel()
+	if !factories.start(ctx) {
+		t.Fatal("never complete")
+	}
+	first := len(informers[0].GetIndexer().ListKeys())
+	for range first {
+		<-marks
+	}
+	f.forget(func() {})
+	for count(f.asked("pods"), "list") < 2 { // the limit is the test's own
+		time.Sleep(20 * time.Millisecond)
+	}
+	f.pod(pod("kube-system", "new", "cp1"))
+	<-marks // one that is made, and its status
+	<-marks
+	if n := len(marks); n > 0 {
+		t.Errorf("%d marks more than changes: %d pods were listed again", n, first)
 	}
 }
 
