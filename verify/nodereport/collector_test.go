@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,8 @@ import (
 // back, and one that hangs is not begun twice. The clock is synctest's.
 func TestCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, free := 0, make(chan struct{})
+		free := make(chan struct{})
+		var begun atomic.Int32
 		part := func(name string, look func(context.Context, *Report) error) Part {
 			return Part{name, time.Minute, time.Second, look}
 		}
@@ -23,7 +25,7 @@ func TestCollector(t *testing.T) {
 				part("proxyMode", func(_ context.Context, r *Report) error { r.ProxyMode = "nftables"; return nil }),
 				part("clock", func(_ context.Context, r *Report) error { r.Clock = &Clock{}; return errors.New("no such file") }),
 				part("links", func(_ context.Context, r *Report) error {
-					begun++
+					begun.Add(1)
 					<-free
 					r.Links = []Link{{Name: "eth0"}}
 					return nil
@@ -39,13 +41,13 @@ func TestCollector(t *testing.T) {
 		go func() { defer close(done); c.Run(ctx) }()
 		time.Sleep(10 * time.Minute)
 		want := []Unknown{{"clock", "no such file"}, {"links", "no answer within 1s"}, {"gpu", context.DeadlineExceeded.Error()}}
-		if got := c.Report(); got.ProxyMode != "nftables" || got.Program != "v1" || got.Clock != nil || !slices.Equal(got.Unknown, want) || begun != 1 {
-			t.Errorf("after ten minutes: %+v, the one that hangs begun %d times", got, begun)
+		if got := c.Report(); got.ProxyMode != "nftables" || got.Program != "v1" || got.Clock != nil || !slices.Equal(got.Unknown, want) || begun.Load() != 1 {
+			t.Errorf("after ten minutes: %+v, the one that hangs begun %d times", got, begun.Load())
 		}
 		close(free)
 		time.Sleep(2 * time.Minute)
-		if got := c.Report(); len(got.Links) != 1 || begun < 2 {
-			t.Errorf("what hung goes on: %+v, begun %d times", got, begun)
+		if got := c.Report(); len(got.Links) != 1 || begun.Load() < 2 {
+			t.Errorf("what hung goes on: %+v, begun %d times", got, begun.Load())
 		}
 		cancel()
 		<-done
