@@ -13,7 +13,7 @@ import (
 
 const (
 	shortestPause = 100 * time.Millisecond // between two rounds of judging
-	longestPause  = 2 * time.Second
+	longestPause  = 500 * time.Millisecond
 	retryAfter    = time.Second // after the API server was lost
 	tellEvery     = time.Second
 	seenEvery     = time.Minute
@@ -102,8 +102,9 @@ func (e *engine) lose(reason error) {
 	e.tell()
 }
 
-// judge judges the given rules, and says for how long to leave them alone: a
-// round of judging takes at most a tenth of a processor.
+// judge judges the given rules, tells what changed by it, and says for how long
+// to leave them alone: a round of judging takes a tenth of a processor, and more
+// only where half a second passes until the next one.
 func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
 	e.view.now = began
@@ -118,7 +119,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 		e.record(r.id, findings)
 		e.judged[r.id] = began
 	}
-	e.watched()
+	e.tell()
 	return min(max(10*time.Since(began), shortestPause), longestPause)
 }
 

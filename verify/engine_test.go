@@ -116,6 +116,7 @@ func breaksInSoak(t *testing.T, b *bank) {
 	o, said := b.listening()
 	o.Soak = 2500 * time.Millisecond
 	said.on("Nodes are Ready: holds", func() {
+		time.Sleep(1200 * time.Millisecond) // it holds for a while
 		b.deployment(1)
 		time.AfterFunc(300*time.Millisecond, func() { b.deployment(2) })
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	probeEvery = 10 * time.Second
+	probeEvery = 15 * time.Second
 	probeLimit = 10 * time.Second // a busy API server is slow, not lost
 )
 
@@ -116,15 +116,16 @@ func (e *engine) markDue(now time.Time) {
 
 // watch sets up the informers: each change of an object marks the rules that
 // watch its kind, each watch that breaks ends the session.
-func (e *engine) watch(f factories, kinds []kind, end context.CancelCauseFunc) (view, error) {
+func (e *engine) watch(f *factories, kinds []kind, end context.CancelCauseFunc) (view, error) {
 	v := view{caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: e.server}
 	for _, k := range kinds {
 		informers, err := f.of(k)
 		if err != nil {
 			return view{}, err
 		}
+		ids := e.watching(k)
+		mark := func() { e.dirty.mark(ids...) }
 		for _, informer := range informers {
-			mark := func() { e.dirty.mark(e.watching(k)...) }
 			if err := listen(informer, k, v.heard, mark, end); err != nil {
 				return view{}, fmt.Errorf("watch %s: %w", k, err)
 			}

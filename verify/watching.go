@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -17,11 +20,13 @@ import (
 // namespace that was asked for.
 type factories struct {
 	typed   []informers.SharedInformerFactory
-	dynamic dynamicinformer.DynamicSharedInformerFactory
+	dynamic dynamic.Interface
+	untyped []cache.SharedIndexInformer // of the dynamic client; its own factory hands no context on
+	running sync.WaitGroup
 }
 
-func newFactories(a *api, scope []string) factories {
-	f := factories{dynamic: dynamicinformer.NewDynamicSharedInformerFactory(a.dynamic, 0)}
+func newFactories(a *api, scope []string) *factories {
+	f := &factories{dynamic: a.dynamic}
 	if len(scope) == 0 {
 		scope = []string{""}
 	}
@@ -32,10 +37,12 @@ func newFactories(a *api, scope []string) factories {
 }
 
 // of are the informers of a kind, one a namespace.
-func (f factories) of(k kind) ([]cache.SharedIndexInformer, error) {
+func (f *factories) of(k kind) ([]cache.SharedIndexInformer, error) {
 	s := sources[k]
 	if s.untyped {
-		return []cache.SharedIndexInformer{f.dynamic.ForResource(s.resource).Informer()}, nil
+		informer := dynamicinformer.NewFilteredDynamicInformer(f.dynamic, s.resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+		f.untyped = append(f.untyped, informer)
+		return []cache.SharedIndexInformer{informer}, nil
 	}
 	var list []cache.SharedIndexInformer
 	for _, factory := range f.typed {
@@ -50,29 +57,31 @@ func (f factories) of(k kind) ([]cache.SharedIndexInformer, error) {
 
 // start returns when every informer has a complete list, or false when ctx
 // ended before.
-func (f factories) start(ctx context.Context) bool {
+func (f *factories) start(ctx context.Context) bool {
 	for _, factory := range f.typed {
 		factory.StartWithContext(ctx)
 	}
-	f.dynamic.Start(ctx.Done())
+	for _, informer := range f.untyped {
+		f.running.Go(func() { informer.RunWithContext(ctx) })
+	}
 	for _, factory := range f.typed {
 		if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
 			return false
 		}
 	}
-	for _, synced := range f.dynamic.WaitForCacheSync(ctx.Done()) {
-		if !synced {
+	for _, informer := range f.untyped {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 			return false
 		}
 	}
 	return ctx.Err() == nil
 }
 
-func (f factories) shutdown() {
+func (f *factories) shutdown() {
 	for _, factory := range f.typed {
 		factory.Shutdown()
 	}
-	f.dynamic.Shutdown()
+	f.running.Wait()
 }
 
 // kinds are those that the rules watch, as far as the cluster has them and may
@@ -137,13 +146,13 @@ func (e *engine) knows(k kind) (bool, error) {
 }
 
 // await ends the session when the cluster has got a kind that it lacked.
+//
+// One is asked for at a time, so that a cluster at rest is asked little.
 func (e *engine) await(ctx context.Context, missing []kind, end context.CancelCauseFunc) {
-	for len(missing) > 0 && ctx.Err() == nil {
+	for i := 0; len(missing) > 0 && ctx.Err() == nil; i++ {
 		sleep(ctx, e.options.grow)
-		for _, k := range missing {
-			if there, err := e.knows(k); err == nil && there {
-				end(errGrown)
-			}
+		if there, err := e.knows(missing[i%len(missing)]); err == nil && there {
+			end(errGrown)
 		}
 	}
 }

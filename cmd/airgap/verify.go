@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,7 +127,14 @@ func (o verifyOptions) check() error {
 	return nil
 }
 
+// verifyGC is Go's GOGC for verification: of a large cluster memory is what is
+// scarce, beside the API server on a control-plane host.
+const verifyGC = 50
+
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(verifyGC)
+	}
 	before, err := o.modes.before()
 	if err != nil {
 		return err
@@ -220,7 +230,7 @@ func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress)
 	if err != nil {
 		return verify.Options{}, err
 	}
-	exists := images.Has
+	exists := lookingIn(o.registries, images.Has)
 	if o.existing != nil {
 		exists = o.existing.Has
 	}
@@ -233,6 +243,17 @@ func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress)
 		PodLinks: system.links, ProxyMode: o.proxyMode, SystemOnly: o.systemOnly,
 		ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p, About: aboutRun(ctx, client),
 	}, nil
+}
+
+// lookingIn asks for images that were pushed to the registries themselves, and
+// run under their addresses, by the name that they have there.
+func lookingIn(registries []string, exists verify.ImageExists) verify.ImageExists {
+	return func(ctx context.Context, repository, digest string) (bool, error) {
+		if host, path, _ := strings.Cut(repository, "/"); slices.Contains(registries, host) {
+			repository = path
+		}
+		return exists(ctx, repository, digest)
+	}
 }
 
 // registryProbes ask the registries how they are and whether they have the same.

@@ -175,3 +175,17 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 	}
 	c.ready(corev1.ConditionTrue)
 }
+
+// TestLookingIn: an image that runs under a registry's own address is there by
+// the name after it.
+func TestLookingIn(t *testing.T) {
+	for repository, want := range map[string]string{
+		"10.0.0.1:5000/team/hello": "team/hello", "10.0.0.2:5000/hello": "hello",
+		"registry.k8s.io/pause": "registry.k8s.io/pause", "10.0.0.3:5000/team/hello": "10.0.0.3:5000/team/hello",
+	} {
+		exists := lookingIn([]string{"10.0.0.1:5000", "10.0.0.2:5000"}, func(_ context.Context, asked, _ string) (bool, error) { return asked == want, nil })
+		if found, err := exists(t.Context(), repository, "sha256:0"); !found || err != nil {
+			t.Errorf("%s is not asked for as %s", repository, want)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 
 const (
 	quiet        = 30 * time.Second // in which requests are counted
-	requestLimit = 3                // in that time: one in ten seconds, to learn that the server is lost
+	requestLimit = 3                // in that time: one in fifteen seconds, to learn that the server is lost, and one a minute for kinds that may come
 	tellingLimit = time.Second
 	broken       = 6 // pods, one after the other
 )

@@ -48,7 +48,12 @@ func (c Cluster) system(yield yield) bool {
 			return false
 		}
 	}
-	return c.replicated(coreDNS(), yield)
+	for _, component := range []string{"kube-scheduler", "kube-controller-manager"} {
+		if !yield("leases/kube-system/"+component, lease(metav1.NamespaceSystem, component, nodeName(0))) {
+			return false
+		}
+	}
+	return yield("services/specs/kube-system/kube-dns", dnsService()) && yield("endpointslices/kube-system/kube-dns-x", dnsEnds()) && c.replicated(coreDNS(), yield)
 }
 
 // nodes are all nodes with what runs on each of them.
@@ -56,7 +61,7 @@ func (c Cluster) nodes(yield yield) bool {
 	static, everywhere := c.makers(controlPlane()), c.makers(daemons())
 	for i := range c.Nodes {
 		on := nodeName(i)
-		ok := yield("minions/"+on, c.node(i)) && yield("leases/kube-node-lease/"+on, lease(on))
+		ok := yield("minions/"+on, c.node(i)) && yield("leases/kube-node-lease/"+on, nodeLease(on))
 		if i < controlPlaneNodes {
 			for _, pod := range static {
 				ok = ok && putPod(pod(on, i), yield)

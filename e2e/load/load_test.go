@@ -31,7 +31,7 @@ func TestObjects(t *testing.T) {
 		kinds[kind]++
 		w.count(object, len(value))
 	}
-	for kind, want := range map[string]int{"minions": 50, "leases": 50, "pods": 1000, "daemonsets": 3} {
+	for kind, want := range map[string]int{"minions": 50, "leases": 52, "pods": 1000, "daemonsets": 3} {
 		if kinds[kind] != want {
 			t.Errorf("%d %s, want %d", kinds[kind], kind, want)
 		}

@@ -68,15 +68,20 @@ func (c Cluster) nodeStatus(i int) corev1.NodeStatus {
 	return s
 }
 
-func lease(node string) *coordinationv1.Lease {
-	seconds, renewed := int32(40), metav1.NewMicroTime(born().Time)
+// lease is one for a day, since nobody is there to renew it.
+func lease(namespace, name, holder string) *coordinationv1.Lease {
+	seconds, renewed := int32(24*3600), metav1.NowMicro()
 	return &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: node, Namespace: "kube-node-lease", UID: uid("lease " + node), CreationTimestamp: born(),
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: uid("node " + node)}},
-		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: uid("lease " + name), CreationTimestamp: born()},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
 	}
+}
+
+// nodeLease is a kubelet's.
+func nodeLease(node string) *coordinationv1.Lease {
+	l := lease(corev1.NamespaceNodeLease, node, node)
+	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: uid("node " + node)}}
+	return l
 }
 
 func hostIP(i int) string { return fmt.Sprintf("172.%d.%d.%d", 16+i/(250*250), i/250%250, i%250+1) }
