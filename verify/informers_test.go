@@ -50,15 +50,15 @@ func (w *wire) on(config *rest.Config) *rest.Config {
 	return c
 }
 
-// asked are the requests for a resource, in their order: "watch", "stream" for a
-// watch that begins with a list, or "list".
-func (w *wire) asked(resource string) []string {
+// asked are the requests for pods, in their order: "watch", "stream" for a watch
+// that begins with a list, or "list".
+func (w *wire) asked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
 	for _, u := range w.requests {
 		switch q := u.Query(); {
-		case !strings.HasSuffix(u.Path, "/"+resource):
+		case !strings.HasSuffix(u.Path, "/pods"):
 		case q.Get("sendInitialEvents") == "true":
 			all = append(all, "stream")
 		case q.Get("watch") != "":
@@ -94,7 +94,7 @@ func TestStreamingLists(t *testing.T) {
 			if r := b.verify(o); !r.OK {
 				t.Fatalf("findings %+v", r.Findings)
 			}
-			if got := w.asked("pods"); !slices.Equal(got, test.want) {
+			if got := w.asked(); !slices.Equal(got, test.want) {
 				t.Errorf("asked for pods by %q, want %q", got, test.want)
 			}
 		})
@@ -119,7 +119,7 @@ func newForgetful(t *testing.T) *forgetful {
 		if !strings.HasSuffix(r.URL.Path, "/pods") || q.Get("watch") == "" {
 			return
 		}
-		if slices.Contains(f.asked("pods"), "watch") {
+		if slices.Contains(f.asked(), "watch") {
 			f.once.Do(func() { close(f.ended); <-f.goOn })
 		}
 		q.Set("timeoutSeconds", "1")
@@ -157,7 +157,7 @@ func TestExpired(t *testing.T) {
 	_, _ = Run(ctx, o)
 	said.want(t, "kube-scheduler-cp1: it does not exist")
 	said.wantNever(t, "The API server answers: not yet")
-	if asked := f.asked("pods"); count(asked, "list") < 2 {
+	if asked := f.asked(); count(asked, "list") < 2 {
 		t.Errorf("it never listed again: %q", asked)
 	}
 }
@@ -185,7 +185,7 @@ func TestListedAgain(t *testing.T) {
 		<-marks
 	}
 	f.forget(func() {})
-	for count(f.asked("pods"), "list") < 2 { // the limit is the test's own
+	for count(f.asked(), "list") < 2 { // the limit is the test's own
 		time.Sleep(20 * time.Millisecond)
 	}
 	f.pod(pod("kube-system", "new", "cp1"))

@@ -37,12 +37,7 @@ type verifyOptions struct {
 	modes                    verifyModes
 }
 
-func (a *app) verify() *cobra.Command {
-	var o verifyOptions
-	cmd := &cobra.Command{
-		Use:   "verify [--baseline save|compare FILE]",
-		Short: "Watch the cluster until everything is as it should be, or say what is not",
-		Long: `Watches nodes, system workloads, running images and what pods on every node
+const verifyLong = `Watches nodes, system workloads, running images and what pods on every node
 reach of the pod network through informers, until everything has held for the soak
 window, or the timeout has passed; then each broken rule says what it last saw, of
 which object, and what to do.
@@ -71,7 +66,14 @@ their images are left out.
 the directory of node_exporter's textfile collector, written with the verdict; with
 --watch after each change, and once a minute.
 
-Exit code 4 when something is broken, with --watch: at its end.`,
+Exit code 4 when something is broken, with --watch: at its end.`
+
+func (a *app) verify() *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify [--baseline save|compare FILE]",
+		Short: "Watch the cluster until everything is as it should be, or say what is not",
+		Long:  verifyLong,
 		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml\n" +
 			"  airgap verify --baseline save before.json\n" +
 			"  airgap verify --baseline compare before.json --output html > change-4711.html\n" +
