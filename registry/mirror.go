@@ -231,9 +231,11 @@ func (m Mirror) Write() error {
 	if err != nil {
 		return err
 	}
-	if err := removeAll(stale); err != nil {
-		return err
-	}
+	return errors.Join(removeAll(stale), m.sweep())
+}
+
+// sweep removes directories without a file.
+func (m Mirror) sweep() error {
 	empty, err := m.empty()
 	for _, dir := range empty {
 		if err == nil {
@@ -280,7 +282,7 @@ func (m Mirror) Remove() error {
 	if err != nil {
 		return err
 	}
-	if err := removeAll(all); err != nil {
+	if err := errors.Join(removeAll(all), m.sweep()); err != nil {
 		return err
 	}
 	if m.CA != "" || len(m.Sources) == 0 && m.CAFile != "" { // no sources: whatever was there

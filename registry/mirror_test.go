@@ -132,6 +132,7 @@ func TestMirrorOfExisting(t *testing.T) {
 	if ok, err := fewer.Holds(); !ok || err != nil {
 		t.Errorf("Holds: %t, %v", ok, err)
 	}
+	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755))
 	must(t, Mirror{Dir: m.Dir, CAFile: caFile}.Remove())
 	if left, err := os.ReadDir(m.Dir); err != nil || len(left) > 0 {
 		t.Errorf("after Remove: %v, %v", left, err)
