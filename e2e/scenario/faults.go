@@ -48,13 +48,19 @@ func (e *Env) hostFaults(l *lab.Lab) []fault {
 			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
 			"cgroups", "Node node4", "the kubelet cgroupfs"),
 		e.on(worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
-		e.on(worker, "a package loses its lock", "dnf -q versionlock delete kubelet", "dnf -q versionlock add kubelet", "packages", "Node node4", "kubelet").slowly(12 * time.Minute),
+		e.on(worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+lookAgain, "mv "+versionlock+".was "+versionlock+lookAgain, "packages", "Node node4", "kubelet"),
+		e.on(worker, "a program of ours is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+lookAgain, "cp -p /run/kubeadm /usr/bin/kubeadm"+lookAgain, "packages", "Node node4", "/usr/bin/kubeadm"),
 		e.on(worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
 		e.on(first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
 			"certificates", "front-proxy-client.crt", "ends in 4 days"),
 		e.on(first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registry-reach", "from node4", "refused"),
 	}
 }
+
+const (
+	versionlock = "/etc/dnf/plugins/versionlock.list"
+	lookAgain   = "; systemctl restart airgap-node-report" // at packages it looks each ten minutes
+)
 
 // expiring makes a certificate of the cluster one that ends soon, of the same
 // authority.
@@ -167,8 +173,8 @@ func (e *Env) clusterFaults(l *lab.Lab) []fault {
 			"pod crashing", "pods", "Pod default/crashing", "container main"),
 		applied("a Deployment for which there is no node", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: waiting}, spec: {selector: {matchLabels: {app: waiting}}, template: {metadata: {labels: {app: waiting}}, spec: {nodeSelector: {no: such}, containers: [{name: main, image: "docker.io/library/hello:1.0"}]}}}}`,
 			"deployment waiting", "pods", "Pod default/waiting", "not scheduled: Unschedulable"),
-		e.on(first, "a system workload is gone", kubectl+"-n kube-system get daemonset kube-proxy -o yaml >/run/proxy.yaml && "+kubectl+"-n kube-system delete daemonset kube-proxy --cascade=orphan",
-			kubectl+"create -f /run/proxy.yaml", "system-workloads", "DaemonSet kube-system/kube-proxy", "does not exist"),
+		e.on(first, "a system workload gets an image that nobody has", kubectl+"-n kube-system set image daemonset/kube-proxy kube-proxy=registry.example/nobody/has:it",
+			kubectl+"-n kube-system rollout undo daemonset/kube-proxy", "system-workloads", "DaemonSet kube-system/kube-proxy", "pods updated"),
 		{
 			name: "an image is gone from every registry", rule: "images", object: "/team/hello@sha256:", saw: "the registry does not have it; it runs in default/own", within: 3 * time.Minute,
 			inject: func(ctx context.Context) error {

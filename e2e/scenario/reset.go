@@ -105,7 +105,7 @@ func (e *Env) firewalled(ctx context.Context, first, worker lab.Machine) error {
 	}
 	if err := e.script(ctx, worker,
 		"i=0; until curl -sf --max-time 5 http://10.88.0.11:30080/; do i=$((i+1)); [ $i -lt 20 ] || exit 1; sleep 1; done", // kube-proxy takes its time
-		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done", // pods on both
+		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done",                          // pods on both
 		"curl -sk --max-time 5 https://10.88.0.11:6443/healthz",
 	); err != nil {
 		return err

@@ -63,6 +63,7 @@ func verify(ctx context.Context, e *Env) error {
 			parts = append(parts, part{f.name, func() error { return w.finds(ctx, f) }})
 		}
 		parts = append(parts,
+			part{"each was named", func() error { return errors.Join(w.missed...) }},
 			part{"ten minutes of health", func() error { return w.quiet(ctx, quietFor) }},
 			part{"the watch ends with its verdict", func() error { return w.end(ctx) }},
 			part{"compared with the baseline", func() error { return e.compareBaseline(ctx, first) }},
@@ -115,6 +116,8 @@ type onlooker struct {
 	e    *Env
 	m    lab.Machine
 	read int
+
+	missed []error // faults that nobody named; the others are tried nevertheless
 }
 
 func (w *onlooker) start(ctx context.Context) error {
@@ -200,14 +203,17 @@ func (w *onlooker) finds(ctx context.Context, f fault) error {
 	found, err := w.await(ctx, limit, func(v event) bool {
 		return (v.Event == "broken" || v.Event == "changed") && v.Rule == f.rule && strings.Contains(v.Object, f.object) && strings.Contains(v.Saw, f.saw)
 	})
+	if err == nil && found.Fix == "" {
+		err = errors.New("it does not say what to do")
+	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("rule %s, object %q, saw %q: %w", f.rule, f.object, f.saw, err), f.mend(ctx))
+		err = fmt.Errorf("%s: rule %s, object %q, saw %q: %w", f.name, f.rule, f.object, f.saw, err)
+		fmt.Fprintln(w.e.Log, err)
+		w.missed = append(w.missed, err)
+	} else {
+		fmt.Fprintf(w.e.Log, "%s: after %.1f s: %s: %s: %s\n", f.name, time.Since(began).Seconds(), found.Rule, found.Object, found.Saw)
 	}
-	if found.Fix == "" {
-		err = fmt.Errorf("rule %s does not say what to do", f.rule)
-	}
-	fmt.Fprintf(w.e.Log, "%s: after %.1f s: %s: %s: %s\n", f.name, time.Since(began).Seconds(), found.Rule, found.Object, found.Saw)
-	if err := errors.Join(err, f.mend(ctx)); err != nil {
+	if err := f.mend(ctx); err != nil {
 		return err
 	}
 	if _, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" }); err != nil {
