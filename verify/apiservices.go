@@ -1,14 +1,19 @@
 package verify
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strings"
 
-func apiServicesAnswer() rule {
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func apiServicesAnswer(judged func(namespace string) bool) rule {
 	return rule{
 		id: "api-services", title: "Every APIService answers", watches: []kind{apiServices},
 		judge: func(v view) []Finding {
 			var findings []Finding
 			for _, s := range all[*keptAPIService](v, apiServices) {
-				if s.service == "" || s.available == metav1.ConditionTrue {
+				namespace, _, ours := strings.Cut(s.service, "/")
+				if !ours || !judged(namespace) || s.available == metav1.ConditionTrue {
 					continue
 				}
 				findings = append(findings, Finding{

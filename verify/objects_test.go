@@ -174,13 +174,16 @@ func TestNowhere(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "site"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "pods.site", ClientConfig: admissionv1.WebhookClientConfig{URL: &outside}}},
 	}
 	v := seen(t, dnsService(), endpoints("kube-system", "kube-dns", true), hookTo("kube-dns"), mutating, elsewhere)
-	wantSaw(t, judgeWebhooks(v), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; its objects are let through unseen"})
+	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; its objects are let through unseen"})
 	wantSaw(t, dns().judge(v))
 
 	v = seen(t, dnsService(), endpoints("kube-system", "kube-dns", false), hookTo("kube-dns"))
-	wantSaw(t, judgeWebhooks(v), Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"})
+	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"})
+	wantSaw(t, judgeWebhooks(v, namespaces{"kube-system"}.hasNot))
 	wantSaw(t, dns().judge(v), Finding{Object: "Service kube-system/kube-dns", Saw: "Service kube-system/kube-dns has no ready pod"})
 }
+
+func everywhere(string) bool { return true }
 
 func TestAPIServices(t *testing.T) {
 	of := func(name, status string) metav1.Object {
@@ -188,7 +191,7 @@ func TestAPIServices(t *testing.T) {
 		o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": status, "reason": "MissingEndpoints", "message": "none"}}}
 		return o
 	}
-	wantSaw(t, apiServicesAnswer().judge(seen(t, of("good", "True"), of("bad", "False"), untyped("apiregistration.k8s.io/v1", "APIService", "v1.", map[string]any{}))),
+	wantSaw(t, apiServicesAnswer(everywhere).judge(seen(t, of("good", "True"), of("bad", "False"), untyped("apiregistration.k8s.io/v1", "APIService", "v1.", map[string]any{}))),
 		Finding{Object: "APIService bad", Saw: "not available: MissingEndpoints: none"})
 }
 

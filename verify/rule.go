@@ -40,12 +40,16 @@ type Finding struct {
 // depend on comes first.
 func rules(o Options, images *imageBook, probes []*probed) []rule {
 	system := namespaces(o.Namespaces)
+	judged := func(string) bool { return true }
+	if o.SystemOnly {
+		judged = system.has
+	}
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads), systemPods(system),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(podNetwork{o.PodLinks, o.PodMTU}), proxyMode(o.ProxyMode),
-		webhooks(), apiServicesAnswer(),
+		webhooks(judged), apiServicesAnswer(judged),
 		reportsFresh(o.NodeReports), unitsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {

@@ -48,7 +48,8 @@ type Options struct {
 	// NodeReports says that this cluster's hosts report what only they know, so
 	// that it is missed where they do not.
 	NodeReports bool
-	// SystemOnly leaves out the pods and workloads of all other namespaces.
+	// SystemOnly leaves out pods, workloads, webhooks and APIServices of all other
+	// namespaces: an add-on may wait for a node that has not joined yet.
 	SystemOnly bool
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
@@ -45,18 +46,23 @@ func keepHook(name string, to admissionv1.WebhookClientConfig, policy *admission
 	return h
 }
 
-func webhooks() rule {
+func webhooks(judged func(namespace string) bool) rule {
 	return rule{
 		id: "webhooks", title: "Webhooks lead to a Service that answers",
 		watches: []kind{validatingWebhooks, mutatingWebhooks, services, endpointSlices},
-		judge:   judgeWebhooks,
+		judge:   func(v view) []Finding { return judgeWebhooks(v, judged) },
 	}
 }
 
-func judgeWebhooks(v view) []Finding {
+// judgeWebhooks looks at those whose Service is in a namespace that is judged.
+func judgeWebhooks(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	for _, w := range slices.Concat(all[*keptWebhooks](v, validatingWebhooks), all[*keptWebhooks](v, mutatingWebhooks)) {
 		for _, h := range w.hooks {
+			namespace, _, _ := strings.Cut(h.service, "/")
+			if !judged(namespace) {
+				continue
+			}
 			saw := v.nowhere(h.service)
 			if saw == "" {
 				continue
