@@ -161,7 +161,7 @@ const endsSoon = 30 * 24 * time.Hour
 
 func certificates() rule {
 	return rule{
-		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports}, every: time.Minute,
+		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports}, every: 10 * time.Second,
 		judge: func(v view) []Finding {
 			var findings []Finding
 			for _, r := range all[*keptReport](v, nodeReports) {
