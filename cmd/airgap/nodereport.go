@@ -60,7 +60,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 		report.Heartbeat = metav1.NowMicro()
 		return a.print(report, func(w io.Writer) error { return writeYAML(w, report) })
 	}
-	client, err := nodeClient()
+	client, err := settings.client()
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,15 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 	return nil
 }
 
-// nodeClient has the identity of the kubelet. The certificate is renewed in its
-// file, which client-go reads again each five minutes.
-func nodeClient() (dynamic.Interface, error) {
+// client has the identity of the kubelet. The certificate is renewed in its file,
+// which client-go reads again each five minutes.
+func (s reportSettings) client() (dynamic.Interface, error) {
 	config, err := kubeadm.Kubeconfig(kubeadm.KubeletConf)
 	if err != nil {
 		return nil, err
+	}
+	if s.APIServer != "" {
+		config.Host = "https://" + s.APIServer
 	}
 	config.Timeout = 10 * time.Second
 	return dynamic.NewForConfig(config)

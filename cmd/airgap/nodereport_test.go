@@ -47,7 +47,7 @@ func TestReportSettings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got.Node != test.site.node.Name || got.Etcd != test.etcd || !slices.Equal(got.Units, test.units) || !slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
+		if got.Node != test.site.node.Name || got.Etcd != test.etcd || got.APIServer != "192.0.2.11:6443" || !slices.Equal(got.Units, test.units) || !slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {

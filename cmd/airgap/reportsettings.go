@@ -18,7 +18,10 @@ import (
 // reportSettings are what the unit on this host has to look at. install and join
 // write them, so that it need know nothing of bundles and their signatures.
 type reportSettings struct {
-	Node       string                `json:"node"`
+	Node string `json:"node"`
+	// APIServer is the balancer's, as HOST:PORT: on a control-plane host the
+	// kubelet asks its own API server, whose failure would hold back the report of it.
+	APIServer  string                `json:"apiServer"`
 	Etcd       bool                  `json:"etcd"` // a member of it runs here
 	Units      []string              `json:"units"`
 	Pinned     []string              `json:"pinned"` // images
@@ -43,7 +46,7 @@ func (s *site) reportSettings() (reportSettings, error) {
 		units = append(units, registry.UnitName)
 	}
 	return reportSettings{
-		Node: s.node.Name, Etcd: s.node.Has(config.ControlPlane),
+		Node: s.node.Name, APIServer: s.config.Kubernetes.ControlPlaneEndpoint, Etcd: s.node.Has(config.ControlPlane),
 		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(),
 	}, nil
 }
@@ -79,7 +82,7 @@ func (s *site) nodeReportUnitStep() step.Step {
 	made := nodereport.ServiceStep(nodereport.Service{
 		Host: host.Local{}, SettingsFile: reportFile, Settings: append(text, '\n'),
 		Reported: func(ctx context.Context) (*nodereport.NodeReport, error) {
-			client, err := nodeClient()
+			client, err := settings.client()
 			if err != nil {
 				return nil, err
 			}
