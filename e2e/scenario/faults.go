@@ -93,7 +93,7 @@ func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
 		e.on(third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
 		e.on(second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
 		{
-			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "not renewed",
+			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "none of them leads",
 			inject: func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], away("kube-scheduler")) },
 			mend:   func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], back("kube-scheduler")) },
 		},
