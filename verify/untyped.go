@@ -66,7 +66,7 @@ func keepUntyped(u *unstructured.Unstructured) (any, error) {
 }
 
 func keepAPIService(m objectMeta, u *unstructured.Unstructured) *keptAPIService {
-	kept := &keptAPIService{objectMeta: m}
+	kept := &keptAPIService{objectMeta: m, reason: because("", "")}
 	if name, found, _ := unstructured.NestedString(u.Object, "spec", "service", "name"); found {
 		namespace, _, _ := unstructured.NestedString(u.Object, "spec", "service", "namespace")
 		kept.service = namespace + "/" + name

@@ -121,7 +121,7 @@ func (e *Env) networkFaults(l *lab.Lab) []fault {
 	return []fault{
 		dropped("a tunnel between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
 		dropped("large packets between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
-		dropped("a node is cut off", lab.Drop{From: worker.Addr()}, "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
+		e.on(worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
 		e.on(worker, "the tunnel's packets have another size", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
 		e.on(first, "a pool with IP-in-IP", calicoPool+kubectl+"apply -f /run/pool.yaml", kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+kubectl+"delete crd ippools.crd.projectcalico.org",
 			"no-ipip", "IPPool tunnelled", "ipipMode: Always").slowly(3 * time.Minute),
@@ -132,6 +132,9 @@ func (e *Env) networkFaults(l *lab.Lab) []fault {
 
 // unpin labels the image of the pods' sandboxes.
 const unpin = "ctr -n k8s.io image label $(ctr -n k8s.io image ls -q | grep '/pause:' | head -1) "
+
+// cutOff drops all that a host sends to others, the balancer included.
+const cutOff = "nft add table inet cut && nft 'add chain inet cut out { type filter hook output priority -300; policy drop; }' && nft add rule inet cut out oifname lo accept"
 
 // calicoPool writes the kind of Calico's pools, as much of it as is judged, and
 // one that was switched to IP-in-IP.
