@@ -130,9 +130,6 @@ func (e *Env) networkFaults(l *lab.Lab) []fault {
 	}
 }
 
-// unpin labels the image of the pods' sandboxes.
-const unpin = "ctr -n k8s.io image label $(ctr -n k8s.io image ls -q | grep '/pause:' | head -1) "
-
 // cutOff drops all that a host sends to others, the balancer included.
 const cutOff = "nft add table inet cut && nft 'add chain inet cut out { type filter hook output priority -300; policy drop; }' && nft add rule inet cut out oifname lo accept"
 
@@ -187,6 +184,14 @@ func (e *Env) clusterFaults(l *lab.Lab) []fault {
 				return e.everywhere(ctx, l.Machines[:3], "systemctl stop airgap-registry; rm -rf /var/lib/airgap/pushed; mv /var/lib/airgap/pushed.away /var/lib/airgap/pushed; systemctl start airgap-registry")
 			},
 		},
-		e.on(worker, "a pin is lost", unpin+"io.cri-containerd.pinned=", unpin+"io.cri-containerd.pinned=pinned", "pinned-images", "Node node4", "not pinned").slowly(3 * time.Minute),
+		{ // a lost pin is put back by containerd itself
+			name: "an image that a node has to keep is deleted", rule: "pinned-images", object: "Node node4", saw: "pause:", within: 3 * time.Minute,
+			inject: func(ctx context.Context) error {
+				return e.script(ctx, worker, "ctr='/opt/airgap/bin/ctr -n k8s.io'; $ctr image rm $($ctr image ls -q | grep /pause)")
+			},
+			mend: func(ctx context.Context) error { // a new pod needs it
+				return e.script(ctx, first, kubectl+"-n kube-system delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=node4")
+			},
+		},
 	}
 }
