@@ -28,7 +28,7 @@ const isNew = "new"
 // stillThere wants every node and workload that the baseline had.
 func stillThere(b *Baseline) rule {
 	return rule{
-		id: "baseline", title: "Nodes and workloads of the baseline are still there", watches: []kind{nodes, daemonSets, deployments},
+		id: "baseline", title: "Nodes and workloads of the baseline are still there", watches: []kind{nodes, daemonSets, deployments, statefulSets},
 		judge: func(v view) []Finding {
 			return append(
 				vanished(b.Snapshot.Nodes, v.nodeStates(), "Node ", "airgap join brings a node back; one that was taken out on purpose needs a new baseline"),

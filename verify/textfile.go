@@ -27,7 +27,7 @@ func (r Report) WriteTextfile(path string) error {
 	}
 	m.set("nodes", "Nodes that were looked at.", float64(r.Counts.Nodes))
 	m.set("pods", "Pods that were looked at.", float64(r.Counts.Pods))
-	m.set("workloads", "DaemonSets and Deployments that were looked at.", float64(r.Counts.Workloads))
+	m.set("workloads", "DaemonSets, Deployments and StatefulSets that were looked at.", float64(r.Counts.Workloads))
 	m.set("images", "Different images that run.", float64(r.Counts.Images))
 	if err := prometheus.WriteToTextfile(path, m.registry); err != nil {
 		return fmt.Errorf("write metrics: %w", err)
