@@ -22,7 +22,9 @@ func (l *live) show(e *engine) bool {
 	}
 	var lines []ui.Line
 	for _, id := range e.board.ids {
-		lines = append(lines, e.board.rows[id].live(id))
+		if r := e.board.rows[id]; !r.left {
+			lines = append(lines, r.live(id))
+		}
 	}
 	l.table.Show(e.heading(time.Now()), lines)
 	return true
