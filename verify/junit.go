@@ -13,6 +13,7 @@ type junitSuite struct {
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
 	Time     string      `xml:"time,attr"` // seconds
 	Began    string      `xml:"timestamp,attr"`
 	Cases    []junitCase `xml:"testcase"`
@@ -24,6 +25,7 @@ type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Failure *junitProblem `xml:"failure,omitempty"`
 	Error   *junitProblem `xml:"error,omitempty"`
+	Skipped *junitProblem `xml:"skipped,omitempty"`
 	Output  string        `xml:"system-out,omitempty"`
 }
 
@@ -33,8 +35,9 @@ type junitProblem struct {
 }
 
 // WriteJUnit writes the report as a JUnit test suite: a rule is a test case,
-// a broken one a failure, one that could not be judged an error. One that was
-// broken before passes, with what was found as the case's output.
+// a broken one a failure, one that could not be judged an error. One of which the
+// cluster does not have what it is about is skipped, and one that was broken
+// before passes, with what was found as the case's output.
 func (r Report) WriteJUnit(w io.Writer) error {
 	suite := junitSuite{
 		Name: "airgap verify", Time: fmt.Sprintf("%.3f", r.Took.Seconds()), Began: r.Began.Format("2006-01-02T15:04:05"),
@@ -78,6 +81,9 @@ func (s *junitSuite) add(rule RuleResult, r Report) {
 	case Unseen:
 		c.Error = &junitProblem{Message: "it could not be judged"}
 		s.Errors++
+	case LeftOut:
+		c.Skipped = &junitProblem{Message: "the cluster does not have what the rule is about"}
+		s.Skipped++
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, c)

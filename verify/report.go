@@ -17,7 +17,7 @@ const (
 	// Unseen: it could not be judged, or not since the API server was lost.
 	Unseen Outcome = "unseen"
 	// LeftOut: the cluster does not have what the rule is about.
-	LeftOut Outcome = "left out"
+	LeftOut Outcome = "n/a"
 )
 
 // Report is the verdict.

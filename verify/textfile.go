@@ -18,6 +18,9 @@ func (r Report) WriteTextfile(path string) error {
 	unseen := m.byRule("rule_unseen", "1 where the rule could not be judged.")
 	findings := m.byRule("findings", "Findings of the rule that decide the verdict.")
 	for _, rule := range r.Rules {
+		if rule.Outcome == LeftOut {
+			continue
+		}
 		holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Holds || rule.Outcome == Known))
 		unseen.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Unseen))
 		findings.WithLabelValues(rule.ID).Set(float64(rule.Findings))
