@@ -45,11 +45,11 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 			return err
 		}),
 		part("cgroup", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Cgroup, err = effectiveCgroup(ctx, m); return err }),
-		part("proxyMode", sometimes, brief, func(ctx context.Context, r *report) (err error) {
+		part("proxyMode", soon, brief, func(ctx context.Context, r *report) (err error) {
 			r.ProxyMode, err = nodereport.ProxyMode(ctx, nodereport.ProxyModeURL)
 			return err
 		}),
-		part("images", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
+		part("images", soon, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
 		part("packages", rarely, patient, func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err }),
 		part("links", soon, brief, func(_ context.Context, r *report) (err error) { r.Links, err = nodereport.Links(); return err }),
 		part("sysctls", soon, brief, func(_ context.Context, r *report) (err error) { r.Sysctls, err = driftedSysctls(m); return err }),

@@ -28,6 +28,10 @@ func (c *Collector) Run(ctx context.Context) {
 func (c *Collector) keep(ctx context.Context, p Part) {
 	for ctx.Err() == nil {
 		ended := c.look(ctx, p)
+		pause := p.Every
+		if c.unknown(p) {
+			pause = min(pause, againAfter)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -36,9 +40,19 @@ func (c *Collector) keep(ctx context.Context, p Part) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(p.Every):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// againAfter is for a part that could not be looked at: on a host that joins,
+// what is asked has not started yet.
+const againAfter = 10 * time.Second
+
+func (c *Collector) unknown(p Part) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.found[p.Name].Unknown) > 0
 }
 
 func (c *Collector) look(ctx context.Context, p Part) (ended <-chan struct{}) {

@@ -62,3 +62,26 @@ func TestOnce(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestLookedAtAgain: on a host that joins, what is asked may not run yet.
+func TestLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c := &Collector{Parts: []Part{{"proxyMode", time.Hour, time.Second, func(_ context.Context, r *Report) error {
+			if time.Since(began) < 15*time.Second {
+				return errors.New("connection refused")
+			}
+			r.ProxyMode = "nftables"
+			return nil
+		}}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx) }()
+		time.Sleep(30 * time.Second)
+		if got := c.Report(); got.ProxyMode != "nftables" {
+			t.Errorf("half a minute later: %+v", got)
+		}
+		cancel()
+		<-done
+	})
+}
