@@ -11,7 +11,7 @@ import (
 )
 
 // trim keeps of each object what rules judge, before it is stored: a pod
-// shrinks to a hundredth. It is a cache.TransformFunc; trimming twice is
+// shrinks to a tenth. It is a cache.TransformFunc; trimming twice is
 // trimming once.
 func trim(obj any) (any, error) {
 	switch o := obj.(type) {
