@@ -68,8 +68,6 @@ func TestReported(t *testing.T) {
 		{"tunl0 that is down", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480}}}, nil},
 		{"tunl0 that is up", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480, Up: true}}},
 			[]Finding{{Object: "Node w1, link tunl0", Saw: "an IP-in-IP tunnel that is up"}}},
-		{"size of packets", podNetworkMTU(podNetwork{[]string{"flannel.1", "cni0"}, 1450}), nodereport.Report{Links: []nodereport.Link{{Name: "flannel.1", MTU: 1500, Up: true}, {Name: "eth0", MTU: 1500}}},
-			[]Finding{{Object: "Node w1, link flannel.1", Saw: "1500 bytes"}}},
 		{"proxy's mode", proxyMode("nftables"), nodereport.Report{ProxyMode: "iptables"}, []Finding{{Object: "Node w1", Saw: "kube-proxy's mode is iptables"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -112,7 +110,7 @@ func TestOddOneOut(t *testing.T) {
 		for host, bytes := range test.sizes {
 			v.put(t, report(t, host, size(bytes)))
 		}
-		t.Run(test.name, func(t *testing.T) { wantSaw(t, judgeMTU(v, podNetwork{links: []string{"flannel.1"}}), test.want...) })
+		t.Run(test.name, func(t *testing.T) { wantSaw(t, podNetworkMTU([]string{"cni0", "flannel.1"}).judge(v), test.want...) })
 	}
 }
 

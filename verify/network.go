@@ -44,33 +44,24 @@ func judgeIPIP(v view) []Finding {
 	return findings
 }
 
-// podNetwork is what the pod network's links should be like.
-type podNetwork struct {
-	links []string // by name: "flannel.1", "cni0"
-	mtu   int      // bytes; 0: what most hosts have
-}
-
-func podNetworkMTU(want podNetwork) rule {
+// podNetworkMTU is about the pod network's links, by name: "flannel.1", "cni0".
+func podNetworkMTU(links []string) rule {
 	return rule{
 		id: "pod-network-mtu", title: "The pod network's packets have the same size on every host", watches: []kind{nodeReports},
-		judge: func(v view) []Finding { return judgeMTU(v, want) },
+		judge: func(v view) []Finding { return judgeMTU(v, links) },
 	}
 }
 
-func judgeMTU(v view, want podNetwork) []Finding {
+func judgeMTU(v view, links []string) []Finding {
 	var findings []Finding
-	wanted := ""
-	if want.mtu > 0 {
-		wanted = inBytes(want.mtu)
-	}
-	for _, name := range want.links {
+	for _, name := range links {
 		said := map[string]string{}
 		for _, r := range all[*keptReport](v, nodeReports) {
 			if l, there := link(r.report, name); there {
 				said[r.name] = inBytes(l.MTU)
 			}
 		}
-		odd, mtu := sameOnAll(said, wanted)
+		odd, mtu := sameOnAll(said, "")
 		for _, host := range odd {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", link " + name, Saw: said[host], Want: mtu,

@@ -48,7 +48,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads), systemPods(system),
-		dns(), dataPlane(), noIPIP(), podNetworkMTU(podNetwork{o.PodLinks, o.PodMTU}), proxyMode(o.ProxyMode),
+		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged),
 		reportsFresh(o.NodeReports), unitsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}

@@ -52,7 +52,10 @@ func (e *engine) begin(v view) {
 	e.view, e.seen = v, true
 	e.record(apiServer, nil)
 	for _, r := range e.rules {
-		e.board.apply(r.id, r.applies(v, e.options.Scope))
+		applies := r.applies(v, e.options.Scope)
+		if e.board.apply(r.id, applies); !applies {
+			e.changes.note(r.id, nil) // what was broken has gone with its kind
+		}
 		e.dirty.mark(r.id)
 	}
 }

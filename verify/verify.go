@@ -39,10 +39,8 @@ type Options struct {
 	// Workloads must exist, written "DaemonSet kube-system/kube-proxy":
 	// kube-proxy, CoreDNS and flannel's.
 	Workloads []string
-	// PodLinks are the host's links of the pod network ("flannel.1"), and PodMTU
-	// their packets' size in bytes; 0: what most hosts have.
+	// PodLinks are the host's links of the pod network: "flannel.1".
 	PodLinks []string
-	PodMTU   int
 	// ProxyMode is kube-proxy's ("nftables"); "": what most hosts have.
 	ProxyMode string
 	// NodeReports says that this cluster's hosts report what only they know, so

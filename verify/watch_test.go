@@ -127,3 +127,27 @@ func TestEventAsJSON(t *testing.T) {
 		t.Errorf("%s, %v; want %s", data, err, want)
 	}
 }
+
+// TestKindGone: what was broken of a kind that the cluster does not have any more
+// is told as mended.
+func TestKindGone(t *testing.T) {
+	o := Options{}
+	o.fill()
+	e := newEngine(o, nil)
+	e.live = newLive(o)
+	v := seen(t, untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "Always"}))
+	e.begin(v)
+	e.judge(map[string]bool{"no-ipip": true})
+	told := e.changes.events(time.Now(), false)
+	if len(told) != 1 || told[0].Event != Broke || told[0].Object != "IPPool bad" {
+		t.Fatalf("told %+v", told)
+	}
+	for _, k := range []kind{calicoPools, felixSettings, nodeReports} {
+		delete(v.caches, k)
+	}
+	e.begin(v)
+	told = e.changes.events(time.Now().Add(2*oneEvery), false)
+	if len(told) != 1 || told[0].Event != Mended || told[0].Rule != "no-ipip" {
+		t.Errorf("told %+v", told)
+	}
+}
