@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -44,26 +47,43 @@ func (e *Env) reported(ctx context.Context, first, worker lab.Machine) error {
 	return e.reportsForItself(ctx, worker)
 }
 
+// reportsItself waits, since each part is looked at at its own pace: the first
+// look of rpm takes a moment, and the pods' bridge comes with the first pod.
 func (e *Env) reportsItself(ctx context.Context, first, m lab.Machine, master bool) error {
-	// The first look of rpm takes a moment.
-	if err := e.awaitReport(ctx, first, m, `{.report.unknown}`, `^$`); err != nil {
-		return err
+	limit := time.After(100 * time.Second)
+	for {
+		r, err := e.must(ctx, first, nil, "sh", "-c", kubectl+"get nodereport "+m.Name()+" -o json")
+		if err != nil {
+			return err
+		}
+		boot, err := lab.Output(ctx, m, "cat", "/proc/sys/kernel/random/boot_id")
+		if err != nil {
+			return err
+		}
+		var got nodeReport
+		if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
+			return err
+		}
+		wrong := got.wrong(m.Name(), strings.TrimSpace(boot), master)
+		if len(wrong) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit:
+			return fmt.Errorf("not as it should be: %s:\n%s", strings.Join(wrong, ", "), r.Stdout)
+		case <-time.After(time.Second):
+		}
 	}
-	r, err := e.must(ctx, first, nil, "sh", "-c", kubectl+"get nodereport "+m.Name()+" -o json")
-	if err != nil {
-		return err
-	}
-	var got nodeReport
-	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
-		return err
-	}
-	boot, err := lab.Output(ctx, m, "cat", "/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return err
-	}
-	n := got.Report
-	wrong := map[string]bool{
-		"bootID":       n.BootID != strings.TrimSpace(boot),
+}
+
+// wrong names the parts that are not what a healthy host reports.
+func (r nodeReport) wrong(host, bootID string, master bool) []string {
+	n := r.Report
+	is := map[string]bool{
+		"unknown":      len(n.Unknown) > 0,
+		"bootID":       n.BootID != bootID,
 		"cgroup":       n.Cgroup.Runtime != "systemd" || n.Cgroup.Kubelet != "systemd",
 		"proxyMode":    n.ProxyMode == "",
 		"units":        len(n.Units) < 2,
@@ -74,17 +94,13 @@ func (e *Env) reportsItself(ctx context.Context, first, m lab.Machine, master bo
 		"links":        len(n.Links) < 3, // its own, the pods' bridge, the tunnel
 		"certificates": len(n.Certificates) < 3,
 		"clock":        n.Clock == nil,
-		"etcd":         (n.Etcd != nil) != master || master && (n.Etcd.Member != m.Name() || n.Etcd.Error != "" || !n.Etcd.HasLeader),
+		"etcd":         (n.Etcd != nil) != master || master && (n.Etcd.Member != host || n.Etcd.Error != "" || !n.Etcd.HasLeader),
 	}
 	for _, u := range n.Units {
-		wrong["units"] = wrong["units"] || u.State != "active"
+		is["units"] = is["units"] || u.State != "active"
 	}
-	for part, is := range wrong {
-		if is {
-			return fmt.Errorf("%s is not as it should be:\n%s", part, r.Stdout)
-		}
-	}
-	return nil
+	maps.DeleteFunc(is, func(_ string, wrong bool) bool { return !wrong })
+	return slices.Sorted(maps.Keys(is))
 }
 
 // reportsChange: a kernel parameter, and a registry that is silent.
