@@ -31,7 +31,7 @@ func (a Agreement) Err() error {
 }
 
 // ReadBack reads what is in effect: the runtime's own dump, drop-ins included, and
-// the configuration that the kubelet was started with.
+// the file that the kubelet reads when it starts.
 func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 	a := Agreement{engine: m.engine()}
 	var err error

@@ -75,13 +75,20 @@ func unitsRun() rule {
 
 func cgroupsAgree() rule {
 	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", func(host string, r nodereport.Report) []Finding {
-		if r.Cgroup == nil || r.Cgroup.Runtime == r.Cgroup.Kubelet {
+		c := r.Cgroup
+		if c == nil {
 			return nil
 		}
-		return []Finding{{
-			Object: "Node " + host, Saw: fmt.Sprintf("the runtime uses %s, the kubelet %s", r.Cgroup.Runtime, r.Cgroup.Kubelet), Want: "the same",
-			Fix: "on " + host + ": airgap status; airgap install, or join, puts both right",
-		}}
+		f := Finding{Object: "Node " + host, Want: "the same", Fix: "on " + host + ": airgap status; airgap install, or join, puts both right"}
+		switch {
+		case c.Runtime != c.Kubelet:
+			f.Saw = fmt.Sprintf("the runtime uses %s, the kubelet %s", c.Runtime, c.Kubelet)
+		case c.Configured != "" && c.Configured != c.Runtime:
+			f.Saw = fmt.Sprintf("the runtime uses %s, the kubelet's file says %s: from its next start on", c.Runtime, c.Configured)
+		default:
+			return nil
+		}
+		return []Finding{f}
 	})
 }
 
@@ -169,7 +176,7 @@ func certificates() rule {
 					if left := c.Ends.Sub(v.now); left < endsSoon {
 						findings = append(findings, Finding{
 							Object: "Node " + r.name + ", " + c.File, Saw: ends(left, c.Ends.Time), Want: "valid for 30 days at least",
-							Fix: "on " + r.name + ": kubeadm certs check-expiration; kubeadm certs renew all; the registry's: airgap registry renew",
+							Fix: "on " + r.name + ": " + renewal(c.File),
 						})
 					}
 				}
@@ -177,6 +184,20 @@ func certificates() rule {
 			return findings
 		},
 	}
+}
+
+// renewal is what renews the certificate in a file. The kubelet makes the one that
+// it serves with when there is none, and never again.
+func renewal(file string) string {
+	switch {
+	case strings.HasPrefix(file, "/etc/airgap/pki/"):
+		return "systemctl status airgap-registry-renew.timer; airgap registry renew"
+	case file == "/var/lib/kubelet/pki/kubelet.crt":
+		return "rm /var/lib/kubelet/pki/kubelet.{crt,key}; systemctl restart kubelet"
+	case strings.HasPrefix(file, "/var/lib/kubelet/pki/"):
+		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
+	}
+	return "kubeadm certs check-expiration; kubeadm certs renew all; then restart the static pods (move their files out of /etc/kubernetes/manifests for a moment)"
 }
 
 func ends(left time.Duration, at time.Time) string {

@@ -86,7 +86,11 @@ func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup
 		return nil, err
 	}
 	v, err := kubeadm.CgroupVersion(m.Host)
-	return &nodereport.Cgroup{Version: v, Runtime: string(found.Runtime), Kubelet: string(found.Kubelet)}, err
+	if err != nil {
+		return nil, err
+	}
+	kubelet, err := nodereport.LocalKubelet().Driver(ctx)
+	return &nodereport.Cgroup{Version: v, Runtime: string(found.Runtime), Kubelet: kubelet, Configured: string(found.Kubelet)}, err
 }
 
 func (s reportSettings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Images, error) {

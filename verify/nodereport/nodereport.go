@@ -59,11 +59,12 @@ type Unit struct {
 	State string `json:"state"` // systemd's ActiveState: "active"
 }
 
-// Cgroup is what is in effect, not what is configured.
+// Cgroup is what is in effect, and what will be when the kubelet starts again.
 type Cgroup struct {
-	Version int    `json:"version"` // of the host's hierarchy: 1 or 2
-	Runtime string `json:"runtime"` // driver: "systemd" or "cgroupfs"
-	Kubelet string `json:"kubelet"`
+	Version    int    `json:"version"`              // of the host's hierarchy: 1 or 2
+	Runtime    string `json:"runtime"`              // driver, by its effective configuration: "systemd" or "cgroupfs"
+	Kubelet    string `json:"kubelet"`              // by its own word, /configz
+	Configured string `json:"configured,omitempty"` // in the kubelet's file
 }
 
 // Images are those of the bundle that this host has to keep.
