@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},
+	"kubeadm/backup":     {"kubeadm"},
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"manifests":          {},

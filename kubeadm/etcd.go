@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,56 +10,75 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 )
 
-// etcdKeys asks etcd through its JSON gateway, as the API server of this host
-// does: with its certificate, at its address.
-type etcdKeys struct {
+// EtcdMember asks a member of etcd through its JSON gateway.
+type EtcdMember struct {
 	client *http.Client
 	url    string
-	prefix string
+	prefix string // of the Secrets' keys
 }
 
-func (m Machine) etcd() (*etcdKeys, error) {
+// answers is how long one may take, or, where it comes bit by bit, each bit.
+const answers = 30 * time.Second
+
+// etcd is the one that the API server of this host asks, and how it does.
+func (m Machine) etcd() (*EtcdMember, error) {
 	flags, err := m.flags(APIServer)
 	if err != nil {
 		return nil, err
 	}
-	ca, err := os.ReadFile(m.path(flags["etcd-cafile"]))
+	server, _, _ := strings.Cut(flags["etcd-servers"], ",")
+	e := &EtcdMember{url: server, prefix: cmp.Or(flags["etcd-prefix"], "/registry") + "/secrets/"}
+	return e, e.connect(m.path(flags["etcd-cafile"]), m.path(flags["etcd-certfile"]), m.path(flags["etcd-keyfile"]))
+}
+
+// ErrNoEtcd says that a host has no member of etcd.
+var ErrNoEtcd = errors.New("this host has no member of etcd")
+
+// LocalEtcd is the member that kubeadm has set up on this host. It is asked
+// with the certificate that kubeadm makes for whoever looks after it, and needs
+// no API server.
+func (m Machine) LocalEtcd() (*EtcdMember, error) {
+	if _, err := os.Stat(m.path(manifestOf(Etcd))); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNoEtcd
+		}
+		return nil, err
+	}
+	const pki = "/etc/kubernetes/pki/etcd/"
+	e := &EtcdMember{url: "https://127.0.0.1:2379"}
+	return e, e.connect(m.path(pki+"ca.crt"), m.path(pki+"healthcheck-client.crt"), m.path(pki+"healthcheck-client.key"))
+}
+
+func (e *EtcdMember) connect(caFile, certFile, keyFile string) error {
+	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("read etcd's CA: %w", err)
+		return fmt.Errorf("read etcd's CA: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("read etcd's CA: %s holds no certificate", flags["etcd-cafile"])
+		return fmt.Errorf("read etcd's CA: %s holds no certificate", caFile)
 	}
-	pair, err := tls.LoadX509KeyPair(m.path(flags["etcd-certfile"]), m.path(flags["etcd-keyfile"]))
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the API server's certificate for etcd: %w", err)
+		return fmt.Errorf("read the certificate for etcd: %w", err)
 	}
-	server, _, _ := strings.Cut(flags["etcd-servers"], ",")
-	prefix := flags["etcd-prefix"]
-	if prefix == "" {
-		prefix = "/registry"
-	}
-	return &etcdKeys{
-		client: &http.Client{
-			Timeout:   30 * time.Second,
-			Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}},
-		},
-		url: server + "/v3/kv/range", prefix: prefix + "/secrets/",
-	}, nil
+	trust := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	e.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	return nil
 }
 
 // etcdPage is small: each value may have a megabyte.
 const etcdPage = 16
 
 // others counts the Secrets whose bytes do not begin with prefix.
-func (e *etcdKeys) others(ctx context.Context, prefix string) (int, error) {
+func (e *EtcdMember) others(ctx context.Context, prefix string) (int, error) {
 	n := 0
 	from, end := []byte(e.prefix), []byte(strings.TrimSuffix(e.prefix, "/")+"0") // "0" comes after "/"
 	for {
@@ -86,12 +106,28 @@ type etcdRange struct {
 	More bool `json:"more"`
 }
 
-func (e *etcdKeys) page(ctx context.Context, from, end []byte) (*etcdRange, error) {
+func (e *EtcdMember) page(ctx context.Context, from, end []byte) (*etcdRange, error) {
 	question, err := json.Marshal(map[string]any{"key": from, "range_end": end, "limit": etcdPage})
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(question))
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	body, err := e.post(ctx, "/v3/kv/range", question)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	answer, err := io.ReadAll(io.LimitReader(body, 256<<20))
+	if err != nil {
+		return nil, err
+	}
+	page := &etcdRange{}
+	return page, json.Unmarshal(answer, page)
+}
+
+func (e *EtcdMember) post(ctx context.Context, path string, question []byte) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+path, bytes.NewReader(question))
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +135,9 @@ func (e *etcdKeys) page(ctx context.Context, from, end []byte) (*etcdRange, erro
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 256<<20))
-	if err != nil {
-		return nil, err
-	}
 	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
 		return nil, errors.New(response.Status)
 	}
-	page := &etcdRange{}
-	return page, json.Unmarshal(answer, page)
+	return response.Body, nil
 }

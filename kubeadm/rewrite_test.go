@@ -22,7 +22,7 @@ func TestRewriteSecrets(t *testing.T) {
 	both := keyring{first.newKey(AESCBC), first[0]}
 	writeKeys(t, file, first)
 	server := apitest.Start(t, "--encryption-provider-config="+file)
-	etcd := &etcdKeys{client: http.DefaultClient, url: server.Etcd() + "/v3/kv/range", prefix: "/registry/secrets/"}
+	etcd := &EtcdMember{client: http.DefaultClient, url: server.Etcd(), prefix: "/registry/secrets/"}
 	secrets := server.Client(t).CoreV1().Secrets("default")
 	names := make([]string, 2*etcdPage+1) // more than one answer of etcd's
 	for i := range names {
@@ -75,7 +75,7 @@ func writeKeys(t *testing.T, file string, ring keyring) []byte {
 	return text
 }
 
-func wantOthers(t *testing.T, etcd *etcdKeys, k key, want int) {
+func wantOthers(t *testing.T, etcd *EtcdMember, k key, want int) {
 	t.Helper()
 	if n, err := etcd.others(t.Context(), k.prefix()); err != nil || n != want {
 		t.Errorf("%d Secrets are not of %s (%v), want %d", n, k.name, err, want)

@@ -4,16 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/internal/ui"
 )
 
 func etcdWhole() rule {
 	return rule{
-		id: "etcd", title: "etcd has all its members, one leader and room", watches: []kind{nodeReports, nodes},
+		id: "etcd", title: "etcd has all its members, one leader, room and a backup", watches: []kind{nodeReports, nodes}, every: time.Minute,
 		judge: judgeEtcd,
 	}
 }
+
+// backupAge is twice what lies between two backups.
+const backupAge = 48 * time.Hour
 
 // nearlyFull is the share of its quota at which etcd should be looked at: at
 // all of it, it takes no more writes.
@@ -48,8 +54,21 @@ func judgeEtcd(v view) []Finding {
 		if e.Quota > 0 && float64(e.Bytes) > nearlyFull*float64(e.Quota) {
 			add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "what is stored so often? compact and defragment it")
 		}
+		if saw := backupTrouble(v.now, e.Snapshot); saw != "" {
+			add(saw, "one of the last two days", "on "+r.name+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
+		}
 	}
 	return append(findings, membership(v, members, leads)...)
+}
+
+func backupTrouble(now time.Time, taken *metav1.Time) string {
+	switch {
+	case taken == nil:
+		return "there is no backup of it on this host"
+	case now.Sub(taken.Time) > backupAge:
+		return "the newest backup is of " + taken.UTC().Format(time.RFC3339)
+	}
+	return ""
 }
 
 // membership compares who belongs to etcd with which hosts have a member.

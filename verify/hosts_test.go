@@ -125,8 +125,9 @@ func TestIPIPOfCalico(t *testing.T) {
 }
 
 func TestEtcd(t *testing.T) {
+	now := time.Now()
 	member := func(change func(*nodereport.Etcd)) nodereport.Report {
-		e := &nodereport.Etcd{HasLeader: true, Members: []string{"cp1", "cp2", "cp3"}, Bytes: 1 << 20, Quota: 2 << 30}
+		e := &nodereport.Etcd{HasLeader: true, Members: []string{"cp1", "cp2", "cp3"}, Bytes: 1 << 20, Quota: 2 << 30, Snapshot: &metav1.Time{Time: now.Add(-47 * time.Hour)}}
 		change(e)
 		return nodereport.Report{Etcd: e}
 	}
@@ -143,11 +144,15 @@ func TestEtcd(t *testing.T) {
 		{"two leaders", leads, []Finding{{Object: "etcd", Saw: "cp1 and cp3 say to lead"}}},
 		{"an alarm", func(e *nodereport.Etcd) { e.Alarms = []string{"NOSPACE"} }, []Finding{{Object: "etcd on cp3", Saw: "alarm NOSPACE"}}},
 		{"nearly full", func(e *nodereport.Etcd) { e.Bytes = 1900 << 20 }, []Finding{{Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
+		{"without a backup", func(e *nodereport.Etcd) { e.Snapshot = nil }, []Finding{{Object: "etcd on cp3", Saw: "there is no backup of it on this host"}}},
+		{"with an old backup", func(e *nodereport.Etcd) { e.Snapshot = &metav1.Time{Time: now.Add(-49 * time.Hour)} },
+			[]Finding{{Object: "etcd on cp3", Saw: "the newest backup is of " + now.Add(-49*time.Hour).UTC().Format(time.RFC3339)}}},
 		{"a member whose host is gone", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, and there is no such node"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, report(t, "cp1", member(leads)), report(t, "cp2", member(same)), report(t, "cp3", member(test.third)),
 				node("cp1", corev1.ConditionTrue), node("cp2", corev1.ConditionTrue), node("cp3", corev1.ConditionTrue))
+			v.now = now
 			wantSaw(t, judgeEtcd(v), test.want...)
 		})
 	}

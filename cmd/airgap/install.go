@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 )
 
@@ -175,6 +176,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.networkStep(fromView(v)),
 		s.dataPlaneStep(),
+		backup.Step(backups()),
 		s.nodeReportStep(),
 		s.nodeReportUnitStep(),
 		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),

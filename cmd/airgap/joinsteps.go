@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 )
 
@@ -54,6 +55,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Prog
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
+		backup.Step(backups()),
 		s.nodeReportUnitStep(),
 		joinMaterialStep(m, s.config.Kubernetes, v.Top(), s.choice),
 	)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -53,6 +55,11 @@ func programPackage(program string, keys *signingKeys) ([]byte, error) {
 		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
 		Time: info.ModTime(),
 	}
+	backups, err := backup.Units()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(units, backups)
 	units[nodereport.UnitName] = nodereport.UnitText()
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
@@ -69,7 +76,7 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` || :
 `
 )
 

@@ -36,6 +36,8 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /etc/pki/airgap/airgap.pub
 -rw-r--r-- root:root /etc/pki/rpm-gpg/RPM-GPG-KEY-airgap
 -rwxr-xr-x root:root /usr/bin/airgap
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-node-report.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.timer

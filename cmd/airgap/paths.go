@@ -12,6 +12,7 @@ const (
 	indexDir    = stateDir + "/index"         // on a host that joined: the signed index it joined with
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
 	reportFile  = stateDir + "/report.json"   // what airgap-node-report.service has to look at
+	backupDir   = stateDir + "/backup"        // of the control plane: keys are in it
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
 	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 

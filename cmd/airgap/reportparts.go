@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
@@ -68,16 +70,25 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 		part("gpu", sometimes, brief, func(_ context.Context, r *report) (err error) { r.GPU, err = cards(h); return err }),
 	}
 	if s.Etcd {
-		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) {
-			r.Etcd, err = nodereport.LocalEtcd().Ask(ctx)
-			return err
-		}))
+		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx); return err }))
 	}
 	return parts
 }
 
 func part(name string, every, limit time.Duration, look func(context.Context, *nodereport.Report) error) nodereport.Part {
 	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
+}
+
+func etcdMember(ctx context.Context) (*nodereport.Etcd, error) {
+	found, err := nodereport.LocalEtcd().Ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := backups().Newest()
+	if newest != nil {
+		found.Snapshot = &metav1.Time{Time: newest.Taken}
+	}
+	return found, err
 }
 
 func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {

@@ -5,6 +5,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -43,6 +44,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
+		back("Take no more backups", backup.Step(backups())),
 		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile})),
 		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
 	}

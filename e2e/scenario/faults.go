@@ -93,6 +93,7 @@ func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
 		mend: func(context.Context) error { return nil },
 	}
 	return []fault{
+		e.on(second, "a host's backups are gone", "mv /var/lib/airgap/backup /root/backup", "mv /root/backup /var/lib/airgap/backup", "etcd", "etcd on node2", "no backup"),
 		e.on(third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
 		e.on(second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
 		{

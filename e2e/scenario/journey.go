@@ -43,6 +43,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"each host reports what only it knows", func() error { return e.reported(ctx, first, worker) }},
+			{"the control plane is backed up", func() error { return e.backedUp(ctx, first, worker) }},
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
 			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},

@@ -193,17 +193,17 @@ func (e *Env) resetKilled(ctx context.Context, m lab.Machine, begun picture) err
 	if err := e.killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
-	r, err := e.must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
+	r, err := e.must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/backup", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
 	if err != nil {
 		return err
 	}
 	if strings.Contains(r.Stderr, "kubeadm") {
 		return fmt.Errorf("the reset that went on did again what was done:\n%s", r.Stderr)
 	}
-	if err := e.script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db"); err != nil {
+	if err := e.script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db", "test -s /var/lib/airgap/backup/*/etcd.db"); err != nil {
 		return err
 	}
 	return e.asBefore(ctx, m, begun, append(always(), exception{
-		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
+		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept|backup)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
 	})...)
 }

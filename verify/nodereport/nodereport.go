@@ -126,7 +126,7 @@ type Etcd struct {
 	Members   []string     `json:"members,omitempty"`  // names of all, as this one knows them
 	Bytes     int64        `json:"bytes"`              // of its database
 	Quota     int64        `json:"quota"`              // bytes at which it stops to take writes
-	Snapshot  *metav1.Time `json:"snapshot,omitempty"` // of the newest backup on this host
+	Snapshot  *metav1.Time `json:"snapshot,omitempty"` // in the newest backup on this host
 }
 
 // GPU is what bus, kernel and NVML say of cards.

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+)
+
+// backups are those of this host: of a control plane, what is needed to have it
+// back.
+func backups() backup.Store {
+	m := thisMachine()
+	return backup.Store{
+		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7,
+		Etcd:  func() (backup.Snapshotter, error) { return m.LocalEtcd() },
+		Paths: []string{"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir},
+	}
+}
+
+func (a *app) backup() *cobra.Command {
+	store := backups()
+	cmd := &cobra.Command{
+		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
+		Long: `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
+new directory under ` + backupDir + ` together with the configuration and keys of
+Kubernetes and of the registry, and with airgap's journal. The newest seven stay.
+` + backup.Timer + ` does this every day on each control-plane host;
+airgap verify says when the newest one is older than two days.
+
+The directory needs no airgap to be read: etcd.db is what etcdutl restores, the
+other files lie under the paths that they had, SHA256SUMS is for sha256sum -c.
+Copy it to another machine from time to time: it lies on the disk that it is a
+backup of. Whoever can read it owns the cluster: root alone may.`,
+		Example: "  airgap backup\n  airgap backup --dir /mnt/nas/bank --keep 30",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := mustBeRoot("backup"); err != nil {
+				return err
+			}
+			return a.runBackup(cmd.Context(), store)
+		},
+	}
+	cmd.Flags().StringVar(&store.Dir, "dir", store.Dir, "directory of the backups")
+	cmd.Flags().IntVar(&store.Keep, "keep", store.Keep, "how many stay, the newest ones; 0: all")
+	return cmd
+}
+
+func (a *app) runBackup(ctx context.Context, store backup.Store) error {
+	if store.Keep < 0 {
+		return usage("--keep %d: want 0 or more", store.Keep)
+	}
+	b, err := store.Take(ctx)
+	if errors.Is(err, kubeadm.ErrNoEtcd) {
+		return hint(err, "run airgap backup on a control-plane host")
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(b, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %s\n", b.Dir, ui.Size(b.Bytes))
+		return err
+	})
+}

@@ -1,0 +1,31 @@
+package scenario
+
+import (
+	"context"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// backedUp wants the backup that install has taken to be whole by others' word,
+// another one by the unit that the timer starts, and none on a worker. A disk
+// without room keeps the ones that are there.
+func (e *Env) backedUp(ctx context.Context, first, worker lab.Machine) error {
+	const newest = "cd /var/lib/airgap/backup && cd $(ls | tail -n 1) && "
+	if err := e.script(ctx, first,
+		"systemctl is-active --quiet airgap-backup.timer",
+		"[ $(ls /var/lib/airgap/backup | wc -l) -eq 1 ] && [ -z \"$(find /var/lib/airgap/backup -perm /077 ! -type l)\" ]",
+		newest+"sha256sum --check --strict --quiet SHA256SUMS && cmp etc/kubernetes/pki/ca.key /etc/kubernetes/pki/ca.key",
+		newest+"size=$(stat -c %s etcd.db) && head -c $((size-32)) etcd.db | sha256sum | cut -c 1-64 >/tmp/sum && tail -c 32 etcd.db | od -An -v -tx1 | tr -d ' \n' | cmp -n 64 - /tmp/sum && rm /tmp/sum",
+		kubectl+"create configmap backed-up --from-literal=word=nowhere-else",
+		"systemctl start airgap-backup.service",
+		"[ $(ls /var/lib/airgap/backup | wc -l) -eq 2 ]",
+		newest+"grep -q nowhere-else etcd.db",
+		kubectl+"delete configmap backed-up",
+		"mkdir /run/small && mount -t tmpfs -o size=64m tmpfs /run/small",
+		"! airgap backup --dir /run/small/backup 2>/run/said && grep -q 'should stay free for etcd itself' /run/said && [ -z \"$(ls -A /run/small/backup)\" ]",
+		"umount /run/small && rmdir /run/small && rm /run/said",
+	); err != nil {
+		return err
+	}
+	return e.script(ctx, worker, "! airgap backup 2>/run/said && grep -q 'no member of etcd' /run/said && rm /run/said && ! test -e /var/lib/airgap/backup")
+}

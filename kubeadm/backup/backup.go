@@ -1,0 +1,180 @@
+// Package backup keeps, on a control-plane host, what it takes to have the
+// cluster back: a snapshot of etcd, the configuration and keys of Kubernetes and
+// of the registry, and what airgap wrote down about the host.
+//
+// A backup is a directory that anybody can read without airgap: etcd.db is what
+// etcdutl restores, the other files lie under the paths that they had on the
+// host, and `sha256sum -c SHA256SUMS` says whether it is whole. It holds the keys
+// of the cluster: root alone may read it, on the host as wherever it goes.
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Store is where the backups of one host lie.
+type Store struct {
+	Host  host.Host
+	Root  string // of the host's files, "/" by default
+	Etcd  func() (Snapshotter, error)
+	Dir   string
+	Keep  int      // how many, the newest ones; 0 is all
+	Paths []string // files and directories of the host, absolute; what is not there is left out
+}
+
+// Snapshotter is this host's member of etcd: kubeadm.EtcdMember.
+type Snapshotter interface {
+	Snapshot(ctx context.Context, room func(bytes int64) error, w io.Writer) error
+}
+
+// Backup is one that is whole: it was read back after it was written.
+type Backup struct {
+	Dir   string    `json:"dir"`
+	Taken time.Time `json:"taken"` // UTC, by the host's clock
+	Bytes int64     `json:"bytes"`
+}
+
+// stamp is the name of a backup: the time in UTC, to the second. Names sort by it.
+const stamp = "20060102T150405Z"
+
+// draft is the backup that is being written. A run that was killed leaves it, and the
+// next one begins it anew.
+const draft = ".new"
+
+// Take adds a backup and removes those that are too many. One at a time: a
+// second one waits for the first.
+func (s Store) Take(ctx context.Context) (Backup, error) {
+	b, err := s.take(ctx)
+	if err != nil {
+		return b, fmt.Errorf("back up this host: %w", err)
+	}
+	return b, s.prune()
+}
+
+func (s Store) take(ctx context.Context) (Backup, error) {
+	etcd, err := s.Etcd()
+	if err != nil {
+		return Backup{}, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return Backup{}, err
+	}
+	release, err := s.lock(ctx)
+	if err != nil {
+		return Backup{}, err
+	}
+	defer release()
+	dir := filepath.Join(s.Dir, draft)
+	if err := os.RemoveAll(dir); err != nil {
+		return Backup{}, err
+	}
+	defer os.RemoveAll(dir)
+	taken := time.Now().UTC().Truncate(time.Second)
+	size, err := s.write(ctx, etcd, dir)
+	if err != nil {
+		return Backup{}, err
+	}
+	b := Backup{Dir: filepath.Join(s.Dir, taken.Format(stamp)), Taken: taken, Bytes: size}
+	if err := os.RemoveAll(b.Dir); err != nil { // of this very second
+		return b, err
+	}
+	if err := os.Rename(dir, b.Dir); err != nil {
+		return b, err
+	}
+	return b, host.SyncDir(s.Dir)
+}
+
+// lock is held until release, by the directory itself.
+func (s Store) lock(ctx context.Context) (release func(), err error) {
+	d, err := os.Open(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { d.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			d.Close()
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			d.Close()
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// All are the backups, oldest first. A Dir that is not there has none.
+func (s Store) All() ([]Backup, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if host.IgnoreMissing(err) != nil {
+		return nil, fmt.Errorf("look for backups: %w", err)
+	}
+	var all []Backup
+	for _, e := range entries {
+		taken, err := time.Parse(stamp, e.Name())
+		if err != nil || !e.IsDir() {
+			continue // nothing of ours
+		}
+		size, err := sizeOf(filepath.Join(s.Dir, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("look for backups: %w", err)
+		}
+		all = append(all, Backup{Dir: filepath.Join(s.Dir, e.Name()), Taken: taken, Bytes: size})
+	}
+	slices.SortFunc(all, func(a, b Backup) int { return cmp.Compare(a.Dir, b.Dir) })
+	return all, nil
+}
+
+// Newest is nil where there is none.
+func (s Store) Newest() (*Backup, error) {
+	all, err := s.All()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[len(all)-1], nil
+}
+
+func (s Store) prune() error {
+	all, err := s.All()
+	if err != nil || s.Keep == 0 {
+		return err
+	}
+	for _, b := range all[:max(0, len(all)-s.Keep)] {
+		if err := os.RemoveAll(b.Dir); err != nil {
+			return fmt.Errorf("remove an old backup: %w", err)
+		}
+	}
+	return nil
+}
+
+func sizeOf(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
