@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -15,8 +16,9 @@ import (
 // api is the API server: for what client-go has Go types for, in protobuf,
 // which takes a fraction of JSON's time and memory; and for the rest.
 type api struct {
-	typed   kubernetes.Interface
-	dynamic dynamic.Interface
+	typed     kubernetes.Interface
+	dynamic   dynamic.Interface
+	transport http.RoundTripper // of both
 	// failed holds why a request did not get through, or why its answer broke
 	// off. Reflectors tell nobody: they ask again.
 	failed chan error
@@ -27,16 +29,25 @@ func newAPI(config *rest.Config) (*api, error) {
 	c := rest.CopyConfig(config)
 	c.Timeout = 0 // watches last
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, a.failed} })
-	var err error
-	if a.dynamic, err = dynamic.NewForConfig(c); err != nil {
+	client, err := rest.HTTPClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the API server: %w", err)
+	}
+	a.transport = client.Transport
+	if a.dynamic, err = dynamic.NewForConfigAndClient(c, client); err != nil {
 		return nil, fmt.Errorf("make a client for the API server: %w", err)
 	}
 	c.ContentConfig = rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"}
-	if a.typed, err = kubernetes.NewForConfig(c); err != nil {
+	if a.typed, err = kubernetes.NewForConfigAndClient(c, client); err != nil {
 		return nil, fmt.Errorf("make a client for the API server: %w", err)
 	}
 	return a, nil
 }
+
+// hangUp has the next request dial: behind a balancer, another API server may
+// answer. A connection with HTTP/2 lasts as long as somebody uses it, also to a
+// server that is not ready any more.
+func (a *api) hangUp() { utilnet.CloseIdleConnectionsFor(a.transport) }
 
 // forget drops a failure of before.
 func (a *api) forget() {
@@ -53,6 +64,10 @@ type attentive struct {
 
 	failed chan<- error
 }
+
+// WrappedRoundTripper is for CloseIdleConnectionsFor, which closes the innermost
+// one's.
+func (t attentive) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)

@@ -52,5 +52,8 @@ func staticTrouble(p *keptPod) string {
 	if p == nil {
 		return "it does not exist"
 	}
-	return p.trouble
+	if p.unwell == nil {
+		return ""
+	}
+	return p.unwell.why
 }

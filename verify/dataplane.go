@@ -26,7 +26,7 @@ func judgeDataPlane(v view) []Finding {
 	var findings []Finding
 	tried := map[dataplane.Failure][]string{} // in vain, from these nodes
 	for _, p := range in[*keptPod](v, pods, dataplane.Namespace) {
-		if p.app != dataplane.Name || !p.running {
+		if p.from.Value().app != dataplane.Name || !p.running {
 			continue
 		}
 		switch {

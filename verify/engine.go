@@ -87,6 +87,7 @@ func (e *engine) run(ctx context.Context) bool {
 			continue
 		}
 		e.lose(lost)
+		e.api.hangUp()
 		sleep(ctx, retryAfter)
 	}
 	return false

@@ -44,7 +44,7 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := trimmed.(*keptPod)
-	if got.GetResourceVersion() != "7" || got.node != "w1" || got.owner != "x" || got.containers[0].image != proxyImage || !got.running || got.trouble != "" {
+	if got.GetResourceVersion() != "7" || got.node != "w1" || got.from.Value().owner != "x" || got.containers[0].of.Value().image != proxyImage || !got.running || got.unwell != nil {
 		t.Errorf("lost what is judged: %+v", got)
 	}
 	if twice, err := trim(got); err != nil || twice != any(got) {

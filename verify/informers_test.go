@@ -254,6 +254,23 @@ func TestFailover(t *testing.T) {
 	said.want(t, "The API server answers: not yet: API server: talk to API server:", "The API server answers: holds", "coredns: 1 of 2 pods available")
 }
 
+// TestNotReady: an API server that is not ready goes on to answer whoever is
+// connected to it. The next connection may reach another one.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, "--shutdown-delay-duration=5m")
+	twin := b.server.Twin(t)
+	lb := newBalancer(t, b.server.Address())
+	o, said := b.listening()
+	o.API = rest.CopyConfig(o.API)
+	o.API.Host, o.Soak, o.Timeout = "https://"+lb.address(), 25*time.Second, 2*time.Minute // longer than a probe takes to come
+	said.on("Nodes are Ready: holds", func() { lb.nextTo(twin.Address()); b.server.Leave(t) })
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "The API server answers: not yet: API server: ask API server: it is not ready: shutdown", "The API server answers: holds")
+}
+
 // balancer passes TCP on to one server.
 type balancer struct {
 	listener net.Listener
@@ -297,11 +314,18 @@ func (b *balancer) serve() {
 	}
 }
 
-// sendTo ends all connections; new ones go to another server.
-func (b *balancer) sendTo(to string) {
+// nextTo sends new connections to another server; those that are stay.
+func (b *balancer) nextTo(to string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.to = to
+}
+
+// sendTo ends all connections; new ones go to another server.
+func (b *balancer) sendTo(to string) {
+	b.nextTo(to)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, c := range b.conns {
 		c.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,29 +19,42 @@ import (
 type keptPod struct {
 	objectMeta
 
+	from       unique.Handle[origin]
 	identity   string // UID; of a static pod its name, which it keeps
 	node       string
-	owner      string // UID of its controller
-	ownerKind  string // of its Deployment where a ReplicaSet is between; "Node" of a static pod
-	ownerName  string
-	app        string // label app.kubernetes.io/name
-	running    bool   // its phase, and not on its way out
-	going      bool   // on its way out
-	lasts      bool   // it is to run for good
-	trouble    string // why it does not do its work; "": it does, or nobody wants it to any more
-	fix        string // what to do about that
+	running    bool // its phase, and not on its way out
+	going      bool // on its way out
+	lasts      bool // it is to run for good
+	unwell     *trouble
 	evicted    *ending
 	reach      *corev1.PodCondition // of pods that try the data plane
 	containers []keptContainer
 }
 
+// origin is what all pods of one owner have in common, and keep once.
+type origin struct {
+	owner string // UID of the controller
+	kind  string // of the Deployment where a ReplicaSet is between; "Node" of a static pod
+	name  string
+	app   string // label app.kubernetes.io/name
+}
+
+// trouble is why a pod does not do its work, and what to do about that; nil: it
+// does, or nobody wants it to any more.
+type trouble struct{ why, fix string }
+
 // keptContainer is one that a pod has or had.
 type keptContainer struct {
-	name     string
-	image    string // id, of one that runs
-	named    string // NAME:TAG@DIGEST, where both are known
+	of       unique.Handle[program]
 	restarts int32
 	ended    *ending // how it ended last, badly or so that it was started again
+}
+
+// program is what all containers of one name in a workload have in common.
+type program struct {
+	name  string
+	image string // id, of one that runs
+	named string // NAME:TAG@DIGEST, where both are known
 }
 
 // ending is one that nobody wished for.
@@ -51,17 +65,15 @@ type ending struct {
 
 func keepPod(p *corev1.Pod) *keptPod {
 	kept := &keptPod{
-		objectMeta: metaOf(p.ObjectMeta), node: once(p.Spec.NodeName), owner: once(controllerOf(p)),
-		app: once(p.Labels[dataplane.LabelName]), going: p.DeletionTimestamp != nil,
-		lasts: lasts(p), trouble: trouble(p), evicted: evicted(p), identity: string(p.UID),
+		objectMeta: metaOf(p.ObjectMeta), from: unique.Make(originOf(p)), node: once(p.Spec.NodeName),
+		going: p.DeletionTimestamp != nil, lasts: lasts(p), evicted: evicted(p), identity: string(p.UID),
 	}
-	kept.ownerKind, kept.ownerName = ownerOf(p)
-	if kept.ownerKind == "Node" {
+	if kept.from.Value().kind == "Node" {
 		kept.identity = p.Name
 	}
 	kept.running = !kept.going && p.Status.Phase == corev1.PodRunning
-	if kept.trouble != "" {
-		kept.fix = podFix(p)
+	if why := troubleOf(p); why != "" {
+		kept.unwell = &trouble{why, podFix(p)}
 	}
 	if c, told := condition(p, dataplane.Condition); told {
 		kept.reach = &c
@@ -75,10 +87,11 @@ func keepPod(p *corev1.Pod) *keptPod {
 }
 
 func keepContainer(s corev1.ContainerStatus) keptContainer {
-	c := keptContainer{name: once(s.Name), named: once(imageName(s)), restarts: s.RestartCount}
+	of := program{name: s.Name, named: imageName(s)}
 	if s.State.Running != nil {
-		c.image = once(s.ImageID)
+		of.image = s.ImageID
 	}
+	c := keptContainer{of: unique.Make(of), restarts: s.RestartCount}
 	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
 		c.ended = &ending{t.FinishedAt.Time, ended(t)}
 	} else if t := s.LastTerminationState.Terminated; t != nil {
@@ -119,26 +132,17 @@ func evicted(p *corev1.Pod) *ending {
 	return &ending{at, "evicted from " + p.Spec.NodeName + ": " + because("", p.Status.Message)}
 }
 
-// ownerOf is who brings a pod back, or "".
-func ownerOf(p *corev1.Pod) (kind, name string) {
-	owner := metav1.GetControllerOf(p)
+func originOf(p *corev1.Pod) origin {
+	from := origin{app: p.Labels[dataplane.LabelName]}
+	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil {
-		return "", ""
+		return from
 	}
-	kind, name = owner.Kind, owner.Name
-	if hash := p.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
-		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
+	from.owner, from.kind, from.name = string(owner.UID), owner.Kind, owner.Name
+	if hash := p.Labels["pod-template-hash"]; from.kind == "ReplicaSet" && hash != "" {
+		from.kind, from.name = "Deployment", strings.TrimSuffix(from.name, "-"+hash)
 	}
-	return once(kind), once(name)
-}
-
-func controllerOf(p *corev1.Pod) string {
-	for _, owner := range p.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return string(owner.UID)
-		}
-	}
-	return ""
+	return from
 }
 
 // statuses are those of all containers: init, ordinary and ephemeral ones.
@@ -160,22 +164,23 @@ const (
 func podIndexers() cache.Indexers {
 	return cache.Indexers{
 		byOwner: indexed(func(p *keptPod) []string {
-			if p.owner == "" {
+			owner := p.from.Value().owner
+			if owner == "" {
 				return nil
 			}
-			return []string{p.owner}
+			return []string{owner}
 		}),
 		byImage: indexed(func(p *keptPod) []string {
 			var ids []string
 			for _, c := range p.containers {
-				if c.image != "" {
-					ids = append(ids, c.image)
+				if image := c.of.Value().image; image != "" {
+					ids = append(ids, image)
 				}
 			}
 			return ids
 		}),
 		byTrouble: indexed(func(p *keptPod) []string {
-			if p.trouble == "" {
+			if p.unwell == nil {
 				return nil
 			}
 			return []string{"yes"}

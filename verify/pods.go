@@ -28,20 +28,20 @@ func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	for _, p := range by[*keptPod](v, pods, byTrouble, "yes") {
 		if judged(p.namespace) {
-			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.trouble, Want: "running and ready", Fix: p.fix})
+			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.unwell.why, Want: "running and ready", Fix: p.unwell.fix})
 		}
 	}
 	return findings
 }
 
-// trouble says why a pod does not do its work, or "". Pods that have done it,
+// troubleOf says why a pod does not do its work, or "". Pods that have done it,
 // are going, or were replaced by their controller are no trouble.
-func trouble(pod *corev1.Pod) string {
+func troubleOf(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded:
 		return ""
 	case pod.Status.Phase == corev1.PodFailed:
-		if controllerOf(pod) != "" {
+		if metav1.GetControllerOfNoCopy(pod) != nil {
 			return "" // its controller is judged instead
 		}
 		return "failed: " + because(pod.Status.Reason, pod.Status.Message)

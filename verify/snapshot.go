@@ -99,14 +99,15 @@ func (v view) containerStates() map[string]ContainerState {
 			continue
 		}
 		for _, c := range p.containers {
-			name := p.bearer() + ", container " + c.name
+			of := c.of.Value()
+			name := p.bearer() + ", container " + of.name
 			state, there := states[name]
 			if !there {
 				state = ContainerState{Images: []string{}, Pods: map[string]PodState{}}
 			}
 			state.Pods[p.identity] = PodState{p.name, p.node, c.restarts}
-			if c.named != "" && !slices.Contains(state.Images, c.named) {
-				state.Images = append(state.Images, c.named)
+			if of.named != "" && !slices.Contains(state.Images, of.named) {
+				state.Images = append(state.Images, of.named)
 				slices.Sort(state.Images)
 			}
 			states[name] = state
@@ -118,10 +119,11 @@ func (v view) containerStates() map[string]ContainerState {
 // bearer is a name for a pod that its successors have too: that of what brings
 // it back. Static pods and those of nobody keep their own.
 func (p *keptPod) bearer() string {
-	if p.ownerKind == "" || p.ownerKind == "Node" {
+	from := p.from.Value()
+	if from.kind == "" || from.kind == "Node" {
 		return p.title("Pod")
 	}
-	return p.ownerKind + " " + p.namespace + "/" + p.ownerName
+	return from.kind + " " + p.namespace + "/" + from.name
 }
 
 // lasting is the name of a finding's object by which it is known again, when
@@ -136,7 +138,7 @@ func (v view) lasting(object string) string {
 	if p == nil {
 		return object
 	}
-	switch p.ownerKind {
+	switch p.from.Value().kind {
 	case "", "Node", "StatefulSet":
 		return object
 	case "DaemonSet":
@@ -178,8 +180,9 @@ func (p *keptPod) incidents(since time.Time) []incident {
 	var list []incident
 	for _, c := range p.containers {
 		if e := c.ended; e != nil && e.at.After(since) {
-			list = append(list, incident{p.title("Pod"), e.at, "container " + c.name + ": " + e.how,
-				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, c.name)})
+			name := c.of.Value().name
+			list = append(list, incident{p.title("Pod"), e.at, "container " + name + ": " + e.how,
+				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, name)})
 		}
 	}
 	return list

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -45,8 +47,33 @@ func trim(obj any) (any, error) {
 
 func trimNode(o *corev1.Node) {
 	o.ObjectMeta = identity(o.ObjectMeta)
+	o.Labels = labels(o.Labels)
 	o.Spec = corev1.NodeSpec{Taints: o.Spec.Taints, Unschedulable: o.Spec.Unschedulable}
-	o.Status = corev1.NodeStatus{Conditions: o.Status.Conditions, NodeInfo: o.Status.NodeInfo, Allocatable: o.Status.Allocatable}
+	info, cards := o.Status.NodeInfo, o.Status.Allocatable[gpuResource]
+	_, told := o.Status.Allocatable[gpuResource]
+	o.Status = corev1.NodeStatus{
+		Conditions: judgedConditions(o.Status.Conditions),
+		NodeInfo: corev1.NodeSystemInfo{
+			BootID: info.BootID, KubeletVersion: once(info.KubeletVersion), ContainerRuntimeVersion: once(info.ContainerRuntimeVersion),
+			KernelVersion: once(info.KernelVersion), OSImage: once(info.OSImage),
+		},
+	}
+	if told {
+		o.Status.Allocatable = corev1.ResourceList{gpuResource: cards}
+	}
+}
+
+// judgedConditions are Ready, and of the others those that are true: what has a
+// reason to be told.
+func judgedConditions(all []corev1.NodeCondition) []corev1.NodeCondition {
+	var kept []corev1.NodeCondition
+	for _, c := range all {
+		if c.Type == corev1.NodeReady || c.Status == corev1.ConditionTrue {
+			c.Type, c.Reason, c.Message = corev1.NodeConditionType(once(string(c.Type))), once(c.Reason), once(c.Message)
+			kept = append(kept, c)
+		}
+	}
+	return slices.Clip(kept)
 }
 
 func trimDaemonSet(o *appsv1.DaemonSet) {
@@ -54,6 +81,15 @@ func trimDaemonSet(o *appsv1.DaemonSet) {
 	s := &o.Spec.Template.Spec
 	o.Spec.Template.ObjectMeta = metav1.ObjectMeta{}
 	o.Spec.Template.Spec = corev1.PodSpec{NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, HostNetwork: s.HostNetwork, NodeName: s.NodeName}
+}
+
+// labels are told to thousands of nodes in the same words.
+func labels(of map[string]string) map[string]string {
+	kept := make(map[string]string, len(of))
+	for key, value := range of {
+		kept[once(key)] = once(value)
+	}
+	return kept
 }
 
 func identity(m metav1.ObjectMeta) metav1.ObjectMeta {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -197,9 +198,25 @@ func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 func (e *engine) ready(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(ctx, probeLimit, errors.New("no answer"))
 	defer cancel()
-	err := e.api.typed.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Error()
+	said, err := e.api.typed.Discovery().RESTClient().Get().AbsPath("/readyz").Do(limited).Raw()
+	if failed := failedChecks(said); err != nil && failed != "" {
+		return fmt.Errorf("ask API server: it is not ready: %s", failed)
+	}
 	if err != nil {
 		return fmt.Errorf("ask API server: %w", err)
 	}
 	return nil
+}
+
+// failedChecks names those that fail in the answer of /readyz, which lists all:
+// "[+]ping ok", "[-]etcd failed: reason withheld".
+func failedChecks(said []byte) string {
+	var failed []string
+	for line := range strings.Lines(string(said)) {
+		if check, is := strings.CutPrefix(line, "[-]"); is {
+			name, _, _ := strings.Cut(check, " ")
+			failed = append(failed, name)
+		}
+	}
+	return strings.Join(failed, ", ")
 }

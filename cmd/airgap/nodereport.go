@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host"
@@ -60,12 +62,12 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 		report.Heartbeat = metav1.NowMicro()
 		return a.print(report, func(w io.Writer) error { return writeYAML(w, report) })
 	}
-	client, err := settings.client()
+	client, hangUp, err := settings.client()
 	if err != nil {
 		return err
 	}
 	w := nodereport.Writer{
-		Node: settings.Node, Client: client,
+		Node: settings.Node, Client: client, HangUp: hangUp,
 		Collect: func(ctx context.Context) nodereport.Report { a.alive(ctx); return c.Report() },
 		Say:     func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
@@ -76,16 +78,21 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 
 // client has the identity of the kubelet. The certificate is renewed in its file,
 // which client-go reads again each five minutes.
-func (s reportSettings) client() (dynamic.Interface, error) {
+func (s reportSettings) client() (client dynamic.Interface, hangUp func(), err error) {
 	config, err := kubeadm.Kubeconfig(kubeadm.KubeletConf)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.APIServer != "" {
 		config.Host = "https://" + s.APIServer
 	}
 	config.Timeout = 10 * time.Second
-	return dynamic.NewForConfig(config)
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = dynamic.NewForConfigAndClient(config, connection)
+	return client, func() { utilnet.CloseIdleConnectionsFor(connection.Transport) }, err
 }
 
 // alive tells systemd's watchdog, where there is one, that the Writer has its

@@ -82,7 +82,7 @@ func (s *site) nodeReportUnitStep() step.Step {
 	made := nodereport.ServiceStep(nodereport.Service{
 		Host: host.Local{}, SettingsFile: reportFile, Settings: append(text, '\n'),
 		Reported: func(ctx context.Context) (*nodereport.NodeReport, error) {
-			client, err := settings.client()
+			client, _, err := settings.client()
 			if err != nil {
 				return nil, err
 			}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +93,17 @@ func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.end()
+}
+
+// Leave asks the server to end, as a rollout does: with --shutdown-delay-duration
+// it goes on to answer for so long, and says that it is not ready.
+func (s *Server) Leave(t testing.TB) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.running.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Resume starts the API server after Stop, at the same address, and returns

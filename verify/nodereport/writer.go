@@ -19,6 +19,7 @@ type Writer struct {
 	Client  dynamic.Interface             // with the identity of the node
 	Collect func(context.Context) Report  // what there is to be said; Heartbeat is the Writer's
 	Say     func(format string, _ ...any) // when the cluster does not take it, and when it does again
+	HangUp  func()                        // has Client dial anew; called while the cluster does not take it
 	now     func() time.Time              // time.Now but in tests
 
 	object  object    // as the cluster last had it
@@ -95,7 +96,13 @@ func lasting(r Report) Report {
 }
 
 // failing says once why, and again only for another reason.
+//
+// A balancer may have another API server for the next try: one that is not ready
+// keeps the connections that it has.
 func (w *Writer) failing(ctx context.Context, err error) time.Duration {
+	if w.HangUp != nil {
+		w.HangUp()
+	}
 	reason := apierrors.ReasonForError(err)
 	if (w.failed.times == 0 || reason != w.failed.reason) && ctx.Err() != context.Canceled {
 		w.Say("%v; it is tried again", err)
