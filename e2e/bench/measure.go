@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -16,7 +18,23 @@ import (
 type measured struct {
 	took time.Duration
 	peak int64 // resident bytes
+	live int64 // bytes that the program's own collector found in use at most; 0 where it does not say
 	out  []byte
+}
+
+// traceCollections has a Go program say after each collection of garbage how large
+// its heap was before and how much of it is in use (package runtime: GODEBUG).
+const traceCollections = "GODEBUG=gctrace=1"
+
+var collection = regexp.MustCompile(`(?m)^gc \d+ @.*, \d+->\d+->(\d+) MB`)
+
+func live(said []byte) int64 {
+	most := int64(0)
+	for _, found := range collection.FindAllSubmatch(said, -1) {
+		mb, _ := strconv.ParseInt(string(found[1]), 10, 64) // digits, by the expression
+		most = max(most, mb<<20)
+	}
+	return most
 }
 
 // fill is the filling's time in the result of `airgap bundle --output json`.
@@ -39,7 +57,7 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	if err := cmd.Run(); err != nil {
 		return measured{}, fmt.Errorf("%s %v: %w: %s", name, args, err, said.String())
 	}
-	m := measured{took: time.Since(began), out: out.Bytes()}
+	m := measured{took: time.Since(began), out: out.Bytes(), live: live(said.Bytes())}
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		m.peak = usage.Maxrss << 10
 	}
@@ -72,7 +90,7 @@ func median(counted []measured) measured {
 	slices.SortFunc(counted, func(a, b measured) int { return int(a.took - b.took) })
 	m := counted[len(counted)/2]
 	for _, r := range counted {
-		m.peak = max(m.peak, r.peak)
+		m.peak, m.live = max(m.peak, r.peak), max(m.live, r.live)
 	}
 	return m
 }
