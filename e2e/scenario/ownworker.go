@@ -14,7 +14,8 @@ import (
 // interfaces NetworkManager looks after, which only an emulated server can show.
 // With the clock hours or days off it is told so, before anything is changed.
 // While it is a node, after a power cut too, swap is off and NetworkManager
-// leaves the pods' interfaces alone; after reset all is as it was.
+// leaves the pods' interfaces alone, and verify names its clock when that moves;
+// after reset all is as it was.
 func ownWorker(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
@@ -68,6 +69,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 				_, err := e.must(ctx, first, nil, "airgap", "verify", labSkips, "--timeout", "10m") // its processor is slow
 				return errors.Join(err, e.unmanaged(ctx, worker, "eth0", "flannel.1"))
 			}},
+			{"its clock moves while somebody watches", func() error { return e.clockNamed(ctx, first, worker) }},
 			{"reset", func() error {
 				_, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
 				return errors.Join(err, e.swapIs(ctx, worker, "/swap 5\n"), e.unmanaged(ctx, worker, "eth0"))
@@ -88,6 +90,19 @@ func ownWorker(ctx context.Context, e *Env) error {
 			}},
 		})
 	})
+}
+
+// clockNamed: verify names a node whose clock moves.
+func (e *Env) clockNamed(ctx context.Context, first, worker lab.Machine) error {
+	w := &onlooker{e: e, m: first}
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	moves := e.on(worker, "a node's clock moves", "date -s '+40 seconds'", "date -s '-40 seconds'", "clocks", "Node node2", "ahead of")
+	if err := w.finds(ctx, moves); err != nil {
+		return err
+	}
+	return errors.Join(errors.Join(w.missed...), w.end(ctx))
 }
 
 var onlyLock = exception{`^\+ (file|content)\t.* /var/lib/airgap/lock( \d*)?$`, "the lock of one command at a time"}

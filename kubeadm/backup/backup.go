@@ -61,7 +61,7 @@ func (s Store) Take(ctx context.Context) (Backup, error) {
 	if err != nil {
 		return b, fmt.Errorf("back up this host: %w", err)
 	}
-	return b, s.prune()
+	return b, nil
 }
 
 func (s Store) take(ctx context.Context) (Backup, error) {
@@ -94,7 +94,10 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	if err := os.Rename(dir, b.Dir); err != nil {
 		return b, err
 	}
-	return b, host.SyncDir(s.Dir)
+	if err := host.SyncDir(s.Dir); err != nil {
+		return b, err
+	}
+	return b, s.prune()
 }
 
 // lock is held until release, by the directory itself.
