@@ -54,7 +54,7 @@ func TestReported(t *testing.T) {
 		{"drivers disagree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "systemd"}},
 			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet systemd"}}},
 		{"the kubelet's file disagrees", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs"}},
-			[]Finding{{Object: "Node w1", Saw: "the runtime uses systemd, the kubelet's file says cgroupfs: from its next start on"}}},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, the kubelet's file says cgroupfs"}}},
 		{"pins", imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}},
 			[]Finding{{Object: "Node w1", Saw: "flannel:v1: not there"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
 		{"packages", packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},

@@ -84,7 +84,7 @@ func cgroupsAgree() rule {
 		case c.Runtime != c.Kubelet:
 			f.Saw = fmt.Sprintf("the runtime uses %s, the kubelet %s", c.Runtime, c.Kubelet)
 		case c.Configured != "" && c.Configured != c.Runtime:
-			f.Saw = fmt.Sprintf("the runtime uses %s, the kubelet's file says %s: from its next start on", c.Runtime, c.Configured)
+			f.Saw = fmt.Sprintf("runtime and kubelet use %s, the kubelet's file says %s", c.Runtime, c.Configured)
 		default:
 			return nil
 		}

@@ -44,8 +44,9 @@ func (e *Env) hostFaults(l *lab.Lab) []fault {
 	return []fault{
 		e.on(worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
 		e.on(worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
-		e.on(worker, "the kubelet's file has another cgroup driver", anotherDriver, sameDriver, "cgroups", "Node node4", "the kubelet's file says cgroupfs"),
-		e.on(worker, "the kubelet runs with another cgroup driver", anotherDriver+restartKubelet, sameDriver+restartKubelet, "cgroups", "Node node4", "the kubelet cgroupfs"),
+		e.on(worker, "the kubelet's file has another cgroup driver",
+			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
+			"cgroups", "Node node4", "the kubelet's file says cgroupfs"),
 		e.on(worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
 		e.on(worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+lookAgain, "mv "+versionlock+".was "+versionlock+lookAgain, "packages", "Node node4", "kubelet"),
 		e.on(worker, "a program of ours is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+lookAgain, "cp -p /run/kubeadm /usr/bin/kubeadm"+lookAgain, "packages", "Node node4", "/usr/bin/kubeadm"),
@@ -59,10 +60,6 @@ func (e *Env) hostFaults(l *lab.Lab) []fault {
 const (
 	versionlock = "/etc/dnf/plugins/versionlock.list"
 	lookAgain   = "; systemctl restart airgap-node-report" // at packages it looks each ten minutes
-
-	anotherDriver  = "sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml"
-	sameDriver     = "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml"
-	restartKubelet = "; systemctl restart kubelet"
 )
 
 // expiring makes a certificate of the cluster one that ends soon, of the same

@@ -38,8 +38,9 @@ func LocalKubelet() Kubelet {
 	}
 }
 
-// Driver is the cgroup driver that the kubelet was started with. Its file may
-// say something else by now.
+// Driver is the cgroup driver that the kubelet uses. Its file may say something
+// else: it may have changed since, and a runtime that tells its own driver
+// overrules it (KEP-4033).
 func (k Kubelet) Driver(ctx context.Context) (string, error) {
 	client, err := k.client()
 	if err != nil {

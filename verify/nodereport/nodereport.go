@@ -59,7 +59,7 @@ type Unit struct {
 	State string `json:"state"` // systemd's ActiveState: "active"
 }
 
-// Cgroup is what is in effect, and what will be when the kubelet starts again.
+// Cgroup is what is in effect, and what the kubelet's file says.
 type Cgroup struct {
 	Version    int    `json:"version"`              // of the host's hierarchy: 1 or 2
 	Runtime    string `json:"runtime"`              // driver, by its effective configuration: "systemd" or "cgroupfs"
