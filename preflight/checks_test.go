@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // all gives every module the state, but for the changes.
@@ -341,7 +342,7 @@ func TestReportForms(t *testing.T) {
 	if err := report.JUnit(&buffer); err != nil {
 		t.Fatal(err)
 	}
-	var suite junitSuite
+	var suite ui.Suite
 	if err := xml.Unmarshal(buffer.Bytes(), &suite); err != nil || suite.Failures != 1 || suite.Errors != 1 || suite.Skipped != 1 || len(suite.Cases) != 5 {
 		t.Errorf("JUnit comes back as %+v, %v", suite, err)
 	}

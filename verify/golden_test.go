@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -169,7 +170,7 @@ func TestHTMLShowsForeignTextAsText(t *testing.T) {
 
 // TestJUnitCounts has the counts of the cases that there are.
 func TestJUnitCounts(t *testing.T) {
-	var suite junitSuite
+	var suite ui.Suite
 	if err := xml.Unmarshal(written(t, upgraded().WriteJUnit), &suite); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 func broken() Report {
@@ -69,7 +71,7 @@ func TestJSON(t *testing.T) {
 
 func TestWriteJUnit(t *testing.T) {
 	out := written(t, broken().WriteJUnit)
-	var suite junitSuite
+	var suite ui.Suite
 	if err := xml.Unmarshal(out, &suite); err != nil {
 		t.Fatal(err)
 	}
