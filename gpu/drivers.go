@@ -2,6 +2,8 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -58,6 +60,28 @@ func Generations() []Generation {
 	}
 }
 
+// generation is that of a GPU. One that the table does not have is told by its
+// number: NVIDIA counts up, and Turing is the first for which modules of both
+// flavours are made. What comes before is like Volta, what comes after like the
+// newest.
+func (d Device) generation() Generation {
+	all := Generations()
+	for _, g := range all {
+		if slices.Contains(g.Architectures, d.Architecture) {
+			return g
+		}
+	}
+	g := all[len(all)-1]
+	if id, err := strconv.ParseUint(d.PCI.Device, 16, 16); err == nil && id < firstTuring {
+		g = all[0]
+	}
+	g.Source = "not in the table, by its number; " + g.Source
+	return g
+}
+
+// firstTuring is the first number of ranges' Turing.
+const firstTuring = 0x1e00
+
 // Branch is a line of NVIDIA's driver for data centers.
 type Branch struct {
 	Number int    `json:"branch"`
@@ -67,13 +91,20 @@ type Branch struct {
 	Source string `json:"source"`
 }
 
+// Kinds of branches, by how long they have fixes.
+const (
+	longTerm   = "long-term support"
+	production = "production"
+	newFeature = "new feature"
+)
+
 // Branches lists them, oldest first.
 func Branches() []Branch {
 	const source = "NVIDIA: data center drivers, supported drivers and CUDA toolkit versions"
 	return []Branch{
-		{535, "long-term support", "2026-06", 12, source},
-		{580, "long-term support", "2028-06", 13, source},
-		{595, "production", "2027-03", 13, source},
-		{610, "new feature", "2026-08", 13, source},
+		{535, longTerm, "2026-06", 12, source},
+		{580, longTerm, "2028-06", 13, source},
+		{595, production, "2027-03", 13, source},
+		{610, newFeature, "2026-08", 13, source},
 	}
 }

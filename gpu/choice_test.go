@@ -1,0 +1,61 @@
+package gpu
+
+import (
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestChoose: what drives all cards of a host, and for whom nothing does.
+func TestChoose(t *testing.T) {
+	const v100, t4, a100, h200, b200, k80, newer = "1db6", "1eb8", "20b2", "2335", "2901", "102d", "3f00"
+	for _, test := range []struct {
+		name  string
+		cards string
+		wish  Wish
+		want  string // a choice, or "error: " and what it says
+	}{
+		{"the default", h200, Wish{}, "580 (open)"},
+		{"cards of one generation", t4 + " " + a100, Wish{}, "580 (open)"},
+		{"before Turing", v100, Wish{}, "580 (proprietary)"},
+		{"before the table", k80, Wish{}, "580 (proprietary)"},
+		{"after the table", newer, Wish{}, "580 (open)"},
+		{"both, by the flavour that both have", v100 + " " + a100, Wish{}, "580 (proprietary)"},
+		{"the site's branch", a100, Wish{Branch: 595}, "595 (open)"},
+		{"the site's flavour", a100, Wish{Flavour: Proprietary}, "580 (proprietary)"},
+		{"a branch that nobody knows yet", b200, Wish{Branch: 640}, "640 (open)"},
+		{"V100 with 595", v100, Wish{Branch: 595}, "error: no driver 595 drives all cards: NVIDIA Volta 10de:1db6 wants proprietary 580 and earlier (NVIDIA: Unix"},
+		{"Blackwell with the proprietary module", b200 + " " + b200, Wish{Flavour: Proprietary}, "error: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later (NVIDIA: transitions"},
+		{"the proprietary module after its end", a100, Wish{620, Proprietary}, "error: no driver 620 (proprietary) drives all cards: NVIDIA Ampere 10de:20b2 wants open 515 and later, proprietary 619 and earlier"},
+		{"cards that no driver has in common", v100 + " " + b200, Wish{}, "error: no branch and flavour drives all cards: NVIDIA Volta 10de:1db6 wants proprietary 580 and earlier"},
+		{"newer than the table, with an old branch", newer, Wish{Branch: 535}, "error: no driver 535 drives all cards: NVIDIA 10de:3f00 wants open 570 and later (not in the table, by its number"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var devices []host.PCIDevice
+			for id := range strings.FieldsSeq(test.cards) {
+				devices = append(devices, host.PCIDevice{Vendor: Vendor, Device: id, Class: "030200"})
+			}
+			c, some, err := Choose(Detect(devices), test.wish)
+			got := c.String()
+			if err != nil {
+				got = "error: " + err.Error()
+			}
+			if !some || !strings.HasPrefix(got, test.want) || strings.Count(got, "10de:2901") > 1 {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestChooseForNobody: a card that is kept for virtual machines, and a switch,
+// want no driver of ours.
+func TestChooseForNobody(t *testing.T) {
+	devices := Detect([]host.PCIDevice{
+		{Vendor: Vendor, Device: "1db6", Class: "030200", Driver: "vfio-pci"},
+		{Vendor: Vendor, Device: "22a3", Class: "068000"},
+	})
+	if c, some, err := Choose(devices, Wish{Branch: 595}); some || err != nil {
+		t.Errorf("got %s, %v, %v", c, some, err)
+	}
+}
