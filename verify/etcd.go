@@ -13,7 +13,7 @@ import (
 
 func etcdWhole() rule {
 	return rule{
-		id: "etcd", title: "etcd has all its members, one leader, room and a backup", watches: []kind{nodeReports, nodes}, every: time.Minute,
+		id: "etcd", title: "etcd has all its members, one leader, room and a backup", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge: judgeEtcd,
 	}
 }
