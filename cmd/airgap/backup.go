@@ -21,6 +21,8 @@ func backups() backup.Store {
 		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7,
 		Etcd:  func() (backup.Snapshotter, error) { return m.LocalEtcd() },
 		Paths: []string{"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir},
+		// Where kubeadm keeps copies of etcd's data when it upgrades.
+		Except: []string{"/etc/kubernetes/tmp"},
 	}
 }
 

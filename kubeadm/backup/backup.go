@@ -33,6 +33,8 @@ type Store struct {
 	Dir   string
 	Keep  int      // how many, the newest ones; 0 is all
 	Paths []string // files and directories of the host, absolute; what is not there is left out
+	// Except are directories below those that are left out.
+	Except []string
 }
 
 // Snapshotter is this host's member of etcd: kubeadm.EtcdMember.

@@ -35,7 +35,7 @@ func whole() etcd {
 func newStore(t *testing.T, member Snapshotter) Store {
 	t.Helper()
 	root := t.TempDir()
-	for path, text := range map[string]string{"etc/kubernetes/pki/ca.key": "key", "etc/kubernetes/admin.conf": "conf", "var/lib/airgap/journal.jsonl": "{}\n"} {
+	for path, text := range map[string]string{"etc/kubernetes/pki/ca.key": "key", "etc/kubernetes/admin.conf": "conf", "var/lib/airgap/journal.jsonl": "{}\n", "etc/kubernetes/tmp/etcd/db": "much"} {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func newStore(t *testing.T, member Snapshotter) Store {
 	return Store{
 		Root: root, Dir: filepath.Join(root, "backup"), Keep: 2,
 		Etcd:  func() (Snapshotter, error) { return member, nil },
-		Paths: []string{"/etc/kubernetes", "/etc/airgap", "/var/lib/airgap/journal.jsonl"},
+		Paths: []string{"/etc/kubernetes", "/etc/airgap", "/var/lib/airgap/journal.jsonl"}, Except: []string{"/etc/kubernetes/tmp"},
 	}
 }
 

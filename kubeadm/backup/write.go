@@ -89,6 +89,8 @@ func (s Store) copyTree(path, dir string) error {
 		}
 		to := filepath.Join(dir, path, inside)
 		switch {
+		case e.IsDir() && slices.Contains(s.Except, filepath.Join(path, inside)):
+			return fs.SkipDir
 		case e.IsDir():
 			return os.MkdirAll(to, 0o700)
 		case e.Type() == fs.ModeSymlink:
