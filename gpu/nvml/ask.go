@@ -1,0 +1,116 @@
+package nvml
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Helper is where airgap.rpm puts airgap-nvml.
+const Helper = "/usr/libexec/airgap/airgap-nvml"
+
+// Why the library cannot be asked, and what to do about it. The helper says
+// them in these words, by which Ask knows them again.
+var (
+	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: modprobe nvidia, and see dmesg if that fails")
+	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries, of the kernel module's version")
+	ErrMismatch  = errors.New("NVIDIA's library is of another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
+)
+
+// Ask asks the helper, and nvidia-smi where the helper has no answer. The error
+// is ErrNoDriver, ErrNoLibrary or ErrMismatch where both say the same one of
+// these, else it has the reasons of both.
+func Ask(ctx context.Context, h host.Host) (*Report, error) {
+	found, helper := ask(ctx, h, Read, Helper)
+	if helper == nil || ctx.Err() != nil {
+		return found, helper
+	}
+	found, smi := ask(ctx, h, ReadSMI, "nvidia-smi", "-q", "-x")
+	if smi == nil {
+		return found, nil
+	}
+	if why := reason(helper); why != nil && errors.Is(reason(smi), why) {
+		return nil, fmt.Errorf("ask NVML: %w", why)
+	}
+	return nil, fmt.Errorf("ask NVML: %w; instead: %w", known(helper), known(smi))
+}
+
+func ask(ctx context.Context, h host.Host, read func(io.Reader) (*Report, error), name string, args ...string) (*Report, error) {
+	out, err := h.Run(ctx, host.Cmd{Name: name, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	found, err := read(bytes.NewReader(out))
+	if err != nil {
+		return nil, fmt.Errorf("read what %s says: %w", name, err)
+	}
+	return found, nil
+}
+
+// reason is one of the three errors above, or nil. nvidia-smi ends with the
+// library's own codes, nvmlReturn_t in nvml.h, or with its text for them alone.
+func reason(err error) error {
+	failed, is := errors.AsType[*host.CommandError](err)
+	if !is {
+		return nil
+	}
+	for _, of := range []struct {
+		code int
+		text string
+		is   error
+	}{
+		{9, "couldn't communicate with the NVIDIA driver", ErrNoDriver},
+		{12, "couldn't find libnvidia-ml.so", ErrNoLibrary},
+		{18, "Driver/library version mismatch", ErrMismatch},
+	} {
+		if failed.ExitCode == of.code || strings.Contains(failed.Tail, of.text) || strings.Contains(failed.Tail, of.is.Error()) {
+			return of.is
+		}
+	}
+	return nil
+}
+
+// known adds the reason to what a program only has a number for.
+func known(err error) error {
+	why := reason(err)
+	if why == nil || strings.Contains(err.Error(), why.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, why)
+}
+
+// maxAnswer is far beyond what 16 cards give: 2 MB of XML, most of it clocks.
+const maxAnswer = 16 << 20
+
+// Read reads what the helper writes: one Report in JSON, of at most 16 MiB.
+func Read(r io.Reader) (*Report, error) {
+	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
+	in := json.NewDecoder(limited)
+	in.DisallowUnknownFields()
+	var found Report
+	err := in.Decode(&found)
+	if limited.N == 0 {
+		return nil, errTooLong
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one report")
+	}
+	if found.Driver == "" {
+		return nil, errNoVersion
+	}
+	return &found, nil
+}
+
+var (
+	errTooLong   = fmt.Errorf("more than %d MiB", maxAnswer>>20)
+	errNoVersion = errors.New("no version of a driver")
+)

@@ -1,0 +1,103 @@
+package nvml
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Faults says what is wrong, each with its card, in the order of the cards. None
+// is fine.
+func (r Report) Faults() []string {
+	var all []string
+	add := func(c Card, what string) {
+		if what != "" {
+			all = append(all, c.String()+": "+what)
+		}
+	}
+	for _, c := range r.Cards {
+		if c.Lost != "" {
+			add(c, "does not answer: "+c.Lost)
+		}
+		add(c, c.ECC.fault())
+		for _, what := range c.Rows.faults() {
+			add(c, what)
+		}
+		add(c, c.Fabric.fault())
+		add(c, r.linkFault(c))
+		if c.ECC != nil {
+			add(c, c.ECC.waits("ECC"))
+		}
+		if c.MIG != nil {
+			add(c, c.MIG.waits("MIG"))
+		}
+	}
+	for _, x := range r.Xids {
+		if !x.ofProgram() {
+			add(r.card(x.Card), fmt.Sprintf("Xid %d", x.Number))
+		}
+	}
+	return all
+}
+
+func (r Report) card(index int) Card {
+	for _, c := range r.Cards {
+		if c.Index == index {
+			return c
+		}
+	}
+	return Card{Index: index}
+}
+
+// fault looks at the errors since the driver was loaded: those before it have
+// had their rows remapped, and a card keeps their count for life.
+func (e *ECC) fault() string {
+	if e == nil || e.Volatile.Uncorrected == nil || *e.Volatile.Uncorrected == 0 {
+		return ""
+	}
+	return fmt.Sprintf("uncorrected ECC errors since the driver was loaded: %d", *e.Volatile.Uncorrected)
+}
+
+func (r *Rows) faults() []string {
+	var all []string
+	if r != nil && r.Failed {
+		all = append(all, "has no spare rows of memory left for one that fails: have the card replaced")
+	}
+	if r != nil && r.Pending {
+		all = append(all, "rows of memory wait to be remapped until the card is reset")
+	}
+	return all
+}
+
+func (f *Fabric) fault() string {
+	switch {
+	case f == nil:
+		return ""
+	case f.State != FabricCompleted:
+		return fmt.Sprintf("is not part of the NVSwitch fabric, registration is %s: look at nvidia-fabricmanager", f.State)
+	case f.Error != "":
+		return "is not part of the NVSwitch fabric, registration ended with: " + f.Error
+	default:
+		return ""
+	}
+}
+
+func (m Mode) waits(of string) string {
+	if m.Current == m.Pending {
+		return ""
+	}
+	return fmt.Sprintf("%s is %s and waits for a reset of the card to be %s", of, onOff(m.Current), onOff(m.Pending))
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// ofProgram knows the events that a program on the card brings about, and that
+// leave the card well: those that NVIDIA/k8s-device-plugin leaves out, in
+// internal/rm/health.go.
+func (x Xid) ofProgram() bool {
+	return slices.Contains([]uint64{13, 31, 43, 45, 68, 109}, x.Number)
+}

@@ -1,0 +1,245 @@
+package nvml
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// smiLog is the part of `nvidia-smi -q -x` that has a place in a Report, of its
+// schemas 11 to 13 (nvsmi_device_v11.dtd to v13). It tells nothing of NVLinks.
+type smiLog struct {
+	XMLName xml.Name `xml:"nvidia_smi_log"`
+	Driver  string   `xml:"driver_version"`
+	CUDA    string   `xml:"cuda_version"`
+	Count   string   `xml:"attached_gpus"`
+	Cards   []smiGPU `xml:"gpu"`
+}
+
+type smiGPU struct {
+	ID          string    `xml:"id,attr"`
+	Name        string    `xml:"product_name"`
+	Serial      string    `xml:"serial"`
+	UUID        string    `xml:"uuid"`
+	MIG         smiMIG    `xml:"mig_mode"`
+	Instances   []smiPart `xml:"mig_devices>mig_device"`
+	Memory      string    `xml:"fb_memory_usage>total"`
+	ECC         smiECC    `xml:"ecc_mode"`
+	Volatile    smiErrors `xml:"ecc_errors>volatile"`
+	Aggregate   smiErrors `xml:"ecc_errors>aggregate"`
+	Rows        smiRows   `xml:"remapped_rows"`
+	Temperature string    `xml:"temperature>gpu_temp"`
+	Power       smiPower  `xml:"gpu_power_readings"`
+	PowerV11    smiPower  `xml:"power_readings"`
+	Fabric      smiFabric `xml:"fabric"`
+}
+
+type smiMIG struct {
+	Current string `xml:"current_mig"`
+	Pending string `xml:"pending_mig"`
+}
+
+type smiPart struct {
+	GPU     string `xml:"gpu_instance_id"`
+	Compute string `xml:"compute_instance_id"`
+}
+
+type smiECC struct {
+	Current string `xml:"current_ecc"`
+	Pending string `xml:"pending_ecc"`
+}
+
+// smiErrors are counted by kind of memory since Turing, by bits before.
+type smiErrors struct {
+	Corrected   []string `xml:"sram_correctable"`
+	DRAM        []string `xml:"dram_correctable"`
+	SingleBit   []string `xml:"single_bit>total"`
+	SRAM        []string `xml:"sram_uncorrectable"`
+	Parity      []string `xml:"sram_uncorrectable_parity"`
+	SECDED      []string `xml:"sram_uncorrectable_secded"`
+	Uncorrected []string `xml:"dram_uncorrectable"`
+	DoubleBit   []string `xml:"double_bit>total"`
+}
+
+type smiRows struct {
+	Corrected   string `xml:"remapped_row_corr"`
+	Uncorrected string `xml:"remapped_row_unc"`
+	Pending     string `xml:"remapped_row_pending"`
+	Failed      string `xml:"remapped_row_failure"`
+}
+
+type smiPower struct {
+	Draw     string `xml:"power_draw"`
+	Average  string `xml:"average_power_draw"`
+	Instant  string `xml:"instant_power_draw"`
+	Enforced string `xml:"enforced_power_limit"`
+	Limit    string `xml:"current_power_limit"`
+}
+
+type smiFabric struct {
+	State  string `xml:"state"`
+	Status string `xml:"status"`
+}
+
+// ReadSMI reads the output of `nvidia-smi -q -x`, of at most 16 MiB.
+func ReadSMI(r io.Reader) (*Report, error) {
+	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
+	var log smiLog
+	err := xml.NewDecoder(limited).Decode(&log)
+	if limited.N == 0 {
+		return nil, errTooLong
+	}
+	if err != nil {
+		return nil, err
+	}
+	if log.Count != strconv.Itoa(len(log.Cards)) {
+		return nil, fmt.Errorf("%d cards where it counts %q", len(log.Cards), log.Count)
+	}
+	found := &Report{Driver: text(log.Driver), CUDA: text(log.CUDA), Cards: []Card{}}
+	if found.Driver == "" {
+		return nil, errNoVersion
+	}
+	for i, g := range log.Cards {
+		c, err := g.card(i)
+		if err != nil {
+			return nil, fmt.Errorf("card %d: %w", i, err)
+		}
+		found.Cards = append(found.Cards, c)
+	}
+	return found, nil
+}
+
+func (g smiGPU) card(index int) (Card, error) {
+	address, err := busAddress(g.ID)
+	power := g.Power
+	if power == (smiPower{}) {
+		power = g.PowerV11
+	}
+	return Card{
+		Index: index, UUID: text(g.UUID), Address: address, Name: text(g.Name), Serial: text(g.Serial),
+		ECC:         g.ecc(),
+		Rows:        g.Rows.rows(),
+		MIG:         g.mig(),
+		Fabric:      g.Fabric.fabric(),
+		Temperature: quantity[int]("C", 1, g.Temperature),
+		PowerDraw:   quantity[int]("W", 1000, power.Draw, power.Average, power.Instant),
+		PowerLimit:  quantity[int]("W", 1000, power.Enforced, power.Limit),
+		Memory:      quantity[int64]("MiB", 1<<20, g.Memory),
+	}, err
+}
+
+func (g smiGPU) ecc() *ECC {
+	mode, has := smiMode(g.ECC.Current, g.ECC.Pending)
+	if !has {
+		return nil
+	}
+	return &ECC{Mode: mode, Volatile: g.Volatile.errors(), Aggregate: g.Aggregate.errors()}
+}
+
+func (e smiErrors) errors() Errors {
+	return Errors{
+		Corrected:   sum(e.Corrected, e.DRAM, e.SingleBit),
+		Uncorrected: sum(e.SRAM, e.Parity, e.SECDED, e.Uncorrected, e.DoubleBit),
+	}
+}
+
+func (r smiRows) rows() *Rows {
+	corrected, uncorrected := quantity[int]("", 1, r.Corrected), quantity[int]("", 1, r.Uncorrected)
+	if corrected == nil || uncorrected == nil {
+		return nil
+	}
+	return &Rows{*corrected, *uncorrected, text(r.Pending) == "Yes", text(r.Failed) == "Yes"}
+}
+
+func (g smiGPU) mig() *MIG {
+	mode, has := smiMode(g.MIG.Current, g.MIG.Pending)
+	if !has {
+		return nil
+	}
+	m := &MIG{Mode: mode}
+	for _, p := range g.Instances {
+		m.Instances = append(m.Instances, Instance{GPU: quantity[int]("", 1, p.GPU), Compute: quantity[int]("", 1, p.Compute)})
+	}
+	return m
+}
+
+func (f smiFabric) fabric() *Fabric {
+	states := map[string]FabricState{"Not Started": FabricNotStarted, "In Progress": FabricInProgress, "Completed": FabricCompleted}
+	state, is := states[text(f.State)]
+	if !is {
+		return nil
+	}
+	found := &Fabric{State: state}
+	if status := text(f.Status); state == FabricCompleted && status != "Success" {
+		found.Error = status
+	}
+	return found
+}
+
+// text is "" for a value that a card does not have.
+func text(value string) string {
+	value = strings.TrimSpace(value)
+	switch value {
+	case "N/A", "[N/A]", "None":
+		return ""
+	}
+	return value
+}
+
+func smiMode(current, pending string) (mode Mode, has bool) {
+	const on, off = "Enabled", "Disabled"
+	current, pending = text(current), text(pending)
+	if current != on && current != off || pending != on && pending != off {
+		return Mode{}, false
+	}
+	return Mode{current == on, pending == on}, true
+}
+
+// quantity is the first of values that is a number in unit, times scale. Where
+// there is none nvidia-smi says so in many ways: "N/A", "Requested functionality
+// has been deprecated", "Unknown Error".
+func quantity[N int | int64](unit string, scale float64, values ...string) *N {
+	for _, v := range values {
+		number, has := strings.CutSuffix(strings.TrimSpace(v), unit)
+		f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if has && err == nil && f >= 0 && f < 1<<40 { // no quantity of a card comes near, and none of ours overflows
+			n := N(math.Round(f * scale))
+			return &n
+		}
+	}
+	return nil
+}
+
+// sum is nil where none of values is a number.
+func sum(values ...[]string) *uint64 {
+	var total *uint64
+	for _, kind := range values {
+		for _, v := range kind {
+			if n, err := strconv.ParseUint(strings.TrimSpace(v), 10, 48); err == nil {
+				if total == nil {
+					total = new(uint64)
+				}
+				*total += n
+			}
+		}
+	}
+	return total
+}
+
+// busAddress makes sysfs' "0000:17:00.0" of the library's "00000000:17:00.0".
+func busAddress(id string) (string, error) {
+	var domain, bus, device, function uint32
+	if _, err := fmt.Sscanf(strings.TrimSpace(id), "%x:%x:%x.%x", &domain, &bus, &device, &function); err != nil {
+		return "", errors.New("read its PCI address " + strconv.Quote(id))
+	}
+	return Address(domain, bus, device, function), nil
+}
+
+// Address is that of a PCI device as the kernel writes it: "0000:17:00.0".
+func Address(domain, bus, device, function uint32) string {
+	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, function)
+}
