@@ -6,14 +6,29 @@ TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/airgap-tools
 LINT_VERSION := v2.15.0
 GOLANGCI := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 FUZZTIME ?= 10s
+# NVIDIA's header marks as deprecated what go-nvml has to wrap.
+test lint fuzz dist/airgap-nvml: export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 .PHONY: help
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: build
-build: ## build dist/airgap: static, without cgo
+build: dist/airgap-nvml ## build dist/airgap, static and without cgo, and its helper dist/airgap-nvml (needs gcc)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.release=$(VERSION)" -o dist/airgap ./cmd/airgap
+
+# For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
+# so it asks for them though gcc here needs neither. NVML's functions are bound
+# late (-z lazy): it starts where their library is missing or lacks some. Go's
+# cache does not see when glibc.h changes, hence its sum.
+NVML_SOURCE := $(CURDIR)/cmd/airgap-nvml
+NVML_LINK := -Wl,-z,lazy -Wl,--wrap=__libc_start_main -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
+NVML_OUT ?= dist/airgap-nvml
+
+.PHONY: dist/airgap-nvml
+dist/airgap-nvml:
+	CGO_ENABLED=1 CGO_CFLAGS="$(CGO_CFLAGS) -include $(NVML_SOURCE)/glibc.h -DSUM=$$(cksum <$(NVML_SOURCE)/glibc.h | cut -d' ' -f1)" \
+	  $(GO) build -trimpath -tags netgo,osusergo -ldflags "-s -w -linkmode=external -extldflags '$(NVML_LINK)'" -o $(NVML_OUT) ./cmd/airgap-nvml
 
 .PHONY: test
 test: ## unit tests: no root, no network beyond loopback, at most 5 minutes

@@ -3,6 +3,7 @@ module airgap.dev/airgap
 go 1.26.4
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.4-0
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/cavaliergopher/cpio v1.0.1
 	github.com/crillab/gophersat v1.4.0

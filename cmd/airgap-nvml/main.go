@@ -1,0 +1,92 @@
+//go:build cgo && linux
+
+// Command airgap-nvml asks NVIDIA's management library what it knows of this
+// host's cards, and writes it to stdout as one JSON object, the Report of package
+// gpu/nvml. It is a program by itself because that library can only be called
+// with cgo, and airgap is static; airgap runs it on hosts with cards.
+//
+// It exits with 0, with 1 after an error, which is one line on stderr, and with 2
+// when it was called wrongly.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	report "airgap.dev/airgap/gpu/nvml"
+)
+
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// maxWatch keeps a forgotten run from staying for ever.
+const maxWatch = time.Hour
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("airgap-nvml", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	watch := flags.Duration("watch-xid", 0, "listen for Xid events for this long before the cards are read: 10s; at most 1h")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(stdout)
+		flags.Usage()
+		return exitOK
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("no arguments are taken: %q", flags.Args())
+	case err == nil && (*watch < 0 || *watch > maxWatch):
+		err = fmt.Errorf("--watch-xid %s: from 0s to %s", *watch, maxWatch)
+	}
+	if err != nil {
+		return fail(stderr, exitUsage, err)
+	}
+	found, err := look(*watch)
+	if err != nil {
+		return fail(stderr, exitError, err)
+	}
+	if err := json.NewEncoder(stdout).Encode(found); err != nil {
+		return fail(stderr, exitError, fmt.Errorf("write the report: %w", err))
+	}
+	return exitOK
+}
+
+func fail(stderr io.Writer, code int, err error) int {
+	fmt.Fprintf(stderr, "airgap-nvml: error: %v\n", err)
+	return code
+}
+
+// look listens first: what an event did to a card is then in what is read of it.
+func look(watch time.Duration) (*report.Report, error) {
+	l, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer l.Shutdown()
+	found := &report.Report{Cards: []report.Card{}}
+	devices, err := l.devices()
+	if err != nil {
+		return nil, err
+	}
+	if watch > 0 {
+		if found.Xids, err = l.watch(devices, watch); err != nil {
+			return nil, err
+		}
+	}
+	if found.Driver, found.CUDA, err = l.versions(); err != nil {
+		return nil, err
+	}
+	for i, d := range devices {
+		found.Cards = append(found.Cards, l.card(i, d))
+	}
+	return found, nil
+}
