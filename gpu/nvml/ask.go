@@ -24,8 +24,8 @@ var (
 )
 
 // Ask asks the helper, and nvidia-smi where the helper has no answer. The error
-// is ErrNoDriver, ErrNoLibrary or ErrMismatch where both say the same one of
-// these, else it has the reasons of both.
+// has the reasons of both, ErrNoDriver, ErrNoLibrary and ErrMismatch among them,
+// and one of these alone where both say it.
 func Ask(ctx context.Context, h host.Host) (*Report, error) {
 	found, helper := ask(ctx, h, Read, Helper)
 	if helper == nil || ctx.Err() != nil {
@@ -76,13 +76,18 @@ func reason(err error) error {
 	return nil
 }
 
-// known adds the reason to what a program only has a number for.
+// known is the reason alone where a program said just that, and the reason added
+// where nvidia-smi put it in its own words.
 func known(err error) error {
 	why := reason(err)
-	if why == nil || strings.Contains(err.Error(), why.Error()) {
+	switch {
+	case why == nil:
 		return err
+	case strings.Contains(err.Error(), why.Error()):
+		return why
+	default:
+		return fmt.Errorf("%w (%w)", err, why)
 	}
-	return fmt.Errorf("%w (%w)", err, why)
 }
 
 // maxAnswer is far beyond what 16 cards give: 2 MB of XML, most of it clocks.
