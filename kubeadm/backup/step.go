@@ -30,7 +30,12 @@ func Step(s Store) step.Step {
 			}
 			return s.systemctl(ctx, "enable", "--now", Timer)
 		},
-		Undo: func(ctx context.Context) error { return s.systemctl(ctx, "disable", "--now", Timer) },
+		Undo: func(ctx context.Context) error {
+			if err := s.systemctl(ctx, "disable", "--now", Timer); err != nil {
+				return err
+			}
+			return s.systemctl(ctx, "stop", service) // one that is under way
+		},
 	}
 }
 
