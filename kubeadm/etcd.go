@@ -19,8 +19,8 @@ import (
 
 // EtcdMember asks a member of etcd through its JSON gateway.
 type EtcdMember struct {
-	client *http.Client
-	url    string
+	Client *http.Client
+	URL    string // of its API
 	prefix string // of the Secrets' keys
 }
 
@@ -34,7 +34,7 @@ func (m Machine) etcd() (*EtcdMember, error) {
 		return nil, err
 	}
 	server, _, _ := strings.Cut(flags["etcd-servers"], ",")
-	e := &EtcdMember{url: server, prefix: cmp.Or(flags["etcd-prefix"], "/registry") + "/secrets/"}
+	e := &EtcdMember{URL: server, prefix: cmp.Or(flags["etcd-prefix"], "/registry") + "/secrets/"}
 	return e, e.connect(m.path(flags["etcd-cafile"]), m.path(flags["etcd-certfile"]), m.path(flags["etcd-keyfile"]))
 }
 
@@ -52,7 +52,7 @@ func (m Machine) LocalEtcd() (*EtcdMember, error) {
 		return nil, err
 	}
 	const pki = "/etc/kubernetes/pki/etcd/"
-	e := &EtcdMember{url: "https://127.0.0.1:2379"}
+	e := &EtcdMember{URL: "https://127.0.0.1:2379"}
 	return e, e.connect(m.path(pki+"ca.crt"), m.path(pki+"healthcheck-client.crt"), m.path(pki+"healthcheck-client.key"))
 }
 
@@ -70,7 +70,7 @@ func (e *EtcdMember) connect(caFile, certFile, keyFile string) error {
 		return fmt.Errorf("read the certificate for etcd: %w", err)
 	}
 	trust := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	e.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	e.Client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
 	return nil
 }
 
@@ -127,11 +127,11 @@ func (e *EtcdMember) page(ctx context.Context, from, end []byte) (*etcdRange, er
 }
 
 func (e *EtcdMember) post(ctx context.Context, path string, question []byte) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+path, bytes.NewReader(question))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL+path, bytes.NewReader(question))
 	if err != nil {
 		return nil, err
 	}
-	response, err := e.client.Do(request)
+	response, err := e.Client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func TestSnapshot(t *testing.T) {
 	if _, err := server.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	etcd := &EtcdMember{client: http.DefaultClient, url: server.Etcd()}
+	etcd := &EtcdMember{Client: http.DefaultClient, URL: server.Etcd()}
 	var announced int64
 	var got bytes.Buffer
 	if err := etcd.Snapshot(t.Context(), func(n int64) error { announced = n; return nil }, &got); err != nil {
@@ -63,7 +63,7 @@ func TestSnapshotThatFails(t *testing.T) {
 		fmt.Fprintln(w, `{"error":{"grpc_code":13,"message":"mvcc: database closed"}}`)
 	}))
 	defer s.Close()
-	etcd := &EtcdMember{client: http.DefaultClient, url: s.URL}
+	etcd := &EtcdMember{Client: http.DefaultClient, URL: s.URL}
 	err := etcd.Snapshot(t.Context(), func(int64) error { return nil }, &bytes.Buffer{})
 	if err == nil || err.Error() != "take a snapshot of etcd: mvcc: database closed" {
 		t.Errorf("got %v", err)

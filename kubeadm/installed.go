@@ -2,11 +2,8 @@ package kubeadm
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -31,7 +28,7 @@ func (m Machine) filesHold(files []File) (bool, error) {
 		}
 	}
 	for name, want := range record.Files {
-		have, err := fileSum(m.path(path.Join(BinDir, name)))
+		have, err := host.SHA256(m.path(path.Join(BinDir, name)))
 		if err != nil || have != want {
 			return false, host.IgnoreMissing(err)
 		}
@@ -91,17 +88,4 @@ func (e engine) foreign(file string) error {
 		Err:  fmt.Errorf("this host has a %s of its own: %s was not written by airgap", e.title, file),
 		Next: "remove that " + e.title + " (rpm -qf " + file + " names its package), or use a host without one; podman may stay",
 	}
-}
-
-func fileSum(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

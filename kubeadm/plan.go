@@ -70,7 +70,7 @@ func (i installation) plan() ([]string, error) {
 		return changes, nil
 	}
 	for name, want := range record.Files {
-		have, err := fileSum(m.path(path.Join(BinDir, name)))
+		have, err := host.SHA256(m.path(path.Join(BinDir, name)))
 		switch {
 		case host.IgnoreMissing(err) != nil:
 			return changes, err

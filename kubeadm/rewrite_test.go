@@ -22,7 +22,7 @@ func TestRewriteSecrets(t *testing.T) {
 	both := keyring{first.newKey(AESCBC), first[0]}
 	writeKeys(t, file, first)
 	server := apitest.Start(t, "--encryption-provider-config="+file)
-	etcd := &EtcdMember{client: http.DefaultClient, url: server.Etcd(), prefix: "/registry/secrets/"}
+	etcd := &EtcdMember{Client: http.DefaultClient, URL: server.Etcd(), prefix: "/registry/secrets/"}
 	secrets := server.Client(t).CoreV1().Secrets("default")
 	names := make([]string, 2*etcdPage+1) // more than one answer of etcd's
 	for i := range names {

@@ -14,7 +14,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 const (
@@ -39,7 +40,7 @@ type pushes struct {
 func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, error) {
 	p := &pushes{
 		storage: s, catalog: c, users: newPushers(users), log: log,
-		free: func() (int64, error) { return freeSpace(s.pushed) },
+		free: func() (int64, error) { return host.FreeSpace(s.pushed) },
 	}
 	if !s.writable {
 		return p, nil
@@ -47,12 +48,6 @@ func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, 
 	var err error
 	p.ledger, err = openLedger(s, log)
 	return p, err
-}
-
-func freeSpace(dir string) (int64, error) {
-	var s unix.Statfs_t
-	err := unix.Statfs(dir, &s)
-	return int64(s.Bavail) * s.Bsize, err
 }
 
 // admits reports whether the request may go on, and who sends it, where that had to

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -182,5 +183,26 @@ func TestGPUs(t *testing.T) {
 			}
 			wantSaw(t, judgeGPUs(seen(t, test.node, report(t, "g1", nodereport.Report{GPU: &test.gpu}))), want...)
 		})
+	}
+}
+
+// TestRenewal: the advice is of the very certificate, each of which is renewed by
+// somebody else.
+func TestRenewal(t *testing.T) {
+	for file, want := range map[string]string{
+		"/etc/airgap/pki/registry.crt":                       "airgap registry renew",
+		"/var/lib/kubelet/pki/kubelet.crt":                   "systemctl restart kubelet",
+		"/var/lib/kubelet/pki/kubelet-client-current.pem":    "the kubelet renews it itself",
+		"/etc/kubernetes/pki/apiserver.crt":                  "kubeadm certs renew all",
+		"/etc/kubernetes/pki/etcd/healthcheck-client.crt":    "kubeadm certs renew all",
+		"/etc/kubernetes/admin.conf client-certificate-data": "kubeadm certs renew all",
+	} {
+		end := metav1.NewTime(time.Now().Add(time.Hour))
+		v := seen(t, report(t, "w1", nodereport.Report{Certificates: []nodereport.Certificate{{File: file, Ends: end}}}))
+		v.now = time.Now()
+		found := certificates().judge(v)
+		if len(found) != 1 || !strings.HasPrefix(found[0].Fix, "on w1: ") || !strings.Contains(found[0].Fix, want) {
+			t.Errorf("%s: %+v, want the advice %q", file, found, want)
+		}
 	}
 }

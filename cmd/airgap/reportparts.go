@@ -70,7 +70,7 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 		part("gpu", sometimes, brief, func(_ context.Context, r *report) (err error) { r.GPU, err = cards(h); return err }),
 	}
 	if s.Etcd {
-		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx); return err }))
+		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }))
 	}
 	return parts
 }
@@ -79,11 +79,15 @@ func part(name string, every, limit time.Duration, look func(context.Context, *n
 	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
 }
 
-func etcdMember(ctx context.Context) (*nodereport.Etcd, error) {
-	found, err := nodereport.LocalEtcd().Ask(ctx)
+func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
+	member, err := m.LocalEtcd()
+	if errors.Is(err, kubeadm.ErrNoEtcd) { // of this host it was said that there is one
+		return &nodereport.Etcd{Error: err.Error()}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
+	found := nodereport.EtcdMember{Client: member.Client, URL: member.URL, Health: nodereport.EtcdHealth}.Ask(ctx)
 	newest, err := backups().Newest()
 	if newest != nil {
 		found.Snapshot = &metav1.Time{Time: newest.Taken}

@@ -11,6 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Lock waits for the flock of the file or directory at path, and holds it until
+// release, or until the process ends.
+func Lock(ctx context.Context, path string) (release func(), err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		err = flock(ctx, f, unix.LOCK_EX, func() {})
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
 // AwaitLock returns when nobody holds the flock of the file at path any more;
 // a file that is not there is held by nobody. waiting is called once when
 // somebody does, for saying so.
@@ -23,8 +37,13 @@ func AwaitLock(ctx context.Context, path string, waiting func()) error {
 		return fmt.Errorf("wait for lock: %w", err)
 	}
 	defer f.Close()
+	return flock(ctx, f, unix.LOCK_SH, waiting)
+}
+
+// flock asks again and again: a call that waits could not be interrupted.
+func flock(ctx context.Context, f *os.File, how int, waiting func()) error {
 	for said := false; ; said = true {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return err
 		}

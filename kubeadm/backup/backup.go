@@ -11,7 +11,6 @@ package backup
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,8 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -74,7 +71,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return Backup{}, err
 	}
-	release, err := s.lock(ctx)
+	release, err := host.Lock(ctx, s.Dir)
 	if err != nil {
 		return Backup{}, err
 	}
@@ -100,30 +97,6 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 		return b, err
 	}
 	return b, s.prune()
-}
-
-// lock is held until release, by the directory itself.
-func (s Store) lock(ctx context.Context) (release func(), err error) {
-	d, err := os.Open(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { d.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			d.Close()
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			d.Close()
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // All are the backups, oldest first. A Dir that is not there has none.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // etcd gives out what it is made of, as etcd would.
@@ -145,7 +147,7 @@ func TestOneAtATime(t *testing.T) {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	release, err := s.lock(t.Context())
+	release, err := host.Lock(t.Context(), s.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -57,11 +54,11 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, dir string) (size in
 }
 
 func (s Store) room(bytes int64) error {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(s.Dir, &fs); err != nil {
-		return fmt.Errorf("ask for free space in %s: %w", s.Dir, err)
+	free, err := host.FreeSpace(s.Dir)
+	if err != nil {
+		return err
 	}
-	if free := int64(fs.Bavail) * fs.Bsize; free < bytes+reserve {
+	if free < bytes+reserve {
 		return fmt.Errorf("%s has %s free: a snapshot of etcd takes %s, and %s should stay free for etcd itself", s.Dir, ui.Size(free), ui.Size(bytes), ui.Size(reserve))
 	}
 	return nil
@@ -128,7 +125,7 @@ func sums(dir string) ([]byte, error) {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		sum, err := sumOf(name)
+		sum, err := host.SHA256(name)
 		if err != nil {
 			return err
 		}
@@ -138,17 +135,6 @@ func sums(dir string) ([]byte, error) {
 	})
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[2*sha256.Size:], b[2*sha256.Size:]) })
 	return []byte(strings.Join(lines, "")), err
-}
-
-func sumOf(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // readBack checks what etcd said of its own bytes.

@@ -2,7 +2,6 @@ package nodereport
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,21 +12,13 @@ import (
 
 // EtcdMember is how to ask the member of this host.
 type EtcdMember struct {
-	URL               string // of its API
-	Health            string // URL that says how it is
-	CAFile            string
-	CertFile, KeyFile string // that it admits
+	Client *http.Client
+	URL    string // of its API, which Client is admitted to
+	Health string // URL that says how it is
 }
 
-// LocalEtcd is the member that kubeadm sets up, asked with the certificate that
-// kubeadm makes for such questions.
-func LocalEtcd() EtcdMember {
-	const pki = "/etc/kubernetes/pki/etcd"
-	return EtcdMember{
-		URL: "https://127.0.0.1:2379", Health: "http://127.0.0.1:2381/health",
-		CAFile: pki + "/ca.crt", CertFile: pki + "/healthcheck-client.crt", KeyFile: pki + "/healthcheck-client.key",
-	}
-}
+// EtcdHealth is where kubeadm has etcd say how it is, to whoever asks.
+const EtcdHealth = "http://127.0.0.1:2381/health"
 
 // memberStatus and memberList are answers of etcd's JSON gateway (api/etcdserverpb/rpc.proto),
 // which writes large numbers as strings.
@@ -49,26 +40,21 @@ type memberList struct {
 }
 
 // Ask asks what the member knows without asking the others, so that it answers
-// without a quorum, and how it is. A member that does not answer is no error
-// but one of its own.
-func (m EtcdMember) Ask(ctx context.Context) (*Etcd, error) {
-	client, err := m.client()
-	if err != nil {
-		return nil, err
-	}
-	defer client.CloseIdleConnections()
+// without a quorum, and how it is.
+func (m EtcdMember) Ask(ctx context.Context) *Etcd {
+	defer m.Client.CloseIdleConnections()
 	var status memberStatus
 	var list memberList
-	err = m.post(ctx, client, "/v3/maintenance/status", &status)
+	err := m.post(ctx, "/v3/maintenance/status", &status)
 	if err == nil {
-		err = m.post(ctx, client, "/v3/cluster/member/list", &list)
+		err = m.post(ctx, "/v3/cluster/member/list", &list)
 	}
 	if err != nil {
-		return &Etcd{Error: err.Error()}, nil
+		return &Etcd{Error: err.Error()}
 	}
 	e := etcdOf(status, list)
 	e.Error = m.unhealthy(ctx)
-	return e, nil
+	return e
 }
 
 func etcdOf(s memberStatus, l memberList) *Etcd {
@@ -106,28 +92,12 @@ func (m EtcdMember) unhealthy(ctx context.Context) string {
 	return fmt.Sprintf("ask for its health: %v", err)
 }
 
-func (m EtcdMember) client() (*http.Client, error) {
-	if m.CAFile == "" {
-		return &http.Client{Transport: &http.Transport{}}, nil
-	}
-	trust, err := Upstream{CAFile: m.CAFile}.trust()
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(m.CertFile, m.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate for etcd: %w", err)
-	}
-	trust.Certificates = []tls.Certificate{pair}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}, nil
-}
-
-func (m EtcdMember) post(ctx context.Context, client *http.Client, path string, into any) error {
+func (m EtcdMember) post(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL+path, strings.NewReader("{}"))
 	if err != nil {
 		return err
 	}
-	body, err := ask(client, request)
+	body, err := ask(m.Client, request)
 	if err != nil {
 		return err
 	}
