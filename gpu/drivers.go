@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Generation is architectures that the same drivers know: the branches whose
@@ -107,4 +108,15 @@ func Branches() []Branch {
 		{595, production, "2027-03", 13, source},
 		{610, newFeature, "2026-08", 13, source},
 	}
+}
+
+// Ended is the last month in which a branch had fixes, where that is over; ""
+// for one that has them still or that the table does not have.
+func Ended(branch int, now time.Time) string {
+	for _, b := range Branches() {
+		if b.Number == branch && b.Ends < now.Format("2006-01") {
+			return b.Ends
+		}
+	}
+	return ""
 }

@@ -14,6 +14,7 @@ type Kernel struct {
 	Release string `yaml:"release" json:"release"` // uname -r
 	Arch    string `yaml:"arch" json:"arch"`       // uname -m
 	Cmdline string `yaml:"cmdline" json:"cmdline"`
+	Built   string `yaml:"built,omitempty" json:"built,omitempty"` // /proc/version: by which compiler
 }
 
 func readKernel(ctx context.Context, r reader, f *Facts) error {
@@ -22,6 +23,9 @@ func readKernel(ctx context.Context, r reader, f *Facts) error {
 		return err
 	}
 	if f.Kernel.Cmdline, err = r.text("proc/cmdline"); err != nil {
+		return err
+	}
+	if f.Kernel.Built, err = r.optional("proc/version"); err != nil {
 		return err
 	}
 	if f.Host, err = r.text("proc/sys/kernel/hostname"); err != nil {

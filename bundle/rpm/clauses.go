@@ -33,6 +33,7 @@ type reason struct {
 	what  expression // the requirement or conflict
 	other *entry     // the package that by does not go together with
 	text  string     // the list's entry, why by cannot be taken at all, or the name of what is installed
+	list  string     // whose entry that is: InstallList, or Extra.By
 }
 
 type kind int
@@ -46,12 +47,23 @@ const (
 	versions              // by and other are versions of one package
 )
 
-// newProblem writes down what has to hold for everything on the list to be
-// installed. The error is for what cannot be read.
-func newProblem(ctx context.Context, u *universe, s system, install []string) (*problem, error) {
-	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, liked: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+// asking is a package that somebody's list names.
+type asking struct{ spec, list string }
+
+func listed(install []string, list string) []asking {
+	var all []asking
 	for _, spec := range install {
-		p.ask(spec)
+		all = append(all, asking{spec, list})
+	}
+	return all
+}
+
+// newProblem writes down what has to hold for everything that is asked for to be
+// installed. The error is for what cannot be read.
+func newProblem(ctx context.Context, u *universe, s system, install []asking) (*problem, error) {
+	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, liked: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+	for _, a := range install {
+		p.ask(a.spec, a.list)
 	}
 	later, err := p.reach()
 	if err != nil {
@@ -63,7 +75,7 @@ func newProblem(ctx context.Context, u *universe, s system, install []string) (*
 }
 
 // ask notes that the list names a package; what is installed already is there.
-func (p *problem) ask(spec string) {
+func (p *problem) ask(spec, list string) {
 	if len(p.system.installed(spec)) > 0 {
 		return
 	}
@@ -79,7 +91,7 @@ func (p *problem) ask(spec string) {
 	if len(candidates) > 0 && candidates[0].Name == spec {
 		candidates = append(p.universe.successors(candidates[0]), candidates...)
 	}
-	c := clause{reason: reason{kind: asked, text: spec}}
+	c := clause{reason: reason{kind: asked, text: spec, list: list}}
 	for _, e := range candidates {
 		c.literals = append(c.literals, p.add(e))
 	}

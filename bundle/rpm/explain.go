@@ -67,7 +67,7 @@ func (p *problem) tell(found *problems, core []clause) {
 		}
 		switch c.kind {
 		case asked:
-			found.missing(c.text, "", InstallList)
+			found.missing(c.text, "", c.list)
 		case needs:
 			found.missing(c.what.String(), p.universe.nearest(c.what.Name), p.owner(core, c))
 		case blocked:
@@ -112,7 +112,7 @@ func (p *problem) wanted(core []clause, e *entry) string {
 	for _, c := range p.wanters(core, e) {
 		switch {
 		case c.kind == asked:
-			return fmt.Sprintf("%s asks for %s", InstallList, c.text)
+			return fmt.Sprintf("%s asks for %s", c.list, c.text)
 		case c.by != nil:
 			return fmt.Sprintf("%s needs %s, which %s has", c.by, c.what, e)
 		}
@@ -124,7 +124,7 @@ func (p *problem) wanted(core []clause, e *entry) string {
 func (p *problem) want(core []clause, e *entry) string {
 	for _, c := range p.wanters(core, e) {
 		if c.kind == asked && c.text != e.Name {
-			return fmt.Sprintf("%s asks for %s, but ", InstallList, c.text)
+			return fmt.Sprintf("%s asks for %s, but ", c.list, c.text)
 		}
 		if c.kind == needs && c.by != nil {
 			return fmt.Sprintf("%s needs %s, which %s has, but ", c.by, c.what, e)

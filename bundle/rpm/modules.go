@@ -242,6 +242,12 @@ func (m modules) unknown(module, stream string) string {
 	return fmt.Sprintf("the stream %s:%s is wanted, and there is no fitting build of it; there are the streams %s", module, stream, strings.Join(there, ", "))
 }
 
+// without forgets modules, so that their packages are like any others.
+func (m modules) without(names []string) modules {
+	m.builds = slices.DeleteFunc(slices.Clone(m.builds), func(b moduleBuild) bool { return slices.Contains(names, b.Name) })
+	return m
+}
+
 // hides reports whether dnf would not show a package: it belongs to a stream
 // that is not active, or to none though an active one has packages of its name.
 func (m modules) hides(active []moduleBuild) func(NEVRA) bool {

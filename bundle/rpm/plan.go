@@ -21,7 +21,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	}
 	n := newUnion(u, req.Locked)
 	for _, s := range systems {
-		if err := n.add(ctx, s, req.Install); err != nil {
+		if err := n.add(ctx, s, req.Install, req.only(s)); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +58,7 @@ func (req Request) systems() ([]system, error) {
 			names = append(names, p.String())
 		}
 		slices.Sort(names)
-		key := strings.Join(names, "\n")
+		key := strings.Join(names, "\n") + "\n" + req.Only[h.Host].String()
 		if alike[key] == nil {
 			alike[key] = newKnown(h)
 			all = append(all, alike[key])
@@ -66,6 +66,15 @@ func (req Request) systems() ([]system, error) {
 		alike[key].names = append(alike[key].names, h.Host)
 	}
 	return all, nil
+}
+
+// only is what the servers of s get beside the others: those that are together
+// get the same.
+func (req Request) only(s system) Extra {
+	for _, host := range s.hosts() {
+		return req.Only[host]
+	}
+	return Extra{}
 }
 
 func (u *universe) names() []string {

@@ -135,7 +135,7 @@ func newDuel(t *testing.T, u *universe, random *rand.Rand, metadata string, seed
 	}
 	chosen := map[NEVRA]*entry{}
 	for range seeds {
-		p, err := newProblem(t.Context(), u, newKnown(*d.installed), []string{d.name()})
+		p, err := newProblem(t.Context(), u, newKnown(*d.installed), listed([]string{d.name()}, InstallList))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func (d *duel) ask(t *testing.T) {
 		}
 		request = append(request, name)
 	}
-	p, err := newProblem(t.Context(), d.universe, newKnown(*d.installed), request)
+	p, err := newProblem(t.Context(), d.universe, newKnown(*d.installed), listed(request, InstallList))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,6 +89,11 @@ type Request struct {
 	Repositories []Repository
 	Modules      []string // NAME:STREAM
 	Install      []string
+	// Only is what single servers get beside Install, by host.
+	Only map[string]Extra
+	// Plain are modules whose streams count for nothing: which of their packages
+	// are taken is said by version.
+	Plain []string
 	// Hosts is what each surveyed server has; none plans against the profile of
 	// a minimal installation of OS.
 	Hosts []Installed

@@ -62,8 +62,13 @@ func (n *union) gone(install []string) []string {
 
 // add finds what a server needs, or several that are alike. Where there is a
 // choice, it falls on what is locked or what other servers need already.
-func (n *union) add(ctx context.Context, s system, install []string) error {
-	p, err := newProblem(ctx, n.universe, s, install)
+func (n *union) add(ctx context.Context, s system, install []string, only Extra) error {
+	more, problem := n.universe.extra(s, only, n.locked)
+	if problem != "" {
+		n.note(problem, s)
+		return nil
+	}
+	p, err := newProblem(ctx, n.universe, s, append(listed(install, InstallList), more...))
 	if err != nil {
 		return err
 	}
@@ -76,10 +81,7 @@ func (n *union) add(ctx context.Context, s system, install []string) error {
 	chosen, ok := p.solve()
 	if !ok {
 		for _, problem := range p.explain() {
-			if n.wrong[problem] == nil {
-				n.order = append(n.order, problem)
-			}
-			n.wrong[problem] = append(n.wrong[problem], s.hosts()...)
+			n.note(problem, s)
 		}
 		return nil
 	}
@@ -97,11 +99,20 @@ func (n *union) add(ctx context.Context, s system, install []string) error {
 	return nil
 }
 
+// note keeps a problem that the servers of s have.
+func (n *union) note(problem string, s system) {
+	if n.wrong[problem] == nil {
+		n.order = append(n.order, problem)
+	}
+	n.wrong[problem] = append(n.wrong[problem], s.hosts()...)
+}
+
 // credit notes by whom the packages that fulfil a clause are needed.
 func (n *union) credit(p *problem, c clause, chosen []*entry) {
-	by := InstallList
+	var by string
 	switch {
 	case c.kind == asked:
+		by = c.list
 	case c.by == nil:
 		by = c.text
 	case slices.Contains(chosen, c.by):

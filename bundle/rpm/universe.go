@@ -46,7 +46,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	streams, problems := req.streams()
 	active, missing := all.active(streams, req.Modules, req.OS, req.Arch)
 	problems = append(problems, missing...)
-	hides := all.hides(active)
+	hides := all.without(req.Plain).hides(active)
 	// In the order of the configuration: the first repository wins a tie.
 	for _, s := range u.sources {
 		for _, e := range s.entries {

@@ -209,7 +209,8 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCompatibility(c, surveyed, time.Now(), p); err != nil {
+	cards, err := checkCompatibility(c, surveyed, time.Now(), p)
+	if err != nil {
 		return nil, err
 	}
 	client, err := bundle.NewClient(c.Sources)
@@ -228,7 +229,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	packages, err := packageRequest(c, surveyed)
+	packages, err := packageRequest(c, surveyed, cards)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -18,19 +19,21 @@ type clash struct {
 	of     string // "airgap.yaml", or a surveyed server
 	found  string
 	want   string
-	source string
+	source string // "" where found names it
 	fix    string
 	fatal  bool
 }
 
-// checkCompatibility refuses what cannot work by the table of bundle --matrix, all
-// of it at once, before anything is asked of upstream. What nobody supports is
-// only said.
-func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time.Time, p ui.Progress) error {
-	clashes, err := clashesOf(c, surveyed, now)
+// checkCompatibility decides what the cards of GPU nodes take. It refuses what
+// cannot work, by the table of bundle --matrix too, all of it at once, before
+// anything is asked of upstream. What nobody supports is only said.
+func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time.Time, p ui.Progress) (cards map[string]gpu.Plan, err error) {
+	cards, clashes := gpuPlans(c, surveyed, now)
+	more, err := clashesOf(c, surveyed, cards, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	clashes = append(clashes, more...)
 	var fatal []string
 	for _, x := range clashes {
 		if x.fatal {
@@ -40,9 +43,9 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 		}
 	}
 	if len(fatal) == 0 {
-		return nil
+		return cards, nil
 	}
-	return &coded{
+	return nil, &coded{
 		code: exitUsage, err: fmt.Errorf("%s that cannot work\n%s", plural(len(fatal), "combination"), strings.Join(fatal, "\n")),
 		hint: "airgap bundle --matrix shows what goes together, and by whom that is said",
 	}
@@ -53,24 +56,26 @@ func (x clash) String() string {
 	if x.want != "" { // "" where it could not be told
 		text += ", want " + x.want
 	}
-	text += " (" + x.source + ")"
+	if x.source != "" {
+		text += " (" + x.source + ")"
+	}
 	if x.fix != "" {
 		text += "; " + x.fix
 	}
 	return text
 }
 
-func clashesOf(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) ([]clash, error) {
+func clashesOf(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan, now time.Time) ([]clash, error) {
 	var all []clash
 	for _, k := range kubeadm.Conflicts(c.Kubernetes, c.Runtime, now) {
 		all = append(all, clash{of: "airgap.yaml", found: k.Found, want: k.Want, source: k.Source, fatal: k.Fatal})
 	}
 	if f, known := preflight.Assumed(c.Packages.OS); known && len(surveyed) == 0 {
-		some, err := hostClashes(c, f)
+		some, err := hostClashes(c, f, gpu.Plan{})
 		return append(all, assumed(some)...), err
 	}
 	for _, f := range surveyed {
-		some, err := hostClashes(c, f)
+		some, err := hostClashes(c, f, cards[f.Host])
 		if err != nil {
 			return nil, err
 		}
@@ -92,16 +97,17 @@ func assumed(all []clash) []clash {
 // hostChecks are the preflight checks that the bundle's choices can fail: what
 // they ask of a host is not changed by an installation.
 func hostChecks() []string {
-	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver"}
+	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver", "gpu-foreign", "secure-boot"}
 }
 
 // hostClashes lets preflight judge the survey, with the site's settings, as it
 // will judge the host.
-func hostClashes(c *config.Cluster, f *preflight.Facts) ([]clash, error) {
+func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
 		NetworkPlugin: c.Network.Plugin, Roles: rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
+		Packages: slices.Concat(cards.Driver, cards.Packages),
 	}
 	var all []clash
 	for _, id := range hostChecks() {

@@ -58,6 +58,15 @@ func TestCompatibility(t *testing.T) {
 		f.Driver = driver
 		return []*preflight.Facts{f}
 	}
+	wanting := func(section string) *config.Cluster {
+		c := clusterOn(t, "el9", k8s+section)
+		c.Nodes = withGPU.Nodes
+		return c
+	}
+	locked := gpuHost("2330", "")
+	locked[0].SecureBoot.On = true
+	installer := gpuHost("2330", "")
+	installer[0].Runfile = true
 	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
 	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
@@ -91,12 +100,20 @@ func TestCompatibility(t *testing.T) {
 		"Blackwell, proprietary":       {withGPU, gpuHost("2901", closed595), []string{"want open 570 and later"}, nil},
 		"a driver of somebody's":       {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
 		"role gpu, no card":            {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
+		"V100 with 595, refused":       {wanting("gpu: {branch: 595}\n"), gpuHost("1db4", ""), []string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"}, nil},
+		"Blackwell, refused":           {wanting("gpu: {flavour: proprietary}\n"), gpuHost("2901", ""), []string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"}, nil},
+		"cards that nobody has seen":   {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
+		"the site's own driver":        {wanting("gpu: {source: host}\n"), []*preflight.Facts{rocky9}, nil, nil},
+		"a branch without fixes":       {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
+		"Secure Boot without a key":    {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
+		"Secure Boot, precompiled":     {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
+		"NVIDIA's installer was here":  {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
 		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := &sayings{Progress: ui.Discard()}
-			err := checkCompatibility(tc.config, tc.hosts, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), told)
+			_, err := checkCompatibility(tc.config, tc.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), told)
 			if (err != nil) != (len(tc.refused) > 0) {
 				t.Fatalf("got %v, want %q", err, tc.refused)
 			}

@@ -11,13 +11,14 @@ import (
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 )
 
 // packageRequest is which RPMs the servers need: those of Kubernetes and those
 // that the file names, less what each surveyed server has.
-func packageRequest(c *config.Cluster, surveyed []*preflight.Facts) (*rpm.Request, error) {
+func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*rpm.Request, error) {
 	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,8 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts) (*rpm.Reques
 		OS: c.Packages.OS, Arch: "x86_64",
 		Repositories: append([]rpm.Repository{{Name: upstream.Name, BaseURL: upstream.BaseURL, GPGKeys: []string{upstream.GPGKey}}}, c.Packages.Repositories...),
 		Modules:      c.Packages.Modules,
-		Install:      append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
+		Only:         driverPackages(c, cards), Plain: []string{gpu.Module},
+		Install: append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
 	}
 	for _, facts := range surveyed {
 		one, err := installedPackages(facts)

@@ -32,7 +32,7 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 
 // locked is as much of the transaction as the lock alone tells: enough to ask
 // which packages are missing, without a registry. On a server that was surveyed
-// these are the packages found for it; on another one all, but for what is
+// these are the packages found for it; on another one all that is not for the cards of others, but for what is
 // there in another build and was not asked for by name.
 func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.index.Lock.OS, IfAbsent: map[rpm.NEVRA]bool{}}
@@ -41,13 +41,10 @@ func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 		return t, err
 	}
 	surveyed := slices.Contains(s.index.Lock.Hosts, here)
-	for _, p := range s.index.Lock.Packages {
+	for _, p := range s.index.Lock.PackagesOf(here) {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
 			return t, err
-		}
-		if surveyed && len(p.Hosts) > 0 && !slices.Contains(p.Hosts, here) {
-			continue
 		}
 		t.IfAbsent[n] = !surveyed && !slices.Contains(p.NeededBy, rpm.InstallList)
 		t.Packages = append(t.Packages, n)

@@ -250,7 +250,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	for _, n := range c.Nodes {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)
 	}
-	for _, p := range s.index.Lock.Packages {
+	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
 		w.Packages = append(w.Packages, p.Name())
 	}
 	if s.servesRegistry() {

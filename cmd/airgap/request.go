@@ -29,6 +29,9 @@ func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
 	}
 	add(core, "kubernetes "+c.Kubernetes.Tag())
 	add(cni.Images(c.Network), "network "+c.Network.Plugin)
+	if len(c.GPUNodes()) > 0 {
+		add([]string{c.GPU.Image()}, bundle.GPUList)
+	}
 	add(c.Images.List, "images.list")
 	return needs, nil
 }
@@ -43,5 +46,5 @@ func fileNeeds(c *config.Cluster) []bundle.FileNeed {
 		}
 		needs = append(needs, bundle.FileNeed{Name: f.Name, URL: f.URL, ChecksumURL: f.ChecksumURL, NeededBy: by})
 	}
-	return needs
+	return append(needs, gpuFiles(c)...)
 }

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
@@ -38,6 +39,7 @@ type Cluster struct {
 	Kubernetes kubeadm.Config   `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
 	Nodes      []Node           `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
 	SSH        *remote.Config   `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=How airgap install reaches the other servers to join them too. Left out: it prints what to run on each"`
+	GPU        gpu.Config       `yaml:"gpu" json:"gpu" jsonschema:"description=Driver and sharing of the cards on nodes with the role gpu"`
 	Network    cni.Config       `yaml:"network" json:"network" jsonschema:"description=Pod network"`
 	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
 	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`
@@ -88,6 +90,11 @@ func Parse(file string, data []byte) (*Cluster, error) {
 		return nil, problems.sorted()
 	}
 	return &c, nil
+}
+
+// GPUNodes are those with the role gpu.
+func (c *Cluster) GPUNodes() []Node {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n Node) bool { return !n.Has(GPU) })
 }
 
 // Master is the first control-plane node.

@@ -9,6 +9,7 @@ import (
 // setDefaults lets each section fill in what was left out.
 func (c *Cluster) setDefaults() {
 	c.Kubernetes.Default(c.Master().Address)
+	c.GPU.Default()
 	c.Network.Default()
 	c.Runtime.Default(c.Kubernetes.Version)
 	c.HostSettings.Default()
@@ -28,6 +29,7 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
 	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
+	all = append(all, c.GPU.Validate(at("gpu"))...)
 	all = append(all, c.Network.Validate(at("network"))...)
 	all = append(all, c.Runtime.Validate(at("runtime"))...)
 	all = append(all, c.HostSettings.Validate(at("hostSettings"))...)

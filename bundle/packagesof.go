@@ -1,0 +1,50 @@
+package bundle
+
+import (
+	"slices"
+
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// GPUList stands for what cards need in a package's NeededBy.
+const GPUList = "gpu"
+
+// PackagesOf are the packages that the server gets: those that were found for it,
+// or, where it was not surveyed, all but what only the cards of others need.
+func (l Lock) PackagesOf(host string) []Package {
+	if slices.Contains(l.Hosts, host) {
+		return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return len(p.Hosts) > 0 && !slices.Contains(p.Hosts, host) })
+	}
+	cards := l.forCards()
+	return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return cards[p.Name()] })
+}
+
+// forCards are the names of packages that nobody needs but cards, and packages
+// that are for cards themselves.
+func (l Lock) forCards() map[string]bool {
+	only := map[string]bool{}
+	for _, p := range l.Packages {
+		only[p.Name()] = len(p.NeededBy) > 0
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, p := range l.Packages {
+			other := slices.ContainsFunc(p.NeededBy, func(by string) bool { return by != GPUList && !only[by] })
+			if other && only[p.Name()] {
+				only[p.Name()], changed = false, true
+			}
+		}
+	}
+	return only
+}
+
+// Driver is the version of NVIDIA's driver among the server's packages, "" where
+// it gets none.
+func (l Lock) Driver(host string) string {
+	for _, p := range l.PackagesOf(host) {
+		if n, err := rpm.ParseNEVRA(p.NEVRA); err == nil && n.Name == "nvidia-driver-cuda" {
+			return n.Version
+		}
+	}
+	return ""
+}

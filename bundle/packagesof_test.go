@@ -1,0 +1,39 @@
+package bundle_test
+
+import (
+	"slices"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+)
+
+// TestPackagesOf: a server with cards gets what they need, and another one does
+// not, also one that nobody has surveyed.
+func TestPackagesOf(t *testing.T) {
+	locked := func(name string, neededBy []string, hosts ...string) bundle.Package {
+		return bundle.Package{NEVRA: name + "-3:580.82.07-1.x86_64", NeededBy: neededBy, Hosts: hosts}
+	}
+	list := []string{"packages.install"}
+	l := bundle.Lock{Hosts: []string{"g1", "w1"}, Packages: []bundle.Package{
+		locked("kubelet", list), locked("socat", []string{"kubelet"}, "w1"),
+		locked("nvidia-driver-cuda", []string{bundle.GPUList}, "g1"), locked("gcc", []string{bundle.GPUList, "dkms"}, "g1"),
+		locked("dkms", []string{bundle.GPUList, "kmod"}, "g1"), locked("kmod", []string{"dkms"}, "g1"), // in a circle
+		locked("make", []string{"gcc", "kubelet"}, "g1"),
+	}}
+	for host, want := range map[string][]string{
+		"g1":      {"kubelet", "nvidia-driver-cuda", "gcc", "dkms", "kmod", "make"},
+		"w1":      {"kubelet", "socat"},
+		"unknown": {"kubelet", "socat", "make"},
+	} {
+		var got []string
+		for _, p := range l.PackagesOf(host) {
+			got = append(got, p.Name())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s gets %v, want %v", host, got, want)
+		}
+	}
+	if l.Driver("g1") != "580.82.07" || l.Driver("w1") != "" {
+		t.Errorf("drivers are %q and %q", l.Driver("g1"), l.Driver("w1"))
+	}
+}

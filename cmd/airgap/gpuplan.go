@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/preflight"
+)
+
+// gpuPlans decides what the cards of each node with the role gpu take, by its
+// facts. What cannot work is a clash: the cards decide, so they have to be known.
+func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (map[string]gpu.Plan, []clash) {
+	plans := map[string]gpu.Plan{}
+	var clashes []clash
+	for _, n := range c.GPUNodes() {
+		i := slices.IndexFunc(surveyed, func(f *preflight.Facts) bool { return f.Host == n.Name })
+		if i < 0 && c.GPU.Source != gpu.Site {
+			clashes = append(clashes, clash{
+				of: n.Name, found: "it has the role gpu, and nobody knows its cards and its kernel", want: "its facts",
+				fix: "run airgap survey on it and give the file's directory with --facts; or set gpu.source to host, and install its driver yourselves", fatal: true,
+			})
+			continue
+		}
+		server := gpu.Server{}
+		if i >= 0 {
+			server = gpuServer(surveyed[i])
+		}
+		plan, err := c.GPU.Plan(server)
+		if errors.Is(err, gpu.ErrNoCard) {
+			continue // a check says so
+		}
+		if err != nil {
+			clashes = append(clashes, clash{of: n.Name, found: err.Error(), fix: "change the section gpu, or take the role gpu from it", fatal: true})
+			continue
+		}
+		if end := gpu.Ended(plan.Choice.Branch, now); end != "" {
+			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s has had no fixes since %s", plan.Choice, end), want: "a branch that has", source: "gpu.branch"})
+		}
+		plans[n.Name] = plan
+	}
+	return plans, clashes
+}
+
+func gpuServer(f *preflight.Facts) gpu.Server {
+	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
+}
+
+// kernelsOf are the running kernel and the newest installed one, which the host
+// boots next unless somebody has told it otherwise (grubby, UPDATEDEFAULT=yes).
+func kernelsOf(f *preflight.Facts) []string {
+	if f.Kernel.Release == "" {
+		return nil
+	}
+	kernels := []string{f.Kernel.Release}
+	core := "kernel-core"
+	if strings.Contains(f.Kernel.Release, "uek") {
+		core = "kernel-uek-core"
+	}
+	var installed []preflight.Package
+	for _, p := range f.Packages {
+		if p.Name == core {
+			installed = append(installed, p)
+		}
+	}
+	if len(installed) == 0 {
+		return kernels
+	}
+	newest := slices.MaxFunc(installed, func(a, b preflight.Package) int {
+		return rpm.EVR{Version: a.Version, Release: a.Release}.Compare(rpm.EVR{Version: b.Version, Release: b.Release})
+	})
+	if next := newest.Version + "-" + newest.Release + "." + newest.Arch; next != f.Kernel.Release {
+		kernels = append(kernels, next)
+	}
+	return kernels
+}
+
+// driverPackages are what nodes with cards get beside the others.
+func driverPackages(c *config.Cluster, plans map[string]gpu.Plan) map[string]rpm.Extra {
+	only := map[string]rpm.Extra{}
+	for host, p := range plans {
+		only[host] = rpm.Extra{By: bundle.GPUList, Install: p.Packages, Together: p.Driver, Version: c.GPU.Version(p)}
+	}
+	return only
+}
+
+// gpuFiles is NVIDIA's installer, where the driver comes by it.
+func gpuFiles(c *config.Cluster) []bundle.FileNeed {
+	if c.GPU.Source != gpu.Runfile || len(c.GPUNodes()) == 0 {
+		return nil
+	}
+	return []bundle.FileNeed{{Name: c.GPU.InstallerFile(), URL: c.GPU.Installer.URL, SHA256: c.GPU.Installer.SHA256, NeededBy: bundle.GPUList}}
+}

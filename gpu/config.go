@@ -1,0 +1,167 @@
+package gpu
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Source is where a driver comes from.
+type Source string
+
+const (
+	DKMS        Source = "dkms"        // RPMs; the module is built on the host, for each of its kernels
+	Precompiled Source = "precompiled" // RPMs; the module was built for one kernel, and needs no compiler
+	Runfile     Source = "runfile"     // NVIDIA's installer
+	Site        Source = "host"        // the site sees to it
+)
+
+// Config is the section gpu of airgap.yaml. It is about nodes with the role gpu.
+type Config struct {
+	Source       Source   `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Where the driver comes from. dkms: RPMs of NVIDIA's repository, which packages.repositories has to name; the module is built on each host, for the kernel that runs and the newest one. precompiled: RPMs with a module for just these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver itself."`
+	Branch       int      `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Branch of the driver, 580 for instance. Left out: the one with the longest support that drives all cards of a host."`
+	Flavour      Flavour  `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one, where it drives all cards of a host."`
+	Installer    Download `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
+	DevicePlugin string   `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
+	TimeSlices   int      `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
+	MIG          MIG      `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are cut into parts, where they can be."`
+}
+
+// Download is a file that is fetched when the bundle is made.
+type Download struct {
+	URL    string `yaml:"url" json:"url" jsonschema:"required" jsonschema_description:"NVIDIA-Linux-x86_64-VERSION.run, by https."`
+	SHA256 string `yaml:"sha256" json:"sha256" jsonschema:"required" jsonschema_description:"Its checksum."`
+}
+
+// MIG is the partitioning of cards into instances.
+type MIG struct {
+	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"How pods ask for parts: single as for whole cards, nvidia.com/gpu; mixed by their kind, nvidia.com/mig-1g.10gb."`
+	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Left out: cards stay as they are."`
+}
+
+// pluginVersion is the newest that was tried (with Kubernetes 1.36).
+const pluginVersion = "0.19.2"
+
+// Strategies of MIG, as NVIDIA's device plugin calls them.
+const (
+	migNone   = "none"
+	migSingle = "single"
+	migMixed  = "mixed"
+)
+
+// Default fills what was left out.
+func (c *Config) Default() {
+	if c.Source == "" {
+		c.Source = DKMS
+	}
+	if c.DevicePlugin == "" {
+		c.DevicePlugin = pluginVersion
+	}
+	if c.MIG.Strategy == "" {
+		c.MIG.Strategy = migNone
+	}
+}
+
+var (
+	versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	profileForm = regexp.MustCompile(`^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
+	// installerForm is the name that NVIDIA gives each release's installer.
+	installerForm = regexp.MustCompile(`^NVIDIA-Linux-x86_64-((\d{3,4})(\.\d+){1,2})\.run$`)
+	installerURL  = regexp.MustCompile(`^https://[^\s?#]+$`)
+)
+
+// Validate reports every problem of a defaulted section.
+func (c Config) Validate(at *field.Path) field.ErrorList {
+	all := c.validateDriver(at)
+	if !versionForm.MatchString(c.DevicePlugin) {
+		all = append(all, field.Invalid(at.Child("devicePlugin"), c.DevicePlugin, "expected a version such as "+pluginVersion))
+	}
+	if c.TimeSlices < 0 {
+		all = append(all, field.Invalid(at.Child("timeSlices"), c.TimeSlices, "expected 0 or more"))
+	}
+	return append(all, c.MIG.validate(at.Child("mig"))...)
+}
+
+func (c Config) validateDriver(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if sources := []Source{DKMS, Precompiled, Runfile, Site}; !slices.Contains(sources, c.Source) {
+		all = append(all, field.NotSupported(at.Child("source"), c.Source, sources))
+	}
+	if flavours := []Flavour{"", Open, Proprietary}; !slices.Contains(flavours, c.Flavour) {
+		all = append(all, field.NotSupported(at.Child("flavour"), c.Flavour, flavours[1:]))
+	}
+	if c.Branch != 0 && (c.Branch < 100 || c.Branch > 9999) {
+		all = append(all, field.Invalid(at.Child("branch"), c.Branch, "expected the first number of a driver's version, such as 580"))
+	}
+	if c.Source == Site && (c.Branch != 0 || c.Flavour != "") {
+		all = append(all, field.Forbidden(at.Child("source"), "with host the site chooses the driver: leave branch and flavour out"))
+	}
+	return append(all, c.validateInstaller(at.Child("installer"))...)
+}
+
+func (c Config) validateInstaller(at *field.Path) field.ErrorList {
+	if c.Source != Runfile {
+		if c.Installer != (Download{}) {
+			return field.ErrorList{field.Forbidden(at, "only with source: runfile")}
+		}
+		return nil
+	}
+	var all field.ErrorList
+	if !installerURL.MatchString(c.Installer.URL) || c.InstallerVersion() == "" {
+		all = append(all, field.Invalid(at.Child("url"), c.Installer.URL, "expected https://…/NVIDIA-Linux-x86_64-VERSION.run"))
+	}
+	if !sumForm.MatchString(c.Installer.SHA256) {
+		all = append(all, field.Invalid(at.Child("sha256"), c.Installer.SHA256, "expected 64 hexadecimal digits: sha256sum of the file"))
+	}
+	if b := c.installerBranch(); c.Branch != 0 && b != 0 && b != c.Branch {
+		all = append(all, field.Invalid(at.Child("url"), c.Installer.URL, "it is of another branch than gpu.branch"))
+	}
+	return all
+}
+
+// InstallerFile is the name of NVIDIA's installer.
+func (c Config) InstallerFile() string { return path.Base(c.Installer.URL) }
+
+// InstallerVersion is the version of the driver in NVIDIA's installer, by its
+// name; "" where that tells none.
+func (c Config) InstallerVersion() string {
+	if m := installerForm.FindStringSubmatch(c.InstallerFile()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func (c Config) installerBranch() int {
+	m := installerForm.FindStringSubmatch(c.InstallerFile())
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[2]) // digits
+	return n
+}
+
+func (m MIG) validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	if strategies := []string{migNone, migSingle, migMixed}; !slices.Contains(strategies, m.Strategy) {
+		all = append(all, field.NotSupported(at.Child("strategy"), m.Strategy, strategies))
+	}
+	for i, p := range m.Profiles {
+		if !profileForm.MatchString(p) {
+			all = append(all, field.Invalid(at.Child("profiles").Index(i), p, "expected a part of a card such as 1g.10gb"))
+		}
+	}
+	if len(m.Profiles) > 0 && m.Strategy == migNone {
+		all = append(all, field.Required(at.Child("strategy"), "single or mixed: how pods ask for the parts"))
+	}
+	if m.Strategy == migSingle && slices.ContainsFunc(m.Profiles, func(p string) bool { return p != m.Profiles[0] }) {
+		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, "with strategy single all parts are of one kind"))
+	}
+	return all
+}
+
+// Image is that of NVIDIA's device plugin.
+func (c Config) Image() string { return "nvcr.io/nvidia/k8s-device-plugin:v" + c.DevicePlugin }

@@ -1,0 +1,88 @@
+package gpu
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestPlan: what the cards and the kernels of a host take, from each source.
+func TestPlan(t *testing.T) {
+	const h100, v100 = "10de:2330:030200", "10de:1db6:030200"
+	const el9, next = "5.14.0-570.18.1.el9_6.x86_64", "5.14.0-570.21.1.el9_6.x86_64"
+	built := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-devel-" + el9}
+	installer := Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"}}
+	for _, test := range []struct {
+		name     string
+		config   Config
+		os       string
+		kernels  []string
+		compiler int
+		cards    []string
+		choice   string
+		driver   []string
+		packages []string
+		version  string
+		refusal  string
+	}{
+		{name: "built on the host", os: "el9", kernels: []string{el9}, compiler: 11, cards: []string{h100}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(built, "dkms"), version: "580."},
+		{name: "for the next boot, too", os: "el9", kernels: []string{el9, next}, compiler: 11, cards: []string{v100}, choice: "580 (proprietary)",
+			driver: []string{"kmod-nvidia-latest-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "kernel-devel-"+next, "dkms"), version: "580."},
+		{name: "NVSwitches", os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:22a3:068000"}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced", "nvidia-fabricmanager"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
+		{name: "built elsewhere", config: Config{Source: Precompiled}, os: "el9", kernels: []string{el9, next}, cards: []string{v100}, choice: "580 (proprietary)",
+			driver: []string{"kmod-nvidia-{version}-5.14.0-570.18.1", "kmod-nvidia-{version}-5.14.0-570.21.1", "nvidia-driver-cuda", "nvidia-persistenced"}, version: "580."},
+		{name: "built elsewhere, open", config: Config{Source: Precompiled, Branch: 595}, os: "el9", kernels: []string{el9}, cards: []string{h100}, choice: "595 (open)",
+			driver: []string{"kmod-nvidia-open-{version}-5.14.0-570.18.1", "nvidia-driver-cuda", "nvidia-persistenced"}, version: "595."},
+		{name: "NVIDIA's installer", config: installer, os: "el9", kernels: []string{el9}, cards: []string{h100}, choice: "580 (open)", packages: built, version: "580.82.07"},
+		{name: "Oracle's kernel", os: "el9", kernels: []string{"6.12.0-100.el9uek.x86_64"}, compiler: 14, cards: []string{h100}, choice: "580 (open)",
+			driver:   []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"},
+			packages: []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-uek-devel-6.12.0-100.el9uek.x86_64", "gcc-toolset-14-gcc", "dkms"}, version: "580."},
+		{name: "the site's own", config: Config{Source: Site}},
+		{name: "another card than the installer's", config: Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-595.45.run"}}, kernels: []string{el9}, cards: []string{v100}, refusal: "no driver 595 drives all cards: NVIDIA Volta"},
+		{name: "no card", kernels: []string{el9}, refusal: "no card on its PCI bus"},
+		{name: "no kernel", cards: []string{h100}, refusal: "its kernel is unknown"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var devices []host.PCIDevice
+			for _, card := range test.cards {
+				id := strings.Split(card, ":")
+				devices = append(devices, host.PCIDevice{Vendor: id[0], Device: id[1], Class: id[2]})
+			}
+			test.config.Default()
+			got, err := test.config.Plan(Server{OS: test.os, Kernels: test.kernels, Compiler: test.compiler, Devices: Detect(devices)})
+			if test.refusal != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refusal) {
+					t.Errorf("got %v, want %s", err, test.refusal)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.config.Source != Site && (got.Choice.String() != test.choice || test.config.Version(got) != test.version) {
+				t.Errorf("chosen %s of version %s, want %s of %s", got.Choice, test.config.Version(got), test.choice, test.version)
+			}
+			if want := append([]string{toolkit}, test.packages...); !slices.Equal(got.Driver, test.driver) || !slices.Equal(got.Packages, want) {
+				t.Errorf("got  %v and %v\nwant %v and %v", got.Driver, got.Packages, test.driver, want)
+			}
+		})
+	}
+}
+
+// TestCompiler reads what kernels say of themselves.
+func TestCompiler(t *testing.T) {
+	for text, want := range map[string]int{
+		"Linux version 5.14.0-427.13.1.el9_4.x86_64 (mockbuild@x) (gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3), GNU ld version 2.35.2-43.el9) #1 SMP":   11,
+		"Linux version 4.18.0-553.el8_10.x86_64 (mockbuild@x) (gcc version 8.5.0 20210514 (Red Hat 8.5.0-22) (GCC)) #1 SMP Fri May 10 15:19:13 EDT 2024": 8,
+		"Linux version 6.18.0 (x) (clang version 19.1.0) #1 SMP": 0,
+		"": 0,
+	} {
+		if got := Compiler(text); got != want {
+			t.Errorf("%d, want %d: %s", got, want, text)
+		}
+	}
+}
