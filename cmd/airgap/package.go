@@ -8,22 +8,25 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// programPackage is airgap.rpm: the program, its units, the registry's user, the
-// directories, and the key that bundles of this builder are signed with. The
-// RPM's own signature vouches for that key.
+// programPackage is airgap.rpm: the program, its helper, its units, the
+// registry's user, the directories, and the key that bundles of this builder are
+// signed with. The RPM's own signature vouches for that key.
 //
-// The same program and keys give the same bytes: its time is the program's.
-func programPackage(program string, keys *signingKeys) ([]byte, error) {
-	info, err := os.Stat(program)
+// The same programs and keys give the same bytes: its time is the program's.
+func programPackage(p programs, keys *signingKeys) ([]byte, error) {
+	info, err := os.Stat(p.airgap)
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
@@ -43,7 +46,9 @@ func programPackage(program string, keys *signingKeys) ([]byte, error) {
 		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64", License: "Apache-2.0", URL: "https://airgap.dev",
 		Summary: "Kubernetes onto servers that have never seen the internet",
 		Files: []rpm.File{
-			{Path: "/usr/bin/airgap", Source: program, Mode: 0o755},
+			{Path: installedProgram, Source: p.airgap, Mode: 0o755},
+			{Path: path.Dir(nvml.Helper), Mode: fs.ModeDir | 0o755},
+			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
 			{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
 			{Path: rpmKeyFile, Data: public, Mode: 0o644},
 			{Path: trustDir, Mode: fs.ModeDir | 0o755},
@@ -85,14 +90,50 @@ func rpmVersion(v string) string {
 	return strings.NewReplacer("-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
+// programs are the files that airgap.rpm takes its programs from.
+type programs struct{ airgap, nvml string }
+
+const (
+	installedProgram = "/usr/bin/airgap"
+	nvmlName         = "airgap-nvml"
+)
+
+// thesePrograms are this program and the helper that was built with it: the one
+// beside it, or where airgap.rpm put both.
+func thesePrograms() (programs, error) {
+	program, err := staticProgram()
+	if err != nil {
+		return programs{}, err
+	}
+	p := programs{program, filepath.Join(filepath.Dir(program), nvmlName)}
+	if program == installedProgram {
+		p.nvml = nvml.Helper
+	}
+	return p, checkHelper(p.nvml)
+}
+
+// checkHelper is about what nobody should find out on a server with cards.
+func checkHelper(file string) error {
+	const toDo = "make build makes it; keep it beside airgap"
+	f, err := elf.Open(file)
+	if err != nil {
+		return hint(fmt.Errorf("put the helper %s into airgap.rpm: %w", nvmlName, err), toDo)
+	}
+	defer f.Close()
+	if f.Machine != elf.EM_X86_64 {
+		return hint(fmt.Errorf("put the helper %s into airgap.rpm: it is for %s, the servers are x86_64", file, f.Machine), toDo)
+	}
+	return nil
+}
+
 // staticProgram is this very program, when it can run on any server: a static
 // x86_64 binary.
 func staticProgram() (string, error) {
-	path, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
-	f, err := elf.Open(path)
+	f, err := elf.Open(program)
 	if err != nil {
 		return "", hint(fmt.Errorf("put this program on the stick: %w", err), "bundle on a Linux host")
 	}
@@ -100,7 +141,7 @@ func staticProgram() (string, error) {
 	if f.Machine != elf.EM_X86_64 || needsLibraries(f) {
 		return "", hint(errors.New("put this program on the stick: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
 	}
-	return path, nil
+	return program, nil
 }
 
 func needsLibraries(f *elf.File) bool {

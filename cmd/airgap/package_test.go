@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +18,13 @@ func TestProgramPackage(t *testing.T) {
 	bundletest.Need(t, "rpm")
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
-	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
+	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper")}
+	for _, file := range []string{from.airgap, from.nvml} {
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	data, err := programPackage(program, keys)
+	data, err := programPackage(from, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +45,8 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry.service
+drwxr-xr-x root:root /usr/libexec/airgap
+-rwxr-xr-x root:root /usr/libexec/airgap/airgap-nvml
 drwxr-xr-x root:root /var/lib/airgap
 drwxr-xr-x root:root /var/log/airgap
 `
@@ -59,6 +64,34 @@ drwxr-xr-x root:root /var/log/airgap
 	rpmSays(t, "--dbpath", db, "--import", filepath.Join(dir, bundle.RPMKeyName))
 	if said := rpmSays(t, "--dbpath", db, "-K", file); !strings.Contains(said, "digests signatures OK") {
 		t.Errorf("rpm -K says %s", said)
+	}
+}
+
+// TestCheckHelper: a helper that no server could run is no part of airgap.rpm.
+func TestCheckHelper(t *testing.T) {
+	script, foreign := filepath.Join(t.TempDir(), "script"), filepath.Join(t.TempDir(), "foreign")
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program[18] = byte(elf.EM_AARCH64) // e_machine, little-endian
+	for file, text := range map[string][]byte{script: []byte("#!/bin/sh\nexec nvidia-smi --query\n"), foreign: program} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{own: "", script: "bad magic number", foreign: "it is for EM_AARCH64", script + ".none": "no such file"} {
+		err := checkHelper(file)
+		if want == "" && err == nil {
+			continue
+		}
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !strings.Contains(adviceOf(err), "make build") {
+			t.Errorf("%s gives %v, want %q", file, err, want)
+		}
 	}
 }
 

@@ -17,11 +17,11 @@ var installText string
 // for whoever stands in front of the server, and what is in the bundle for the
 // security desk.
 func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
-	program, err := staticProgram()
+	these, err := thesePrograms()
 	if err != nil {
 		return nil, err
 	}
-	binary, err := bundle.StickCopy("airgap", program)
+	binary, err := bundle.StickCopy("airgap", these.airgap)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := programPackage(program, keys)
+	pkg, err := programPackage(these, keys)
 	if err != nil {
 		return nil, err
 	}

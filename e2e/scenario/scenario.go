@@ -57,7 +57,7 @@ func All() []Scenario {
 
 // Env is what a scenario works with.
 type Env struct {
-	Program  string // the airgap binary
+	Program  string // the airgap binary; airgap-nvml lies beside it
 	Cache    string
 	Work     string // a directory of this run, removed after success
 	Upstream *upstream.Server
@@ -95,6 +95,9 @@ type part struct {
 	title string
 	run   func() error
 }
+
+// helper is what airgap.rpm takes along, from beside the program.
+func (e *Env) helper() string { return filepath.Join(filepath.Dir(e.Program), "airgap-nvml") }
 
 // inOrder runs the parts and writes how long each took, up to the first that
 // fails.
