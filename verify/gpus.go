@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 func gpus() rule {
@@ -14,11 +16,14 @@ func gpus() rule {
 	}
 }
 
-const gpuResource = corev1.ResourceName("nvidia.com/gpu")
+const (
+	gpuDomain   = "nvidia.com/" // of what the device plugin offers
+	gpuResource = corev1.ResourceName(gpuDomain + "gpu")
+)
 
-// judgeGPUs compares what three ask for one thing: the bus, NVIDIA's library
-// and the scheduler. A host without a driver and without a device plugin is one
-// whose cards nobody has set up.
+// judgeGPUs compares what four say of one thing: the bus, the kernel, NVIDIA's
+// library and the scheduler; and with what airgap has set up. A host without a
+// driver and without a device plugin is one whose cards nobody has set up.
 func judgeGPUs(v view) []Finding {
 	var findings []Finding
 	for _, r := range all[*keptReport](v, nodeReports) {
@@ -26,27 +31,120 @@ func judgeGPUs(v view) []Finding {
 		if g == nil {
 			continue
 		}
-		var saw []string
-		if g.NVML != nil {
-			if g.NVML.Cards != g.Bus {
-				saw = append(saw, fmt.Sprintf("%d on the bus, %d for NVML", g.Bus, g.NVML.Cards))
-			}
-			if g.Driver != "" && g.NVML.Driver != g.Driver {
-				saw = append(saw, fmt.Sprintf("kernel module %s, library %s", g.Driver, g.NVML.Driver))
-			}
-			saw = append(saw, g.NVML.Faults...)
+		found := missingCards(g)
+		if g.Driver == "" {
+			found = append(found, unloaded(g, r.report.Kernel)...)
+		} else {
+			found = append(found, drivers(g)...)
 		}
 		if n := v.node(r.name); n != nil {
-			if q, told := n.Status.Allocatable[gpuResource]; told && int(q.Value()) != g.Bus {
-				saw = append(saw, fmt.Sprintf("%d on the bus, %d for the scheduler", g.Bus, q.Value()))
-			}
+			found = append(found, offered(g, n.Status.Allocatable)...)
 		}
-		if len(saw) > 0 {
-			findings = append(findings, Finding{
-				Object: "Node " + r.name + ", GPUs", Saw: strings.Join(saw, "; "), Want: "the same number and version everywhere, no faults",
-				Fix: "on " + r.name + ": nvidia-smi; dmesg | grep -i -e nvrm -e xid; kubectl get pods -A -o wide | grep device-plugin",
-			})
+		for _, f := range found {
+			f.Object, f.Fix = "Node "+r.name+", GPUs", "on "+r.name+": "+f.Fix
+			findings = append(findings, f)
 		}
 	}
 	return findings
+}
+
+// missingCards is about one that has left the bus, which no driver tells of after
+// a reboot.
+func missingCards(g *nodereport.GPU) []Finding {
+	if g.Want == nil || g.Bus >= g.Want.Count {
+		return nil
+	}
+	return []Finding{{
+		Saw: fmt.Sprintf("%d on the bus, %d when they were set up", g.Bus, g.Want.Count), Want: "all of them",
+		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on. One that was taken out: the same airgap install, or join, again",
+	}}
+}
+
+func unloaded(g *nodereport.GPU, kernel string) []Finding {
+	switch {
+	case g.Want == nil || g.Bus == 0:
+		return nil
+	case g.Module:
+		return []Finding{{
+			Saw: "NVIDIA's kernel module is not loaded", Want: "loaded",
+			Fix: "modprobe nvidia; dmesg | grep -i -e nvrm -e nouveau",
+		}}
+	default:
+		return []Finding{{
+			Saw: "no NVIDIA module for the running kernel " + kernel, Want: "one, and loaded",
+			Fix: "dkms status; boot the kernel that it was made for (grubby --info=ALL), or bring a bundle made with a new survey of this host",
+		}}
+	}
+}
+
+// drivers is about versions, counts and faults where a driver is loaded. An error
+// of the library says itself what to do; where the site keeps the driver in a
+// container, the host has no library, and nobody wants one there.
+func drivers(g *nodereport.GPU) []Finding {
+	var found []Finding
+	if g.Want != nil && g.Want.Driver != "" && g.Driver != g.Want.Driver {
+		found = append(found, Finding{
+			Saw: "kernel module " + g.Driver, Want: g.Want.Driver + ", as locked",
+			Fix: "rpm -qa '*nvidia*'; if the packages are right, reboot; else the same airgap install, or join, again",
+		})
+	}
+	switch {
+	case g.NVML == nil:
+		return found
+	case g.NVML.Error != "" && g.Want == nil:
+		return found
+	case g.NVML.Error != "":
+		return append(found, Finding{Saw: g.NVML.Error, Want: "an answer of NVIDIA's library", Fix: "airgap gpu status"})
+	}
+	if g.NVML.Driver != g.Driver {
+		found = append(found, Finding{
+			Saw: fmt.Sprintf("kernel module %s, library %s", g.Driver, g.NVML.Driver), Want: "the same version",
+			Fix: "reboot; if they still differ, install the driver's packages again, all of one version",
+		})
+	}
+	if g.NVML.Cards != g.Bus {
+		found = append(found, Finding{
+			Saw: fmt.Sprintf("%d on the bus, %d for NVML", g.Bus, g.NVML.Cards), Want: "the same number",
+			Fix: "nvidia-smi -L; dmesg | grep -i nvrm; reboot",
+		})
+	}
+	for _, fault := range g.NVML.Faults {
+		found = append(found, Finding{Saw: fault, Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
+	}
+	return found
+}
+
+// offered compares with what the scheduler should have: by the host's word, or,
+// where nobody has set the cards up and a device plugin runs, one for each card.
+func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
+	want := g.Offers
+	if _, told := has[gpuResource]; told && g.Want == nil {
+		want = []nodereport.Offer{{Resource: string(gpuResource), Count: g.Bus}}
+	}
+	var found []Finding
+	for _, o := range want {
+		q := has[corev1.ResourceName(o.Resource)]
+		if int(q.Value()) != o.Count {
+			found = append(found, Finding{
+				Saw: fmt.Sprintf("%d %s for the scheduler", q.Value(), o.Resource), Want: fmt.Sprint(o.Count),
+				Fix: "kubectl get pods -A -o wide | grep device-plugin, and its log; airgap gpu status",
+			})
+		}
+	}
+	return found
+}
+
+// cardsOf keeps of a node's resources those of the device plugin; nil where it
+// has told of none.
+func cardsOf(all corev1.ResourceList) corev1.ResourceList {
+	var kept corev1.ResourceList
+	for name, q := range all {
+		if strings.HasPrefix(string(name), gpuDomain) {
+			if kept == nil {
+				kept = corev1.ResourceList{}
+			}
+			kept[corev1.ResourceName(once(string(name)))] = q
+		}
+	}
+	return kept
 }

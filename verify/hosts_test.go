@@ -159,29 +159,60 @@ func TestEtcd(t *testing.T) {
 	}
 }
 
+// TestGPUs: each thing that is wrong with cards is told by itself, with what to
+// do.
 func TestGPUs(t *testing.T) {
-	cards := func(n string) func(*corev1.Node) {
-		return func(o *corev1.Node) { o.Status.Allocatable = corev1.ResourceList{gpuResource: resource.MustParse(n)} }
+	type list = corev1.ResourceList
+	has := func(n string) list {
+		return list{gpuResource: resource.MustParse(n), corev1.ResourceCPU: resource.MustParse("64")}
 	}
-	nvml := &nodereport.NVML{Driver: "580.95.05", Cards: 8}
+	library := func(faults ...string) *nodereport.NVML {
+		return &nodereport.NVML{Driver: "580.95.05", Cards: 8, Faults: faults}
+	}
+	want := &nodereport.Cards{Driver: "580.95.05", Count: 8}
+	whole := []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}
 	for _, test := range []struct {
 		name string
-		node *corev1.Node
+		has  list
 		gpu  nodereport.GPU
-		want string
+		saw  []string
 	}{
-		{"all agree", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: nvml}, ""},
-		{"nobody has set them up", node("g1", corev1.ConditionTrue), nodereport.GPU{Bus: 8}, ""},
-		{"one has fallen off the bus", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: nvml}, "7 on the bus, 8 for NVML; 7 on the bus, 8 for the scheduler"},
-		{"library of another version", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, Driver: "575.1", NVML: nvml}, "kernel module 575.1, library 580.95.05"},
-		{"faults", node("g1", corev1.ConditionTrue, cards("8")), nodereport.GPU{Bus: 8, NVML: &nodereport.NVML{Driver: "580.95.05", Cards: 8, Faults: []string{"Xid 79"}}}, "Xid 79"},
+		{"nobody has set them up", nil, nodereport.GPU{Bus: 8}, nil},
+		{"the site has", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library()}, nil},
+		{"by a device plugin in a container, as the driver", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library"}}, nil},
+		{"the site's, one has fallen off the bus", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library()},
+			[]string{"7 on the bus, 8 for NVML", "8 nvidia.com/gpu for the scheduler"}},
+		{"library of another version", has("8"), nodereport.GPU{Bus: 8, Driver: "575.1", NVML: library()}, []string{"kernel module 575.1, library 580.95.05"}},
+		{"faults", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library("GPU 1: Xid 79", "GPU 2: no link")}, []string{"GPU 1: Xid 79", "GPU 2: no link"}},
+
+		{"set up", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", Module: true, NVML: library(), Want: want, Offers: whole}, nil},
+		{"without a device plugin", nil, nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole}, []string{"0 nvidia.com/gpu for the scheduler"}},
+		{"in slices", has("32"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 32}}}, nil},
+		{"in parts", list{gpuResource: resource.MustParse("7"), "nvidia.com/mig-1g.10gb": resource.MustParse("6")},
+			nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 7}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}}},
+			[]string{"6 nvidia.com/mig-1g.10gb for the scheduler"}},
+		{"one is gone", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole},
+			[]string{"7 on the bus, 8 when they were set up", "7 on the bus, 8 for NVML"}},
+		{"all are gone", nil, nodereport.GPU{Want: want}, []string{"0 on the bus, 8 when they were set up"}},
+		{"nobody has counted", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
+		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA module for the running kernel 5.14.0-611"}},
+		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"NVIDIA's kernel module is not loaded"}},
+		{"another version than the locked one", has("8"), nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: whole}, []string{"kernel module 595.45"}},
+		{"no library", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library"}, Want: want}, []string{"no library"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var want []Finding
-			if test.want != "" {
-				want = []Finding{{Object: "Node g1, GPUs", Saw: test.want}}
+			var wanted []Finding
+			for _, saw := range test.saw {
+				wanted = append(wanted, Finding{Object: "Node g1, GPUs", Saw: saw})
 			}
-			wantSaw(t, judgeGPUs(seen(t, test.node, report(t, "g1", nodereport.Report{GPU: &test.gpu}))), want...)
+			n := node("g1", corev1.ConditionTrue, func(o *corev1.Node) { o.Status.Allocatable = test.has })
+			got := judgeGPUs(seen(t, n, report(t, "g1", nodereport.Report{Kernel: "5.14.0-611", GPU: &test.gpu})))
+			wantSaw(t, got, wanted...)
+			for _, f := range got {
+				if !strings.HasPrefix(f.Fix, "on g1: ") {
+					t.Errorf("%s: the advice is %q", f.Saw, f.Fix)
+				}
+			}
 		})
 	}
 }

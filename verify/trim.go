@@ -49,17 +49,14 @@ func trimNode(o *corev1.Node) {
 	o.ObjectMeta = identity(o.ObjectMeta)
 	o.Labels = labels(o.Labels)
 	o.Spec = corev1.NodeSpec{Taints: o.Spec.Taints, Unschedulable: o.Spec.Unschedulable}
-	info, cards := o.Status.NodeInfo, o.Status.Allocatable[gpuResource]
-	_, told := o.Status.Allocatable[gpuResource]
+	info := o.Status.NodeInfo
 	o.Status = corev1.NodeStatus{
+		Allocatable: cardsOf(o.Status.Allocatable),
 		Conditions: judgedConditions(o.Status.Conditions),
 		NodeInfo: corev1.NodeSystemInfo{
 			BootID: info.BootID, KubeletVersion: once(info.KubeletVersion), ContainerRuntimeVersion: once(info.ContainerRuntimeVersion),
 			KernelVersion: once(info.KernelVersion), OSImage: once(info.OSImage),
 		},
-	}
-	if told {
-		o.Status.Allocatable = corev1.ResourceList{gpuResource: cards}
 	}
 }
 

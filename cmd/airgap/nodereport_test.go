@@ -2,19 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"io/fs"
-	"maps"
 	"net"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -52,6 +48,18 @@ func TestReportSettings(t *testing.T) {
 		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
 			t.Errorf("locked %v", got.Locked)
+		}
+	}
+}
+
+// TestReportSettingsOfCards: a node has its cards judged when it has the role gpu.
+func TestReportSettingsOfCards(t *testing.T) {
+	for _, roles := range [][]config.Role{{config.Worker}, {config.Worker, config.GPU}} {
+		s := settingsSite(t, "")
+		s.node.Roles = roles
+		got, err := s.reportSettings()
+		if err != nil || (got.GPU != nil) != s.node.Has(config.GPU) {
+			t.Errorf("%v: cards %+v, %v", roles, got.GPU, err)
 		}
 	}
 }
@@ -107,30 +115,5 @@ func TestExceptModes(t *testing.T) {
 	want := []string{"SM5....T.  /etc/a", ".M.......  /etc/b", "missing  /etc/a", "package x is not installed"}
 	if got := exceptModes(lines, []string{"/etc/a"}); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// filesOnly is a host that runs nothing.
-type filesOnly fstest.MapFS
-
-func (f filesOnly) FS() fs.FS                                   { return fstest.MapFS(f) }
-func (filesOnly) Run(context.Context, host.Cmd) ([]byte, error) { return nil, fs.ErrInvalid }
-
-func TestCards(t *testing.T) {
-	const device = "sys/bus/pci/devices/0000:17:00.0/"
-	card := filesOnly{device + "vendor": {Data: []byte("0x10de\n")}, device + "device": {Data: []byte("0x2330\n")}, device + "class": {Data: []byte("0x030200\n")}}
-	driven := filesOnly{"proc/driver/nvidia/version": {Data: []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n")}}
-	maps.Copy(driven, card)
-	for name, test := range map[string]struct {
-		host filesOnly
-		want *nodereport.GPU
-	}{
-		"no card":       {filesOnly{}, nil},
-		"no driver":     {card, &nodereport.GPU{Bus: 1}},
-		"with a driver": {driven, &nodereport.GPU{Bus: 1, Driver: "580.82.07"}},
-	} {
-		if got, err := cards(test.host); err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: got %+v, %v", name, got, err)
-		}
 	}
 }

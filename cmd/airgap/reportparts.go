@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/gpu"
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -26,6 +22,7 @@ const (
 	sometimes = time.Minute
 	rarely    = 10 * time.Minute
 	brief     = 10 * time.Second
+	slow      = time.Minute // a card whose driver nobody keeps loaded takes seconds
 	patient   = 5 * time.Minute
 )
 
@@ -67,7 +64,7 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 			r.Certificates, err = nodereport.Certificates(h)
 			return err
 		}),
-		part("gpu", sometimes, brief, func(_ context.Context, r *report) (err error) { r.GPU, err = cards(h); return err }),
+		part("gpu", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.GPU, err = s.GPU.cards(ctx, h); return err }),
 	}
 	if s.Etcd {
 		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }))
@@ -143,32 +140,4 @@ func driftedSysctls(m kubeadm.Machine) ([]nodereport.Setting, error) {
 		all = append(all, nodereport.Setting{Key: d.Key, Saw: d.Saw, Want: d.Want})
 	}
 	return all, err
-}
-
-// cards is nil on a host without any. What NVML says of them is not asked here:
-// that takes a library of the driver's.
-func cards(h host.Host) (*nodereport.GPU, error) {
-	devices, err := host.PCIDevices(h.FS(), gpu.Vendor)
-	if err != nil {
-		return nil, err
-	}
-	found := &nodereport.GPU{}
-	for _, d := range gpu.Detect(devices) {
-		if d.Kind == gpu.GPU {
-			found.Bus++
-		}
-	}
-	if found.Bus == 0 {
-		return nil, nil //nolint:nilnil // nothing to be said of it
-	}
-	text, err := fs.ReadFile(h.FS(), "proc/driver/nvidia/version")
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil // none is loaded
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the driver's version: %w", err)
-	}
-	driver, err := gpu.ParseDriver(string(text))
-	found.Driver = driver.Version
-	return found, err
 }

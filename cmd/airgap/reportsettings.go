@@ -27,6 +27,7 @@ type reportSettings struct {
 	Pinned     []string              `json:"pinned"` // images
 	Locked     []rpm.NEVRA           `json:"locked"` // packages
 	Registries []nodereport.Upstream `json:"registries"`
+	GPU        *gpuSettings          `json:"gpu,omitempty"` // on a node with the role gpu
 }
 
 func (s *site) reportSettings() (reportSettings, error) {
@@ -45,9 +46,13 @@ func (s *site) reportSettings() (reportSettings, error) {
 	if s.servesRegistry() {
 		units = append(units, registry.UnitName)
 	}
+	var cards *gpuSettings
+	if s.node.Has(config.GPU) {
+		cards = &gpuSettings{}
+	}
 	return reportSettings{
 		Node: s.node.Name, APIServer: s.config.Kubernetes.ControlPlaneEndpoint, Etcd: s.node.Has(config.ControlPlane),
-		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(),
+		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(), GPU: cards,
 	}, nil
 }
 

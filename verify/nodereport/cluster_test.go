@@ -103,7 +103,10 @@ func full() Report {
 		Clock:        &Clock{true, 17, "chronyd.service"},
 		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
 		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, 1 << 33, 2 << 33, &at},
-		GPU:          &GPU{8, "580", &NVML{"580", 8, []string{"Xid 79"}}},
+		GPU: &GPU{
+			8, "580", true, &NVML{"e", "580", "13.0", 8, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
+			&Cards{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
+		},
 		Unknown:      []Unknown{{"packages", "r"}},
 	}
 }

@@ -129,18 +129,46 @@ type Etcd struct {
 	Snapshot  *metav1.Time `json:"snapshot,omitempty"` // in the newest backup on this host
 }
 
-// GPU is what bus, kernel and NVML say of cards.
+// GPU is what bus, kernel and NVML say of cards, beside what is wanted of them.
 type GPU struct {
-	Bus    int    `json:"bus"`              // cards on the PCI bus
-	Driver string `json:"driver,omitempty"` // version of the loaded kernel module
-	NVML   *NVML  `json:"nvml,omitempty"`
+	Bus    int    `json:"bus"`              // cards on the PCI bus, without those kept for virtual machines
+	Driver string `json:"driver,omitempty"` // version of the loaded kernel module; "": none is loaded
+	Module bool   `json:"module,omitempty"` // the running kernel has a module of NVIDIA's, loaded or not
+	NVML   *NVML  `json:"nvml,omitempty"`   // where a driver is loaded
+	Want   *Cards `json:"want,omitempty"`   // nil: containers are to have none of the cards
+	// Offers are what the scheduler should have of them; none: NVML does not say
+	// enough to tell.
+	Offers []Offer `json:"offers,omitempty"`
+}
+
+// Cards is how a host's cards were set up.
+type Cards struct {
+	Driver string `json:"driver,omitempty"` // locked version; "": the site installs its own
+	Count  int    `json:"count,omitempty"`  // that were there; 0: nobody has counted
+}
+
+// Offer is so many of a resource.
+type Offer struct {
+	Resource string `json:"resource"` // "nvidia.com/gpu"
+	Count    int    `json:"count"`
 }
 
 // NVML is what NVIDIA's library says.
 type NVML struct {
-	Driver string   `json:"driver"`
-	Cards  int      `json:"cards"`
-	Faults []string `json:"faults,omitempty"` // Xid events, uncorrected ECC errors, rows waiting to be remapped
+	Error    string    `json:"error,omitempty"` // why it cannot be asked; all else is empty then
+	Driver   string    `json:"driver,omitempty"`
+	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver runs by itself: "13.0"
+	Cards    int       `json:"cards"`
+	Products []Product `json:"products,omitempty"` // of cards that answer, in their order
+	Faults   []string  `json:"faults,omitempty"`   // Xid events, uncorrected ECC errors, rows waiting to be remapped
+}
+
+// Product is cards of one kind.
+type Product struct {
+	Name   string `json:"name"` // "NVIDIA H100 80GB HBM3"
+	Cards  int    `json:"cards"`
+	Memory int    `json:"memory,omitempty"` // MiB of one
+	MIG    bool   `json:"mig,omitempty"`    // can be partitioned
 }
 
 // Unknown is a part that could not be looked at.

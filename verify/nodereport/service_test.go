@@ -102,3 +102,18 @@ func TestUnitKnowsNothingNewerThanSystemd239(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitOpensOnlyCards: of devices it has systemd's usual ones and NVIDIA's.
+func TestUnitOpensOnlyCards(t *testing.T) {
+	var allowed []string
+	for line := range strings.Lines(string(UnitText())) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "DevicePolicy" || key == "DeviceAllow" || key == "PrivateDevices" {
+			allowed = append(allowed, value)
+		}
+	}
+	want := []string{"closed", "char-nvidia rw", "char-nvidiactl rw", "char-nvidia-frontend rw", "char-nvidia-caps r"}
+	if !slices.Equal(allowed, want) {
+		t.Errorf("devices %q, want %q", allowed, want)
+	}
+}

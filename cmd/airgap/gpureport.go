@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// gpuSettings are how the cards of a node with the role gpu were set up.
+type gpuSettings struct {
+	Driver     string `json:"driver,omitempty"`     // locked version; "": the site installs its own
+	Cards      int    `json:"cards,omitempty"`      // that were there; 0: nobody has counted
+	TimeSlices int    `json:"timeSlices,omitempty"` // of each card, or of each part of one; 0: none
+	MIG        string `json:"mig,omitempty"`        // the device plugin's strategy: "single", "mixed"; "" is none
+}
+
+// cards is nil on a host without any, unless it should have some.
+func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, error) {
+	found := &nodereport.GPU{}
+	var err error
+	if found.Bus, err = busCards(h); err != nil || found.Bus == 0 && s == nil {
+		return nil, err
+	}
+	if found.Driver, err = loadedVersion(h); err != nil {
+		return nil, err
+	}
+	if found.Module, err = hasModule(h); err != nil {
+		return nil, err
+	}
+	if s != nil {
+		found.Want = &nodereport.Cards{Driver: s.Driver, Count: s.Cards}
+	}
+	if found.Driver == "" {
+		return found, nil // NVML asks the driver
+	}
+	said, err := nvml.Ask(ctx, h)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		found.NVML = &nodereport.NVML{Error: err.Error()}
+		return found, nil
+	}
+	found.NVML = &nodereport.NVML{
+		Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), Products: products(said), Faults: said.Faults(),
+	}
+	found.Offers = s.offers(said)
+	return found, nil
+}
+
+// busCards counts the GPUs that containers can have.
+func busCards(h host.Host) (int, error) {
+	devices, err := host.PCIDevices(h.FS(), gpu.Vendor)
+	count := 0
+	for _, d := range gpu.Detect(devices) {
+		if d.Kind == gpu.GPU && d.Reserved() == "" {
+			count++
+		}
+	}
+	return count, err
+}
+
+// loadedVersion is "" where no driver is loaded.
+func loadedVersion(h host.Host) (string, error) {
+	text, err := fs.ReadFile(h.FS(), "proc/driver/nvidia/version")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the driver's version: %w", err)
+	}
+	driver, err := gpu.ParseDriver(string(text))
+	return driver.Version, err
+}
+
+// nvidiaModule is its line in modules.dep, wherever dkms, weak-modules or the
+// installer have put it: "extra/nvidia.ko.xz:".
+var nvidiaModule = regexp.MustCompile(`(?m)^(\S*/)?nvidia\.ko(\.(xz|zst|gz))?:`)
+
+// hasModule looks for the running kernel's, by depmod's list.
+func hasModule(h host.Host) (bool, error) {
+	kernel, err := nodereport.Kernel(h)
+	if err != nil {
+		return false, err
+	}
+	list, err := fs.ReadFile(h.FS(), "lib/modules/"+kernel+"/modules.dep")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return nvidiaModule.Match(list), err
+}
+
+// products counts cards that answer.
+func products(r *nvml.Report) []nodereport.Product {
+	var all []nodereport.Product
+	for _, c := range r.Cards {
+		if c.Lost != "" || c.Name == "" {
+			continue
+		}
+		one := nodereport.Product{Name: c.Name, MIG: c.MIG != nil}
+		if c.Memory != nil {
+			one.Memory = int(*c.Memory >> 20)
+		}
+		same := func(p nodereport.Product) bool { p.Cards = 0; return p == one }
+		i := slices.IndexFunc(all, same)
+		if i < 0 {
+			i = len(all)
+			all = append(all, one)
+		}
+		all[i].Cards++
+	}
+	return all
+}
+
+const gpuResource = "nvidia.com/gpu"
+
+// offers are what the device plugin makes of the cards, as its README.md has it
+// (NVIDIA/k8s-device-plugin, "Shared Access to GPUs", MIG_STRATEGY): with the
+// strategy single, parts of cards stand for cards; with mixed each profile is a
+// resource. It is nil where that cannot be told: nvidia-smi gives parts no names.
+func (s *gpuSettings) offers(r *nvml.Report) []nodereport.Offer {
+	if s == nil {
+		return nil
+	}
+	count := map[string]int{}
+	for _, c := range r.Cards {
+		if s.MIG == "" || s.MIG == "none" || c.MIG == nil || !c.MIG.Current {
+			count[gpuResource]++
+			continue
+		}
+		for _, part := range c.MIG.Instances {
+			name := gpuResource
+			if s.MIG == "mixed" {
+				if name = partResource(part); name == "" {
+					return nil
+				}
+			}
+			count[name]++
+		}
+	}
+	var all []nodereport.Offer
+	for name, n := range count {
+		all = append(all, nodereport.Offer{Resource: name, Count: n * max(s.TimeSlices, 1)})
+	}
+	slices.SortFunc(all, func(a, b nodereport.Offer) int { return strings.Compare(a.Resource, b.Resource) })
+	return all
+}
+
+// partResource is "nvidia.com/mig-1g.10gb", of "NVIDIA A100-SXM4-80GB MIG 1g.10gb".
+// The plus of "1g.10gb+me" may not stand in a name.
+func partResource(part nvml.Instance) string {
+	_, profile, is := strings.Cut(part.Name, " MIG ")
+	if !is {
+		return ""
+	}
+	return "nvidia.com/mig-" + strings.ReplaceAll(profile, "+", ".")
+}

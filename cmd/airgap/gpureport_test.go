@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// cardHost is a host of files, and of what NVIDIA's library says there.
+type cardHost struct {
+	fstest.MapFS
+	says string
+}
+
+func (h cardHost) FS() fs.FS { return h.MapFS }
+
+func (h cardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	if h.says == "" || cmd.Name != nvml.Helper {
+		return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "airgap-nvml: error: " + nvml.ErrMismatch.Error(), Err: errors.New("exit status 1")}
+	}
+	return []byte(h.says), nil
+}
+
+// files of a host with kernel 5.14, by what it has.
+func cardFiles(parts ...fstest.MapFS) fstest.MapFS {
+	all := fstest.MapFS{"proc/sys/kernel/osrelease": {Data: []byte("5.14\n")}}
+	for _, p := range parts {
+		maps.Copy(all, p)
+	}
+	return all
+}
+
+func h100(address string) fstest.MapFS {
+	dir := "sys/bus/pci/devices/" + address + "/"
+	return fstest.MapFS{dir + "vendor": {Data: []byte("0x10de\n")}, dir + "device": {Data: []byte("0x2330\n")}, dir + "class": {Data: []byte("0x030200\n")}}
+}
+
+// TestCards: what a host reports of its cards.
+func TestCards(t *testing.T) {
+	card, passed := h100("0000:17:00.0"), h100("0000:3d:00.0")
+	passed["sys/bus/pci/devices/0000:3d:00.0/uevent"] = &fstest.MapFile{Data: []byte("DRIVER=vfio-pci\n")}
+	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n")}}
+	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("kernel/a.ko.xz:\nextra/nvidia.ko.xz: kernel/a.ko.xz\n")}}
+	other := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia-uvm.ko.xz: extra/nvidia.ko.xz\nkernel/usb/nvidiafb.ko:\n")}}
+	const said = `{"driver": "580.82.07", "cuda": "13.0", "cards": [
+		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "memory": 85520809984, "mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
+		{"index": 1, "lost": "GPU is lost"}]}`
+	library := &nodereport.NVML{
+		Driver: "580.82.07", CUDA: "13.0", Cards: 2,
+		Products: []nodereport.Product{{Name: "NVIDIA H100 80GB HBM3", Cards: 1, Memory: 81559, MIG: true}},
+		Faults:   []string{"GPU 0: rows of memory wait to be remapped until the card is reset", "GPU 1: does not answer: GPU is lost"},
+	}
+	wanted := &gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4}
+	want := &nodereport.Cards{Driver: "580.82.07", Count: 2}
+	for name, test := range map[string]struct {
+		files    fstest.MapFS
+		says     string
+		settings *gpuSettings
+		want     *nodereport.GPU
+	}{
+		"no card":               {cardFiles(), "", nil, nil},
+		"one for guests alone":  {cardFiles(passed), "", nil, nil},
+		"gone, all of them":     {cardFiles(), "", wanted, &nodereport.GPU{Want: want}},
+		"no driver":             {cardFiles(card, passed), "", nil, &nodereport.GPU{Bus: 1}},
+		"of another kernel":     {cardFiles(card, other), "", wanted, &nodereport.GPU{Bus: 1, Want: want}},
+		"not loaded":            {cardFiles(card, built), "", wanted, &nodereport.GPU{Bus: 1, Module: true, Want: want}},
+		"another library":       {cardFiles(card, built, loaded), "", nil, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error()}}},
+		"the site's own driver": {cardFiles(card, built, loaded), said, nil, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
+		"set up":                {cardFiles(card, built, loaded), said, wanted, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}}},
+	} {
+		if got, err := test.settings.cards(t.Context(), cardHost{test.files, test.says}); err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v, %v\nwant %+v", name, got, err, test.want)
+		}
+	}
+}
+
+// TestOffers: parts of cards stand for cards, or for resources of their own.
+func TestOffers(t *testing.T) {
+	recorded, err := os.ReadFile("../../gpu/nvml/testdata/hosts/a100-mig.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(recorded), `"report": `)
+	said, err := nvml.Read(strings.NewReader(strings.TrimSuffix(strings.TrimSpace(text), "}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed := *said
+	unnamed.Cards = []nvml.Card{{MIG: &nvml.MIG{Mode: nvml.Mode{Current: true}, Instances: []nvml.Instance{{}}}}}
+	type offers = []nodereport.Offer
+	for name, test := range map[string]struct {
+		settings *gpuSettings
+		said     *nvml.Report
+		want     offers
+	}{
+		"nobody's":          {nil, said, nil},
+		"whole cards":       {&gpuSettings{}, said, offers{{Resource: "nvidia.com/gpu", Count: 8}}},
+		"slices":            {&gpuSettings{TimeSlices: 3, MIG: "none"}, said, offers{{Resource: "nvidia.com/gpu", Count: 24}}},
+		"single":            {&gpuSettings{MIG: "single"}, said, offers{{Resource: "nvidia.com/gpu", Count: 14}}},
+		"mixed":             {&gpuSettings{MIG: "mixed"}, said, offers{{Resource: "nvidia.com/gpu", Count: 5}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}, {Resource: "nvidia.com/mig-3g.40gb", Count: 2}}},
+		"mixed, by no name": {&gpuSettings{MIG: "mixed"}, &unnamed, nil},
+	} {
+		if got := test.settings.offers(test.said); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
+		}
+	}
+	if got := partResource(nvml.Instance{Name: "NVIDIA H100 MIG 1g.10gb+me"}); got != "nvidia.com/mig-1g.10gb.me" {
+		t.Error(got)
+	}
+}
