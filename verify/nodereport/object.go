@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -45,7 +46,7 @@ func (o *object) write(ctx context.Context, client dynamic.Interface, node strin
 // read is the object as it is, or as it begins. The Node owns it, so it goes
 // with the Node, and none is made for a Node that is not there.
 func read(ctx context.Context, client dynamic.Interface, node string) (*unstructured.Unstructured, error) {
-	owner, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, node, metav1.GetOptions{})
+	owner, err := nodes(client).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask for its Node: %w", err)
 	}
@@ -60,6 +61,18 @@ func read(ctx context.Context, client dynamic.Interface, node string) (*unstruct
 	}
 	live.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: owner.GetUID()}})
 	return live, nil
+}
+
+func nodes(client dynamic.Interface) dynamic.ResourceInterface {
+	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+}
+
+// owner is the UID of the Node that the object was last read with.
+func (o *object) owner() types.UID {
+	for _, r := range o.live.GetOwnerReferences() {
+		return r.UID
+	}
+	return ""
 }
 
 // Read asks for a node's report.

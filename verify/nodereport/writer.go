@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Writer keeps a node's report in the cluster. It writes when something has
+// Writer keeps a node's report in the cluster, and the labels of its cards. It writes when something has
 // changed, at the latest each minute, and never more often than each 5 s.
 type Writer struct {
 	Node    string
@@ -26,6 +26,8 @@ type Writer struct {
 	written *Report   // nil until something was
 	last    time.Time // when
 	failed  failed
+	labeled labeled
+	refused string // why the Node does not take its labels
 }
 
 // failed is why the cluster does not take the report.
@@ -69,7 +71,21 @@ func (w *Writer) turn(ctx context.Context) time.Duration {
 		w.Say("the cluster takes the report again")
 	}
 	w.written, w.last, w.failed = &report, w.clock(), failed{}
+	w.label(ctx, report)
 	return often
+}
+
+// label says once why the Node does not take its labels: the report counts more.
+func (w *Writer) label(ctx context.Context, r Report) {
+	refused := ""
+	err := w.labeled.label(ctx, w.Client, w.Node, w.object.owner(), r)
+	if err != nil {
+		refused = err.Error()
+	}
+	if refused != "" && refused != w.refused {
+		w.Say("%s", refused)
+	}
+	w.refused = refused
 }
 
 // due is also true of a clock that was set back.
