@@ -52,7 +52,7 @@ func trimNode(o *corev1.Node) {
 	info := o.Status.NodeInfo
 	o.Status = corev1.NodeStatus{
 		Allocatable: cardsOf(o.Status.Allocatable),
-		Conditions: judgedConditions(o.Status.Conditions),
+		Conditions:  judgedConditions(o.Status.Conditions),
 		NodeInfo: corev1.NodeSystemInfo{
 			BootID: info.BootID, KubeletVersion: once(info.KubeletVersion), ContainerRuntimeVersion: once(info.ContainerRuntimeVersion),
 			KernelVersion: once(info.KernelVersion), OSImage: once(info.OSImage),

@@ -30,7 +30,8 @@ func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, 
 	if found.Bus, err = busCards(h); err != nil || found.Bus == 0 && s == nil {
 		return nil, err
 	}
-	if found.Driver, err = loadedVersion(h); err != nil {
+	driver, err := runningDriver(h)
+	if err != nil {
 		return nil, err
 	}
 	if found.Module, err = hasModule(h); err != nil {
@@ -39,9 +40,10 @@ func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, 
 	if s != nil {
 		found.Want = &nodereport.Cards{Driver: s.Driver, Count: s.Cards}
 	}
-	if found.Driver == "" {
+	if driver == nil {
 		return found, nil // NVML asks the driver
 	}
+	found.Driver = driver.Version
 	said, err := nvml.Ask(ctx, h)
 	switch {
 	case ctx.Err() != nil:
@@ -69,17 +71,17 @@ func busCards(h host.Host) (int, error) {
 	return count, err
 }
 
-// loadedVersion is "" where no driver is loaded.
-func loadedVersion(h host.Host) (string, error) {
+// runningDriver is nil where none is loaded.
+func runningDriver(h host.Host) (*gpu.Driver, error) {
 	text, err := fs.ReadFile(h.FS(), "proc/driver/nvidia/version")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil, nil //nolint:nilnil // nothing to be said of it
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the driver's version: %w", err)
+		return nil, fmt.Errorf("read the driver's version: %w", err)
 	}
 	driver, err := gpu.ParseDriver(string(text))
-	return driver.Version, err
+	return &driver, err
 }
 
 // nvidiaModule is its line in modules.dep, wherever dkms, weak-modules or the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -39,6 +40,17 @@ func Ask(ctx context.Context, h host.Host) (*Report, error) {
 		return nil, fmt.Errorf("ask NVML: %w", why)
 	}
 	return nil, fmt.Errorf("ask NVML: %w; instead: %w", known(helper), known(smi))
+}
+
+// Watch asks the helper, which listens for Xid events that long before it reads the
+// cards; nvidia-smi has no way to. The error is one of Ask's reasons, or how the
+// helper failed.
+func Watch(ctx context.Context, h host.Host, long time.Duration) (*Report, error) {
+	found, err := ask(ctx, h, Read, Helper, "--watch-xid", long.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen for Xid events: %w", known(err))
+	}
+	return found, nil
 }
 
 func ask(ctx context.Context, h host.Host, read func(io.Reader) (*Report, error), name string, args ...string) (*Report, error) {

@@ -17,22 +17,22 @@ func (r Report) linkFault(c Card) string {
 			continue
 		}
 		alike++
-		if other.active() == 0 {
+		if other.Active() == 0 {
 			unlinked++
 		}
-		if other.active() > best.active() {
+		if other.Active() > best.Active() {
 			best = other
 		}
 	}
 	// A card without a bridge is no news where others have none either.
-	bridged := c.active() > 0 || 2*unlinked < alike
-	if !c.linked() || c.active() == best.active() || !bridged {
+	bridged := c.Active() > 0 || 2*unlinked < alike
+	if !c.linked() || c.Active() == best.Active() || !bridged {
 		return ""
 	}
-	if c.active() == 0 {
-		return fmt.Sprintf("no NVLink is active, where %s has %d", best, best.active())
+	if c.Active() == 0 {
+		return fmt.Sprintf("no NVLink is active, where %s has %d", best, best.Active())
 	}
-	return fmt.Sprintf("%d NVLinks are active, where %s has %d; inactive: %s", c.active(), best, best.active(), c.inactive())
+	return fmt.Sprintf("%d NVLinks are active, where %s has %d; inactive: %s", c.Active(), best, best.Active(), c.inactive())
 }
 
 // linked tells whether the card has NVLinks that are for use: between parts of
@@ -41,7 +41,8 @@ func (c Card) linked() bool {
 	return len(c.NVLinks) > 0 && (c.MIG == nil || !c.MIG.Current)
 }
 
-func (c Card) active() int {
+// Active counts the NVLinks that are up.
+func (c Card) Active() int {
 	n := 0
 	for _, active := range c.NVLinks {
 		if active {

@@ -107,7 +107,7 @@ func full() Report {
 			8, "580", true, &NVML{"e", "580", "13.0", 8, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
 			&Cards{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
 		},
-		Unknown:      []Unknown{{"packages", "r"}},
+		Unknown: []Unknown{{"packages", "r"}},
 	}
 }
 

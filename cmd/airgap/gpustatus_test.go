@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/gpu/nvml/nvmltest"
+)
+
+const (
+	closed535 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+	open580   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n"
+)
+
+// pciTree is a machine of package gpu's, with a driver where one is given.
+func pciTree(t *testing.T, name, driver string) fstest.MapFS {
+	t.Helper()
+	archive, err := txtar.ParseFile("../../gpu/testdata/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := cardFiles()
+	for _, f := range archive.Files {
+		files[strings.TrimPrefix(f.Name, "fs/")] = &fstest.MapFile{Data: f.Data}
+	}
+	if driver != "" {
+		files["proc/driver/nvidia/version"] = &fstest.MapFile{Data: []byte(driver)}
+	}
+	return files
+}
+
+// TestGPUStatus: what the screen shows of hosts, through the real helper and a
+// stub of the library. go test -update writes testdata/gpu.
+func TestGPUStatus(t *testing.T) {
+	b := nvmltest.Build(t)
+	for name, test := range map[string]struct {
+		tree, driver, stub string
+		watch              time.Duration
+	}{
+		"well":       {"hgx-a100", closed535, "a100", 0},
+		"memory":     {"hgx-a100", closed535, "a100-memory", 0},
+		"parts":      {"hgx-a100", closed535, "a100-mig", 0},
+		"xid":        {"hgx-a100", closed535, "a100-xid", time.Hour}, // the stub knows when the last one was
+		"disagree":   {"v100-and-a100", open580, "a100", 0},
+		"quiet time": {"hgx-a100", closed535, "a100", time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := nvmltest.Machine{Built: b, Library: b.Library, Stub: "../../gpu/nvml/testdata/hosts/" + test.stub + ".stub", Files: pciTree(t, test.tree, test.driver)}
+			st, err := readGPUStatus(t.Context(), m, test.watch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGPUs(t, name, st)
+		})
+	}
+	t.Run("errors", func(t *testing.T) { noGPUStatus(t, b) })
+}
+
+func compareGPUs(t *testing.T, name string, st *gpuStatus) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := st.write(&got); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata/gpu", strings.ReplaceAll(name, " ", "-")+".txt")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s: go test -update writes\n%s", file, &got)
+	}
+}
+
+// noGPUStatus: each reason is told, and what to do; what was found before it is
+// shown.
+func noGPUStatus(t *testing.T, b nvmltest.Built) {
+	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia.ko.xz:\n")}}
+	notLoaded := pciTree(t, "hgx-a100", "")
+	maps.Copy(notLoaded, built)
+	guests := cardFiles(h100("0000:17:00.0"))
+	guests["sys/bus/pci/devices/0000:17:00.0/uevent"] = &fstest.MapFile{Data: []byte("DRIVER=vfio-pci\n")}
+	stub := func(text string) string {
+		file := filepath.Join(t.TempDir(), "stub")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for name, test := range map[string]struct {
+		files         fs.FS
+		library, stub string
+		shows         bool
+		want          string // said, or advised
+	}{
+		"no card":            {pciTree(t, "amd", ""), "", "", false, "none of NVIDIA's on the PCI bus|lspci -d 10de:"},
+		"for guests":         {guests, "", "", false, "none that containers can have, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
+		"unreadable":         {pciTree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
+		"another kernel":     {pciTree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
+		"not loaded":         {notLoaded, "", "", true, nvml.ErrNoDriver.Error()},
+		"no library":         {pciTree(t, "hgx-a100", closed535), t.TempDir(), stub(""), true, nvml.ErrNoLibrary.Error()},
+		"another library":    {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !18\n"), true, nvml.ErrMismatch.Error()},
+		"a driver's trouble": {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !4\n"), true, "start NVIDIA's library: Insufficient Permissions"},
+	} {
+		st, err := readGPUStatus(t.Context(), nvmltest.Machine{Built: b, Library: test.library, Stub: test.stub, Files: test.files}, 0)
+		if err == nil || (st != nil) != test.shows {
+			t.Errorf("%s: %+v, %v", name, st, err)
+			continue
+		}
+		for part := range strings.SplitSeq(test.want, "|") {
+			if said := err.Error() + "\n" + adviceOf(err); !strings.Contains(said, part) {
+				t.Errorf("%s: %q does not say %q", name, said, part)
+			}
+		}
+		if test.shows && (st.NVML != nil || st.write(io.Discard) != nil) {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+}
+
+// TestGPUStatusOfThisHost runs the command: where there is no card it says so, in
+// each format, and what it is told wrongly is a usage error.
+func TestGPUStatusOfThisHost(t *testing.T) {
+	if n, err := busCards(thisMachine().Host); n > 0 || err != nil {
+		t.Skip("this machine has cards", n, err)
+	}
+	for args, want := range map[string]int{"": exitError, "--output json": exitError, "--watch-xid 2h": exitUsage, "--watch-xid -1s": exitUsage, "more": exitUsage} {
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		code := run(ctx, append([]string{"gpu", "status"}, strings.Fields(args)...), nil, &stdout, &stderr)
+		cancel()
+		if code != want || stdout.Len() > 0 || !strings.Contains(stderr.String(), "airgap: error: ") {
+			t.Errorf("%q: exit code %d, want %d\n%s%s", args, code, want, &stdout, &stderr)
+		}
+	}
+}
+
+// TestGPUStatusForPrograms: the same in JSON, read back.
+func TestGPUStatusForPrograms(t *testing.T) {
+	h := cardHost{cardFiles(h100("0000:17:00.0"), fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}), `{"driver": "580.82.07", "cards": [{"index": 0, "address": "0000:17:00.0"}]}`}
+	st, err := readGPUStatus(t.Context(), h, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(st)
+	want := `{"bus":[{"address":"0000:17:00.0","name":"NVIDIA Hopper 10de:2330","kind":"GPU"}],"driver":"580.82.07 (open)","nvml":{"driver":"580.82.07","cards":[{"index":0,"address":"0000:17:00.0"}]}}`
+	if err != nil || string(text) != want {
+		t.Errorf("got  %s, %v\nwant %s", text, err, want)
+	}
+	if _, err := readGPUStatus(t.Context(), cardHost{h.MapFS, ""}, time.Second); !errors.Is(err, nvml.ErrMismatch) {
+		t.Errorf("listening to a library of another version: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/gpu/nvml"
+)
+
+// write has two lines for each card.
+func (st *gpuStatus) write(w io.Writer) error {
+	driver := "none is loaded"
+	if st.Driver != "" {
+		driver = st.Driver
+	}
+	if st.NVML != nil && st.NVML.CUDA != "" {
+		driver += ", CUDA " + st.NVML.CUDA
+	}
+	fmt.Fprintf(w, "driver  %s\nbus     %s\n", driver, gpu.Summary(st.devices))
+	if st.NVML == nil {
+		return nil
+	}
+	fmt.Fprintln(w)
+	for _, c := range st.NVML.Cards {
+		fmt.Fprintf(w, "GPU %-2d  %s\n", c.Index, strings.Join(identity(c), "  "))
+		if how := condition(c); len(how) > 0 {
+			fmt.Fprintf(w, "        %s\n", strings.Join(how, "; "))
+		}
+	}
+	fmt.Fprintln(w)
+	if len(st.Faults) == 0 {
+		_, err := fmt.Fprintln(w, st.fine())
+		return err
+	}
+	for _, f := range st.Faults {
+		if _, err := fmt.Fprintf(w, "fault   %s\n", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *gpuStatus) fine() string {
+	if st.NVML.Xids == nil {
+		return "no faults"
+	}
+	return fmt.Sprintf("no faults, and %s while it was listened for", plural(len(st.NVML.Xids), "Xid event"))
+}
+
+// identity has no place for what the card does not say.
+func identity(c nvml.Card) []string {
+	var all []string
+	for _, word := range []string{c.Address, c.Name, c.UUID} {
+		if word != "" {
+			all = append(all, word)
+		}
+	}
+	if c.Lost != "" {
+		all = append(all, "does not answer")
+	}
+	return all
+}
+
+func condition(c nvml.Card) []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if c.Memory != nil {
+		add("%d MiB", *c.Memory>>20)
+	}
+	if c.Temperature != nil {
+		add("%d °C", *c.Temperature)
+	}
+	switch {
+	case c.PowerDraw != nil && c.PowerLimit != nil:
+		add("%d of %d W", watts(*c.PowerDraw), watts(*c.PowerLimit))
+	case c.PowerDraw != nil:
+		add("%d W", watts(*c.PowerDraw))
+	}
+	if c.ECC != nil {
+		add("ECC %s", memoryErrors(*c.ECC))
+	}
+	if c.Rows != nil {
+		add("%s replaced", plural(c.Rows.Corrected+c.Rows.Uncorrected, "row"))
+	}
+	if c.MIG != nil {
+		add("MIG %s", parts(*c.MIG))
+	}
+	if n := len(c.NVLinks); n > 0 {
+		add("%d of %d NVLinks", c.Active(), n)
+	}
+	if c.Fabric != nil {
+		add("NVSwitch fabric: %s", c.Fabric.State)
+	}
+	return all
+}
+
+// watts of milliwatts, to the nearest.
+func watts(milli int) int { return (milli + 500) / 1000 }
+
+// memoryErrors are those since the driver was loaded.
+func memoryErrors(e nvml.ECC) string {
+	switch {
+	case !e.Current:
+		return "off"
+	case e.Volatile.Corrected == nil || e.Volatile.Uncorrected == nil:
+		return "on"
+	default:
+		return fmt.Sprintf("on, %d corrected, %d uncorrected", *e.Volatile.Corrected, *e.Volatile.Uncorrected)
+	}
+}
+
+func parts(m nvml.MIG) string {
+	if !m.Current {
+		return "off"
+	}
+	return "on, " + plural(len(m.Instances), "part")
+}

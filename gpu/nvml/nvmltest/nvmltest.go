@@ -1,0 +1,91 @@
+// Package nvmltest gives tests the real helper airgap-nvml with a stub of
+// NVIDIA's library, which answers from a file (gpu/nvml/testdata/stub/nvml.c).
+package nvmltest
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/host"
+)
+
+// Built are the helper, as the Makefile builds it, and directories with stubs of
+// NVIDIA's library.
+type Built struct{ Helper, Library, OldLibrary string }
+
+// Build makes all three. The test is skipped where gcc or make are missing; with
+// AIRGAP_REQUIRE_TOOLS=1 they have to be there.
+func Build(t *testing.T) Built {
+	t.Helper()
+	need(t, "gcc", "make")
+	dir := t.TempDir()
+	b := Built{dir + "/airgap-nvml", dir + "/now", dir + "/old"}
+	root := filepath.Dir(output(t, "go", "env", "GOMOD"))
+	output(t, "make", "-s", "-C", root, "dist/airgap-nvml", "NVML_OUT="+b.Helper)
+	header := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml") + "/pkg/nvml"
+	for _, library := range []struct{ dir, define string }{{b.Library, "NEW"}, {b.OldLibrary, "OLD"}} {
+		if err := os.Mkdir(library.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		output(t, "gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
+			"-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-D"+library.define, "-I", header,
+			"-o", library.dir+"/libnvidia-ml.so.1", root+"/gpu/nvml/testdata/stub/nvml.c")
+	}
+	return b
+}
+
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") == "1" {
+			t.Fatal(err)
+		} else if err != nil {
+			t.Skip(err)
+		}
+	}
+}
+
+// output is without its last newline.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Machine is this one with the helper at its place, a library, and files.
+type Machine struct {
+	Built
+	Library string // directory of the library that the helper finds
+	Stub    string // path of the stub's answers
+	Files   fs.FS  // nil: this machine's
+}
+
+// FS is Files.
+func (m Machine) FS() fs.FS {
+	if m.Files != nil {
+		return m.Files
+	}
+	return host.Local{}.FS()
+}
+
+// Run runs the built helper in the place of the installed one.
+func (m Machine) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Name == nvml.Helper {
+		cmd.Name = m.Helper
+	}
+	cmd.Env = []string{"LD_LIBRARY_PATH=" + m.Library, "AIRGAP_NVML_STUB=" + m.Stub}
+	return host.Local{}.Run(ctx, cmd)
+}
