@@ -45,18 +45,18 @@ func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, 
 	}
 	found.Driver = driver.Version
 	said, err := nvml.Ask(ctx, h)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
-	case err != nil:
-		found.NVML = &nodereport.NVML{Error: err.Error()}
-		return found, nil
 	}
-	found.NVML = &nodereport.NVML{
-		Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), Products: products(said), Faults: said.Faults(),
-	}
-	found.Offers = s.offers(said)
+	found.NVML, found.Offers = nvmlReport(said, err), s.offers(said)
 	return found, nil
+}
+
+func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
+	if err != nil {
+		return &nodereport.NVML{Error: err.Error()}
+	}
+	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), Products: products(said), Faults: said.Faults()}
 }
 
 // busCards counts the GPUs that containers can have.
@@ -130,7 +130,7 @@ const gpuResource = "nvidia.com/gpu"
 // strategy single, parts of cards stand for cards; with mixed each profile is a
 // resource. It is nil where that cannot be told: nvidia-smi gives parts no names.
 func (s *gpuSettings) offers(r *nvml.Report) []nodereport.Offer {
-	if s == nil {
+	if s == nil || r == nil {
 		return nil
 	}
 	count := map[string]int{}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -22,7 +23,7 @@ func (a *app) survey() *cobra.Command {
 		Use:   "survey",
 		Short: "Write down the facts of this server, for the bundle",
 		Long: `Reads what this server is: OS, kernel, installed packages, cgroups, network,
-disks, PCI devices. Nothing is changed, and most of it needs no root; what could
+disks, PCI devices, cards by a driver that is there. Nothing is changed, and most of it needs no root; what could
 not be read is listed under "unknown".
 
 Carry the file to the connected host: airgap bundle --facts DIR then bundles
@@ -63,7 +64,33 @@ func gather(ctx context.Context, from string) (*preflight.Facts, error) {
 	if from != "" {
 		return loadFacts(ctx, from)
 	}
-	return preflight.Gather(ctx, host.Local{})
+	return surveyed(ctx, host.Local{})
+}
+
+// surveyed asks NVIDIA's library too where a driver is loaded. That takes a program
+// of the driver's or of airgap.rpm's; on a server that has neither, the bus tells
+// all that a bundle needs.
+func surveyed(ctx context.Context, h host.Host) (*preflight.Facts, error) {
+	facts, err := preflight.Gather(ctx, h)
+	if err != nil || facts.Driver == "" {
+		return facts, err
+	}
+	if said, err := nvml.Ask(ctx, h); err == nil {
+		facts.NVML = nvmlFacts(said)
+	}
+	return facts, ctx.Err()
+}
+
+func nvmlFacts(r *nvml.Report) *preflight.NVML {
+	found := &preflight.NVML{Driver: r.Driver, CUDA: r.CUDA}
+	for _, c := range r.Cards {
+		one := preflight.NVMLCard{Address: c.Address, Name: c.Name, UUID: c.UUID}
+		if c.Memory != nil {
+			one.Memory = *c.Memory
+		}
+		found.Cards = append(found.Cards, one)
+	}
+	return found
 }
 
 func (a *app) surveyScript(out string) error {
