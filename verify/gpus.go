@@ -77,9 +77,7 @@ func unloaded(g *nodereport.GPU, kernel string) []Finding {
 	}
 }
 
-// drivers is about versions, counts and faults where a driver is loaded. An error
-// of the library says itself what to do; where the site keeps the driver in a
-// container, the host has no library, and nobody wants one there.
+// drivers is about the version and what is wrong where a driver is loaded.
 func drivers(g *nodereport.GPU) []Finding {
 	var found []Finding
 	if g.Want != nil && g.Want.Driver != "" && g.Driver != g.Want.Driver {
@@ -88,13 +86,26 @@ func drivers(g *nodereport.GPU) []Finding {
 			Fix: "rpm -qa '*nvidia*'; if the packages are right, reboot; else the same airgap install, or join, again",
 		})
 	}
+	if g.NVML == nil {
+		return found
+	}
+	found = append(found, library(g)...)
+	for _, fault := range g.NVML.Faults {
+		found = append(found, Finding{Saw: fault, Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
+	}
+	return found
+}
+
+// library is about NVIDIA's beside bus and kernel. An error of it says itself what
+// to do; where the site keeps the driver in a container, the host has no library,
+// and nobody wants one there.
+func library(g *nodereport.GPU) []Finding {
+	var found []Finding
 	switch {
-	case g.NVML == nil:
-		return found
 	case g.NVML.Error != "" && g.Want == nil:
-		return found
+		return nil
 	case g.NVML.Error != "":
-		return append(found, Finding{Saw: g.NVML.Error, Want: "an answer of NVIDIA's library", Fix: "airgap gpu status"})
+		return []Finding{{Saw: g.NVML.Error, Want: "an answer of NVIDIA's library", Fix: "airgap gpu status"}}
 	}
 	if g.NVML.Driver != g.Driver {
 		found = append(found, Finding{
@@ -107,9 +118,6 @@ func drivers(g *nodereport.GPU) []Finding {
 			Saw: fmt.Sprintf("%d on the bus, %d for NVML", g.Bus, g.NVML.Cards), Want: "the same number",
 			Fix: "nvidia-smi -L; dmesg | grep -i nvrm; reboot",
 		})
-	}
-	for _, fault := range g.NVML.Faults {
-		found = append(found, Finding{Saw: fault, Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
 	}
 	return found
 }

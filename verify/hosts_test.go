@@ -198,7 +198,7 @@ func TestGPUs(t *testing.T) {
 		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA module for the running kernel 5.14.0-611"}},
 		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"NVIDIA's kernel module is not loaded"}},
 		{"another version than the locked one", has("8"), nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: whole}, []string{"kernel module 595.45"}},
-		{"no library", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library"}, Want: want}, []string{"no library"}},
+		{"no library", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library", Faults: []string{"Xid 79"}}, Want: want}, []string{"Xid 79", "no library"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var wanted []Finding

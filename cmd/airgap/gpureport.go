@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
@@ -49,8 +50,27 @@ func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, 
 		return nil, ctx.Err()
 	}
 	found.NVML, found.Offers = nvmlReport(said, err), s.offers(said)
-	return found, nil
+	found.NVML.Faults = append(found.NVML.Faults, loggedFaults(ctx, h)...)
+	return found, ctx.Err()
 }
+
+// loggedFaults has as one of them that the log cannot be read: what else is known
+// of the cards must not be lost with it.
+func loggedFaults(ctx context.Context, h host.Host) []string {
+	logged, err := nvml.ReadLog(ctx, h, xidAge)
+	if err != nil {
+		return []string{"Xid events are not known: " + err.Error()}
+	}
+	var all []string
+	for _, x := range logged {
+		all = append(all, x.String())
+	}
+	return all
+}
+
+// xidAge is how long an Xid event counts as a fault: somebody has looked by then,
+// or it has come again.
+const xidAge = 24 * time.Hour
 
 func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
 	if err != nil {

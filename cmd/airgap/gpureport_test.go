@@ -20,11 +20,20 @@ import (
 type cardHost struct {
 	fstest.MapFS
 	says string
+	log  string // the kernel's
 }
+
+const unreadable = "unreadable"
 
 func (h cardHost) FS() fs.FS { return h.MapFS }
 
 func (h cardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Name == "journalctl" && h.log == unreadable {
+		return nil, errors.New("no journal")
+	}
+	if cmd.Name == "journalctl" {
+		return []byte(h.log), nil
+	}
 	if h.says == "" || cmd.Name != nvml.Helper {
 		return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "airgap-nvml: error: " + nvml.ErrMismatch.Error(), Err: errors.New("exit status 1")}
 	}
@@ -55,6 +64,7 @@ func TestCards(t *testing.T) {
 	const said = `{"driver": "580.82.07", "cuda": "13.0", "cards": [
 		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "memory": 85520809984, "mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
 		{"index": 1, "lost": "GPU is lost"}]}`
+	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.\n"
 	library := &nodereport.NVML{
 		Driver: "580.82.07", CUDA: "13.0", Cards: 2,
 		Products: []nodereport.Product{{Name: "NVIDIA H100 80GB HBM3", Cards: 1, Memory: 81559, MIG: true}},
@@ -66,19 +76,21 @@ func TestCards(t *testing.T) {
 		files    fstest.MapFS
 		says     string
 		settings *gpuSettings
+		log      string
 		want     *nodereport.GPU
 	}{
-		"no card":               {cardFiles(), "", nil, nil},
-		"one for guests alone":  {cardFiles(passed), "", nil, nil},
-		"gone, all of them":     {cardFiles(), "", wanted, &nodereport.GPU{Want: want}},
-		"no driver":             {cardFiles(card, passed), "", nil, &nodereport.GPU{Bus: 1}},
-		"of another kernel":     {cardFiles(card, other), "", wanted, &nodereport.GPU{Bus: 1, Want: want}},
-		"not loaded":            {cardFiles(card, built), "", wanted, &nodereport.GPU{Bus: 1, Module: true, Want: want}},
-		"another library":       {cardFiles(card, built, loaded), "", nil, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error()}}},
-		"the site's own driver": {cardFiles(card, built, loaded), said, nil, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
-		"set up":                {cardFiles(card, built, loaded), said, wanted, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}}},
+		"no card":                    {cardFiles(), "", nil, "", nil},
+		"one for guests alone":       {cardFiles(passed), "", nil, "", nil},
+		"gone, all of them":          {cardFiles(), "", wanted, "", &nodereport.GPU{Want: want}},
+		"no driver":                  {cardFiles(card, passed), "", nil, "", &nodereport.GPU{Bus: 1}},
+		"of another kernel":          {cardFiles(card, other), "", wanted, "", &nodereport.GPU{Bus: 1, Want: want}},
+		"not loaded":                 {cardFiles(card, built), "", wanted, "", &nodereport.GPU{Bus: 1, Module: true, Want: want}},
+		"another library":            {cardFiles(card, built, loaded), "", nil, fellOff, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"0000:17:00.0: Xid 79 at 2025-11-23T00:00:05Z"}}}},
+		"a log that nobody can read": {cardFiles(card, built, loaded), "", nil, unreadable, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"Xid events are not known: read the kernel's log: no journal"}}}},
+		"the site's own driver":      {cardFiles(card, built, loaded), said, nil, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
+		"set up":                     {cardFiles(card, built, loaded), said, wanted, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}}},
 	} {
-		if got, err := test.settings.cards(t.Context(), cardHost{test.files, test.says}); err != nil || !reflect.DeepEqual(got, test.want) {
+		if got, err := test.settings.cards(t.Context(), cardHost{test.files, test.says, test.log}); err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", name, got, err, test.want)
 		}
 	}

@@ -21,9 +21,9 @@ func TestSurveyedCards(t *testing.T) {
 		host cardHost
 		want *preflight.NVML
 	}{
-		"no driver":       {cardHost{cardFiles(h100("0000:17:00.0")), says}, nil},
-		"no answer":       {cardHost{cardFiles(h100("0000:17:00.0"), loaded), ""}, nil},
-		"two, a lost one": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says}, &preflight.NVML{Driver: "580.82.07", CUDA: "13.0", Cards: cards}},
+		"no driver":       {cardHost{cardFiles(h100("0000:17:00.0")), says, ""}, nil},
+		"no answer":       {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", ""}, nil},
+		"two, a lost one": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, ""}, &preflight.NVML{Driver: "580.82.07", CUDA: "13.0", Cards: cards}},
 	} {
 		facts, err := surveyed(t.Context(), test.host)
 		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) {

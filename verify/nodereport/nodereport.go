@@ -155,12 +155,12 @@ type Offer struct {
 
 // NVML is what NVIDIA's library says.
 type NVML struct {
-	Error    string    `json:"error,omitempty"` // why it cannot be asked; all else is empty then
+	Error    string    `json:"error,omitempty"` // why it cannot be asked; of the rest there are only faults then
 	Driver   string    `json:"driver,omitempty"`
 	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver runs by itself: "13.0"
 	Cards    int       `json:"cards"`
 	Products []Product `json:"products,omitempty"` // of cards that answer, in their order
-	Faults   []string  `json:"faults,omitempty"`   // Xid events, uncorrected ECC errors, rows waiting to be remapped
+	Faults   []string  `json:"faults,omitempty"`   // uncorrected ECC errors, rows waiting to be remapped; Xid events of a day, by the kernel's log
 }
 
 // Product is cards of one kind.
