@@ -65,7 +65,9 @@ func parseLog(text string) []Logged {
 		all[i].Times++
 		all[i].Last = time.Unix(at, 0).UTC()
 	}
-	slices.SortFunc(all, func(a, b Logged) int { return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Number, b.Number)) })
+	slices.SortFunc(all, func(a, b Logged) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Number, b.Number))
+	})
 	return all
 }
 

@@ -156,7 +156,7 @@ type Offer struct {
 // NVML is what NVIDIA's library says.
 type NVML struct {
 	Error    string    `json:"error,omitempty"` // why it cannot be asked; of the rest there are only faults then
-	Driver   string    `json:"driver,omitempty"`
+	Driver   string    `json:"driver"`
 	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver runs by itself: "13.0"
 	Cards    int       `json:"cards"`
 	Products []Product `json:"products,omitempty"` // of cards that answer, in their order
