@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,9 @@ what NVIDIA's library (NVML) says of each card: name, UUID, memory, temperature,
 power, memory errors, rows of memory that were replaced, parts (MIG), NVLinks. At
 the end stands what is wrong, if anything is.
 
-With --watch-xid the driver's errors (Xid events) of the time from now on are
-listened for first; the library tells of none before.
+Errors of the driver (Xid events) of the last day are from the kernel's log, which
+root and the group systemd-journal may read. With --watch-xid the library is
+listened to first, for those of the time from now on.
 
 Nothing is changed, and no root is needed. A fault is no error of this command: the
 exit code is 0. It is 1 where there is no card that containers can have, or where
@@ -103,14 +105,14 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 	case driver == nil:
 		return st, notLoaded(h)
 	}
-	st.Driver = driver.String()
+	st.Driver, st.Faults = driver.String(), loggedFaults(ctx, h)
 	if watch > 0 {
 		st.NVML, err = nvml.Watch(ctx, h, watch)
 	} else {
 		st.NVML, err = nvml.Ask(ctx, h)
 	}
 	if err == nil {
-		st.Faults = append(st.disagreements(*driver), st.NVML.Faults()...)
+		st.Faults = slices.Concat(st.disagreements(*driver), st.NVML.Faults(), st.Faults)
 	}
 	return st, err
 }

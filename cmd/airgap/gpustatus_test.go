@@ -60,6 +60,9 @@ func TestGPUStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := nvmltest.Machine{Built: b, Library: b.Library, Stub: "../../gpu/nvml/testdata/hosts/" + test.stub + ".stub", Files: pciTree(t, test.tree, test.driver)}
+			if name == "memory" {
+				m.Log = "1763856002.000001 g1 kernel: NVRM: Xid (PCI:0000:4e:00): 63, pid='<unknown>', name=<unknown>, Row Remapper\n"
+			}
 			st, err := readGPUStatus(t.Context(), m, test.watch)
 			if err != nil {
 				t.Fatal(err)

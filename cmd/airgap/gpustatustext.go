@@ -19,9 +19,22 @@ func (st *gpuStatus) write(w io.Writer) error {
 		driver += ", CUDA " + st.NVML.CUDA
 	}
 	fmt.Fprintf(w, "driver  %s\nbus     %s\n", driver, gpu.Summary(st.devices))
-	if st.NVML == nil {
-		return nil
+	if st.NVML != nil {
+		st.writeCards(w)
 	}
+	for _, f := range st.Faults {
+		if _, err := fmt.Fprintf(w, "fault   %s\n", f); err != nil {
+			return err
+		}
+	}
+	if st.NVML != nil && len(st.Faults) == 0 {
+		_, err := fmt.Fprintln(w, st.fine())
+		return err
+	}
+	return nil
+}
+
+func (st *gpuStatus) writeCards(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, c := range st.NVML.Cards {
 		fmt.Fprintf(w, "GPU %-2d  %s\n", c.Index, strings.Join(identity(c), "  "))
@@ -30,16 +43,6 @@ func (st *gpuStatus) write(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w)
-	if len(st.Faults) == 0 {
-		_, err := fmt.Fprintln(w, st.fine())
-		return err
-	}
-	for _, f := range st.Faults {
-		if _, err := fmt.Fprintf(w, "fault   %s\n", f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (st *gpuStatus) fine() string {
