@@ -29,7 +29,7 @@ func containerd() engine {
 	return engine{
 		name: "containerd", title: "containerd",
 		socket: "/run/containerd/containerd.sock",
-		config: containerdConfig, dropIns: containerdDropIns,
+		config: containerdConfig, dropIns: containerdDropIns, nvidia: containerdDropIns + "/airgap-nvidia.toml",
 		unit: "/etc/systemd/system/containerd.service", unitText: containerdService,
 		programs: []string{"containerd", "containerd-shim-runc-v2"},
 		mirrors:  certsDir,
@@ -50,7 +50,14 @@ func containerdFiles(o RuntimeOptions) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write containerd's configuration: %w", err)
 	}
-	return map[string][]byte{containerdConfig: append([]byte(ours), text...)}, nil
+	files := map[string][]byte{containerdConfig: append([]byte(ours), text...)}
+	if o.NVIDIA && o.Runtime.configVersion() == 3 {
+		files[containerd().nvidia], err = dropIn(map[string]any{
+			"version": 3,
+			"plugins": map[string]any{"io.containerd.cri.v1.runtime": nvidiaHandler(o)},
+		})
+	}
+	return files, err
 }
 
 // settings3 has images and containers in plugins of their own.
@@ -72,6 +79,11 @@ func settings3(o RuntimeOptions) map[string]any {
 func settings2(o RuntimeOptions) map[string]any {
 	cri := merge(pulling(), running(o))
 	cri["sandbox_image"] = o.Sandbox
+	if o.NVIDIA {
+		// In a drop-in it would take the place of all this. Devices by CDI are off by
+		// default here.
+		cri = merge(merge(cri, nvidiaHandler(o)), map[string]any{"enable_cdi": true})
+	}
 	return map[string]any{
 		"version": 2,
 		"imports": dropIns(),
@@ -102,15 +114,25 @@ func running(o RuntimeOptions) map[string]any {
 		"enable_selinux": o.Facts.SELinux,
 		"containerd": map[string]any{
 			"default_runtime_name": "runc",
-			"runtimes": map[string]any{"runc": map[string]any{
-				"runtime_type": "io.containerd.runc.v2",
-				"options": map[string]any{
-					"BinaryName":    BinDir + "/runc",
-					"SystemdCgroup": o.Facts.Driver == Systemd,
-				},
-			}},
+			"runtimes":             map[string]any{"runc": handler(o, BinDir+"/runc")},
 		},
 	}
+}
+
+// handler runs containers by a program with runc's arguments, all of them with the
+// same cgroup driver.
+func handler(o RuntimeOptions, program string) map[string]any {
+	return map[string]any{
+		"runtime_type": "io.containerd.runc.v2",
+		"options": map[string]any{
+			"BinaryName":    program,
+			"SystemdCgroup": o.Facts.Driver == Systemd,
+		},
+	}
+}
+
+func nvidiaHandler(o RuntimeOptions) map[string]any {
+	return map[string]any{"containerd": map[string]any{"runtimes": map[string]any{nvidiaName: handler(o, nvidiaProgram)}}}
 }
 
 // pins names each image after the last element of its repository. containerd

@@ -26,7 +26,7 @@ func crio() engine {
 	return engine{
 		name: "crio", title: "CRI-O",
 		socket: "/run/crio/crio.sock",
-		config: crioConfig, dropIns: crioDropIns,
+		config: crioConfig, dropIns: crioDropIns, nvidia: crioDropIns + "/10-airgap-nvidia.conf",
 		unit: "/etc/systemd/system/crio.service", unitText: crioService,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
 		once:     true,
@@ -45,10 +45,20 @@ func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write CRI-O's configuration: %w", err)
 	}
-	return map[string][]byte{
+	files := map[string][]byte{
 		crioConfig: append([]byte(ours), text...),
 		crioPolicy: []byte(`{"default": [{"type": "insecureAcceptAnything"}]}` + "\n"),
-	}, nil
+	}
+	if o.NVIDIA {
+		files[crio().nvidia], err = dropIn(map[string]any{"crio": map[string]any{"runtime": map[string]any{
+			"runtimes": map[string]any{nvidiaName: map[string]any{
+				"runtime_path": nvidiaProgram,
+				"runtime_root": "/run/crio/nvidia",
+				"monitor_path": BinDir + "/conmon",
+			}},
+		}}})
+	}
+	return files, err
 }
 
 // crioSettings has all tables below "crio" (crio.conf(5)). Storage is another than

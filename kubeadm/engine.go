@@ -7,6 +7,7 @@ type engine struct {
 	socket   string   // of its Container Runtime Interface
 	config   string   // that we write
 	dropIns  string   // directory of the site's own settings, and of an accelerator's toolkit
+	nvidia   string   // file in it that adds the handler for NVIDIA's runtime, where we write one
 	unit     string   // that we write
 	unitText string   // what comes after ours in it
 	programs []string // that its release has to hold

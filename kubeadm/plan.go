@@ -104,6 +104,9 @@ func (s service) plan(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return changes, err
 	}
+	if s.stale(e, files) {
+		changes = append(changes, "remove "+e.nvidia)
+	}
 	units, err := s.m.planUnit(ctx, e.name)
 	return append(changes, units...), err
 }

@@ -26,6 +26,7 @@ type RuntimeOptions struct {
 	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
 	Mirrors string   // file that says where images come from
 	Facts   Facts
+	NVIDIA  bool // pods may name a handler "nvidia", which runs them by nvidia-container-runtime
 }
 
 // RuntimeService configures the runtime, starts it, and waits for its socket.
@@ -85,6 +86,9 @@ func (s service) done(ctx context.Context) (bool, error) {
 		}
 	}
 	e := s.options.Runtime.engine()
+	if s.stale(e, files) {
+		return false, nil
+	}
 	runs, err := s.m.unitRuns(ctx, e.name)
 	return runs && s.m.answers(ctx, e), err
 }
@@ -102,10 +106,8 @@ func (s service) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, data := range files {
-		if err := host.WriteFile(s.m.path(name), data, 0o644); err != nil {
-			return err
-		}
+	if err := s.write(ctx, e, files); err != nil {
+		return err
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", e.name}, {"restart", e.name}} {
 		if err := s.m.run(ctx, "systemctl", args...); err != nil {
@@ -153,7 +155,7 @@ func (m Machine) stopEngine(ctx context.Context, e engine) error {
 			return fmt.Errorf("stop %s: %w", e.title, err)
 		}
 	}
-	gone := slices.DeleteFunc([]string{e.unit, e.config}, func(name string) bool { return !m.ours(name) })
+	gone := slices.DeleteFunc([]string{e.unit, e.config, e.nvidia}, func(name string) bool { return !m.ours(name) })
 	for _, name := range append(gone, e.extra...) {
 		if err := host.Remove(m.path(name)); err != nil {
 			return err
