@@ -1,11 +1,14 @@
 // Package gpu knows NVIDIA's hardware: what the devices on a host's PCI bus
-// are, found without any driver.
+// are, found without any driver, and what makes them work in a cluster.
 //
 // PCI devices flow in, from a host or from its survey; recognized GPUs and
-// NVSwitches flow out. An identifier that the table does not have is still a
-// GPU, of no known architecture: cards are newer than programs.
+// NVSwitches flow out, and the driver for them. An identifier that the table does
+// not have is still a GPU, of no known architecture: cards are newer than programs.
 //
-// The package reads no host and changes nothing.
+// A Setup flows in for a host that is to get the driver; out flow steps with their
+// undo: nouveau off, the .run file, driver and daemons, instances (MIG), the
+// description for the runtimes (CDI), labels, and the cluster's device plugin. The
+// packages of a driver, and the runtimes' own configuration, are others' business.
 package gpu
 
 import (

@@ -1,0 +1,156 @@
+package gpu
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	// CDIUnit writes CDIFile at each boot, before the kubelet starts a pod.
+	CDIUnit = "airgap-cdi.service"
+	// CDIFile names the host's cards for the runtimes (Container Device Interface).
+	// The toolkit's own nvidia-cdi-refresh.service writes the same one: a second file
+	// with the same names would make both of them void.
+	CDIFile = "/var/run/cdi/nvidia.yaml"
+	cdiUndo = undoDir + "/gpu-cdi.json"
+)
+
+//go:embed airgap-cdi.service airgap-mig.service
+var units embed.FS
+
+// Units are the systemd units by their names, for airgap.rpm.
+func Units() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, name := range []string{CDIUnit, MIGUnit} {
+		text, err := units.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = text
+	}
+	return all, nil
+}
+
+// CDIStep has the host's cards described for the runtimes, now and at every boot,
+// and proves that the description has each card that is on the bus.
+func CDIStep(s Setup) step.Step {
+	return step.Step{
+		Name: "gpu-cdi", Title: "Describe the GPUs to the runtime",
+		Done: s.described,
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"enable and start " + CDIUnit, "write " + CDIFile}, nil
+		},
+		Run:  s.describe,
+		Undo: s.describeNoMore,
+	}
+}
+
+// cdiRecord says whether there was a description before.
+type cdiRecord struct {
+	Before bool `json:"before"`
+}
+
+func (s Setup) described(ctx context.Context) (bool, error) {
+	enabled, err := s.unitIs(ctx, "is-enabled", CDIUnit)
+	if err != nil || !enabled {
+		return false, err
+	}
+	if !s.has(strings.TrimPrefix(CDIFile, "/")) {
+		return false, nil
+	}
+	return s.complete() == nil, nil // Run says what is missing
+}
+
+func (s Setup) describe(ctx context.Context) error {
+	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
+		before := cdiRecord{Before: s.has(strings.TrimPrefix(CDIFile, "/"))}
+		if err := host.WriteJSON(s.path(cdiUndo), before); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", CDIUnit}, {"restart", CDIUnit}} {
+		if err := s.run(ctx, "systemctl", args...); err != nil {
+			return s.explainUnit(ctx, CDIUnit, err)
+		}
+	}
+	return s.complete()
+}
+
+// complete is nil when the description has as many cards as the bus.
+func (s Setup) complete() error {
+	cards, err := s.cards()
+	if err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(s.Host.FS(), strings.TrimPrefix(CDIFile, "/"))
+	if err != nil {
+		return err
+	}
+	described, err := nodesOf(text)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", CDIFile, err)
+	}
+	if len(described) == len(cards) {
+		return nil
+	}
+	return &Failure{
+		What: "describe the GPUs to the runtime",
+		Err:  fmt.Errorf("%s has %d of the %d cards on the bus: %s", CDIFile, len(described), len(cards), Summary(cards)),
+		Next: "nvidia-smi -L and dmesg say which card the driver does not drive; one in MIG mode needs an instance",
+	}
+}
+
+// nodesOf are the device nodes of cards that a CDI specification gives out, each
+// once, whatever it calls the devices: "/dev/nvidia0".
+func nodesOf(text []byte) (map[string]bool, error) {
+	var spec struct {
+		Devices []struct {
+			ContainerEdits struct {
+				DeviceNodes []struct {
+					Path string `json:"path"`
+				} `json:"deviceNodes"`
+			} `json:"containerEdits"`
+		} `json:"devices"`
+	}
+	if err := yaml.Unmarshal(text, &spec); err != nil {
+		return nil, err
+	}
+	card := regexp.MustCompile(`^/dev/nvidia[0-9]+$`)
+	nodes := map[string]bool{}
+	for _, d := range spec.Devices {
+		for _, node := range d.ContainerEdits.DeviceNodes {
+			if card.MatchString(node.Path) {
+				nodes[node.Path] = true
+			}
+		}
+	}
+	return nodes, nil
+}
+
+func (s Setup) describeNoMore(ctx context.Context) error {
+	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
+		return nil
+	}
+	record, err := host.ReadJSON[cdiRecord](s.path(cdiUndo))
+	if err != nil {
+		return err
+	}
+	if err := s.run(ctx, "systemctl", "disable", "--now", CDIUnit); err != nil {
+		return err
+	}
+	if !record.Before {
+		if err := host.Remove(s.path(CDIFile)); err != nil {
+			return err
+		}
+	}
+	return host.Remove(s.path(cdiUndo))
+}

@@ -1,0 +1,100 @@
+package gpu
+
+import (
+	"strings"
+	"testing"
+)
+
+// described is what nvidia-ctk writes for two cards, the second in MIG mode with
+// two instances, as far as it is read.
+const described = `cdiVersion: 0.5.0
+kind: nvidia.com/gpu
+containerEdits:
+  deviceNodes: [{path: /dev/nvidiactl}, {path: /dev/nvidia-uvm}]
+devices:
+  - name: "0"
+    containerEdits: {deviceNodes: [{path: /dev/nvidia0}, {path: /dev/dri/card1}]}
+  - name: GPU-3f2b
+    containerEdits: {deviceNodes: [{path: /dev/nvidia0}]}
+  - name: "1:0"
+    containerEdits: {deviceNodes: [{path: /dev/nvidia1}, {path: /dev/nvidia-caps/nvidia-cap12}]}
+  - name: "1:1"
+    containerEdits: {deviceNodes: [{path: /dev/nvidia1}, {path: /dev/nvidia-caps/nvidia-cap21}]}
+  - name: all
+    containerEdits: {deviceNodes: [{path: /dev/nvidia0}, {path: /dev/nvidia1}]}
+`
+
+// withCards has them on the bus: class and driver by address.
+func withCards(t *testing.T, addresses ...string) (*machine, Setup) {
+	m, s := newMachine(t)
+	for _, address := range addresses {
+		dir := "sys/bus/pci/devices/" + address + "/"
+		m.put(t, dir+"vendor", "0x10de\n")
+		m.put(t, dir+"device", "0x2335\n")
+		m.put(t, dir+"class", "0x030200\n")
+		m.put(t, dir+"uevent", "DRIVER=nvidia\n")
+	}
+	return m, s
+}
+
+func TestCDI(t *testing.T) {
+	m, s := withCards(t, "0000:17:00.0", "0000:3d:00.0")
+	m.does("systemctl restart "+CDIUnit, func() { m.put(t, CDIFile, described) })
+	st := CDIStep(s)
+	holds(t, st.Done, false)
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+	for range 2 {
+		if err := st.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.enabled[CDIUnit] || m.has(CDIFile) || m.has(cdiUndo) {
+		t.Error("undo left something")
+	}
+}
+
+// TestCDILacksACard: the driver does not drive one that is on the bus.
+func TestCDILacksACard(t *testing.T) {
+	m, s := withCards(t, "0000:17:00.0", "0000:3d:00.0", "0000:5a:00.0")
+	m.put(t, CDIFile, described) // the toolkit's own unit wrote it
+	st := CDIStep(s)
+	err := st.Run(t.Context())
+	mustSay(t, err, "nvidia-smi -L", "has 2 of the 3 cards on the bus: 3 × NVIDIA Hopper 10de:2335")
+	holds(t, st.Done, false)
+	if err := st.Undo(t.Context()); err != nil || !m.has(CDIFile) {
+		t.Errorf("%v; a file that was there before went", err)
+	}
+}
+
+func TestCDIOfAnUnreadableBus(t *testing.T) {
+	m, s := withCards(t, "0000:17:00.0")
+	m.put(t, CDIFile, described)
+	m.remove(t, "sys/bus/pci/devices/0000:17:00.0/class")
+	if err := CDIStep(s).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "read PCI device 0000:17:00.0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCDIUnitFails(t *testing.T) {
+	m, s := withCards(t, "0000:17:00.0")
+	m.fails("systemctl restart "+CDIUnit, "Job for "+CDIUnit+" failed")
+	m.says("journalctl -u "+CDIUnit, "failed to initialize NVML: Driver/library version mismatch\n")
+	mustSay(t, CDIStep(s).Run(t.Context()), "journalctl -u "+CDIUnit, "start "+CDIUnit, "version mismatch")
+}
+
+func TestUnitsKnowNothingNewerThanSystemd239(t *testing.T) {
+	all, err := Units()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d units, %v", len(all), err)
+	}
+	for name, text := range all {
+		for _, newer := range []string{"ProtectHostname", "ProtectClock", "ProtectKernelLogs", "RestrictSUIDSGID", "ProtectProc", "ExecCondition", "Type=exec"} {
+			if strings.Contains(string(text), newer) {
+				t.Errorf("%s has %s, which EL8's systemd does not know", name, newer)
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// explainModule says why the kernel does not take a module: it has none for this
+// kernel, Secure Boot does not know who signed it, or what the kernel log says.
+func (s Setup) explainModule(ctx context.Context, module string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f := &Failure{What: "load kernel module " + module, Err: err}
+	if missing := s.noModule(ctx); missing != nil {
+		return missing
+	}
+	log, logErr := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
+	if logErr == nil {
+		f.Said = aboutDriver(string(log))
+	}
+	f.Next = nextAfter(err.Error() + f.Said)
+	return f
+}
+
+// noModule is nil where the running kernel has one.
+func (s Setup) noModule(ctx context.Context) error {
+	running, err := s.running()
+	if err != nil {
+		return err
+	}
+	kernels, err := s.kernels("nvidia")
+	if err != nil || slices.Contains(kernels, running) {
+		return err
+	}
+	have := "no kernel has one"
+	if len(kernels) > 0 {
+		have = "it is there for " + strings.Join(kernels, ", ")
+	}
+	f := &Failure{
+		What: "load kernel module nvidia", Err: fmt.Errorf("the running kernel %s has none; %s", running, have),
+		Next: "boot a kernel that has it; or bring kernel-devel-" + running + " or a precompiled module for it in a new bundle",
+	}
+	if status, err := s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"status"}}); err == nil {
+		f.Said = strings.TrimSpace("dkms status: " + strings.TrimSpace(string(status)))
+	}
+	return f
+}
+
+// aboutDriver are the last lines of the kernel log that the module, or the kernel
+// about it, has written.
+func aboutDriver(log string) string {
+	var said []string
+	for line := range strings.Lines(log) {
+		low := strings.ToLower(line)
+		if strings.Contains(low, "nvrm") || strings.Contains(low, "nvidia") || strings.Contains(low, "loading of module") || strings.Contains(low, "lockdown") {
+			said = append(said, strings.TrimSpace(line))
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "the kernel said last:\n" + lastLines(strings.Join(said, "\n"), 8)
+}
+
+// nextAfter knows what kernel and module have written for years.
+func nextAfter(text string) string {
+	for _, known := range []struct{ words, next string }{
+		{"Key was rejected by service", secureBoot},
+		{"Required key not available", secureBoot},
+		{"Unknown symbol", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
+		{"Invalid module format", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
+		{"No NVIDIA GPU found", "the module sees no card: lspci -d 10de: shows what is on the bus; another driver may have it"},
+		{"API mismatch", "two versions of the driver are mixed: remove one of them, and reboot"},
+		{"not supported by open", "this card needs the proprietary module: gpu.flavour: proprietary"},
+		{"requires use of the NVIDIA open kernel modules", "this card needs the open module: gpu.flavour: open"},
+		{"fallen off the bus", "the card does not answer: power it off and on, look at its seat and power"},
+	} {
+		if strings.Contains(text, known.words) {
+			return known.next
+		}
+	}
+	return "dmesg has all that the kernel said"
+}
+
+const secureBoot = "Secure Boot does not know who signed the module: enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), or take a module signed with a known one"

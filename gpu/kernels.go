@@ -1,0 +1,41 @@
+package gpu
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// kernels are the installed kernels whose list of modules has the file
+// NAME.ko, compressed or not. modprobe looks up the same list.
+func (s Setup) kernels(module string) ([]string, error) {
+	lists, err := fs.Glob(s.Host.FS(), "lib/modules/*/modules.dep")
+	if err != nil {
+		return nil, err
+	}
+	line := regexp.MustCompile(`(?m)^(.*/)?` + regexp.QuoteMeta(module) + `\.ko(\.\w+)?:`)
+	var have []string
+	for _, list := range lists {
+		text, err := fs.ReadFile(s.Host.FS(), list)
+		if err != nil {
+			return nil, err
+		}
+		if line.Match(text) {
+			have = append(have, path.Base(path.Dir(list)))
+		}
+	}
+	return have, nil
+}
+
+// running is the release of the kernel: what uname -r says.
+func (s Setup) running() (string, error) {
+	text, err := fs.ReadFile(s.Host.FS(), "proc/sys/kernel/osrelease")
+	return strings.TrimSpace(string(text)), err
+}
+
+// loaded reports whether the kernel has a module, in the spelling of /sys/module.
+func (s Setup) loaded(module string) bool {
+	_, err := fs.Stat(s.Host.FS(), "sys/module/"+module)
+	return err == nil
+}

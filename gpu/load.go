@@ -1,0 +1,130 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	driverFile  = "proc/driver/nvidia/version"
+	modulesFile = "/etc/modules-load.d/airgap-nvidia.conf"
+	modulesText = ours + "nvidia\nnvidia_uvm\n"
+	unitsUndo   = undoDir + "/gpu-units.json"
+	// PersistenceUnit keeps the driver's state while nobody uses a card.
+	PersistenceUnit = "nvidia-persistenced.service"
+	// FabricUnit is the fabric manager, without which no card behind an NVSwitch
+	// computes anything.
+	FabricUnit = "nvidia-fabricmanager.service"
+)
+
+// DriverStep loads the driver, now and at every boot, and proves that it is the
+// wanted one: kernel module and library of one version, of the wanted flavour. Then
+// it starts the persistence daemon, where there is one, and the fabric manager.
+//
+// A *Failure names what is the matter, a *RebootError an older module that is in
+// use. Undo leaves the module loaded, since the next boot comes without it, and
+// stops what this step has started.
+func DriverStep(s Setup) step.Step {
+	return step.Step{
+		Name: "gpu-driver", Title: "Load NVIDIA's driver",
+		Done: s.driverRuns, Plan: s.planDriver, Run: s.loadDriver, Undo: s.unloadDriver,
+	}
+}
+
+func (s Setup) driverRuns(ctx context.Context) (bool, error) {
+	if holds, err := host.Holds(s.path(modulesFile), []byte(modulesText), 0o644); err != nil || !holds {
+		return false, err
+	}
+	d, err := s.driver()
+	if err != nil || d == (Driver{}) || !s.loaded("nvidia_uvm") {
+		return false, err
+	}
+	if agrees := s.agree(d) == nil; !agrees {
+		return false, nil // Run says what does not
+	}
+	for _, unit := range s.units() {
+		enabled, err := s.unitIs(ctx, "is-enabled", unit)
+		if err != nil || !enabled {
+			return false, err
+		}
+		if active, err := s.unitIs(ctx, "is-active", unit); err != nil || !active {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// driver is the one that is loaded; the zero Driver where none is.
+func (s Setup) driver() (Driver, error) {
+	text, err := fs.ReadFile(s.Host.FS(), driverFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Driver{}, nil
+	}
+	if err != nil {
+		return Driver{}, err
+	}
+	return ParseDriver(string(text))
+}
+
+// units are those that belong to the driver of this host. A .run file brings no
+// persistence daemon's.
+func (s Setup) units() []string {
+	var units []string
+	for _, dir := range []string{"usr/lib/systemd/system/", "etc/systemd/system/"} {
+		if s.has(dir+PersistenceUnit) && len(units) == 0 {
+			units = append(units, PersistenceUnit)
+		}
+	}
+	if s.Fabric {
+		units = append(units, FabricUnit)
+	}
+	return units
+}
+
+func (s Setup) planDriver(context.Context) ([]string, error) {
+	change, err := host.PlanFile(s.path(modulesFile), []byte(modulesText), 0o644)
+	var changes []string
+	if change != "" {
+		changes = append(changes, change)
+	}
+	if !s.loaded("nvidia") || !s.loaded("nvidia_uvm") {
+		changes = append(changes, "load kernel modules nvidia, nvidia_uvm")
+	}
+	for _, unit := range s.units() {
+		changes = append(changes, "enable and start "+unit)
+	}
+	return changes, err
+}
+
+func (s Setup) loadDriver(ctx context.Context) error {
+	for _, module := range []string{"nvidia", "nvidia_uvm"} {
+		if s.loaded(module) {
+			continue
+		}
+		if err := s.run(ctx, "modprobe", module); err != nil {
+			return s.explainModule(ctx, module, err)
+		}
+	}
+	d, err := s.driver()
+	if err != nil {
+		return err
+	}
+	if err := s.agree(d); err != nil {
+		return err
+	}
+	if err := host.WriteFile(s.path(modulesFile), []byte(modulesText), 0o644); err != nil {
+		return err
+	}
+	return s.enable(ctx, s.units())
+}
+
+func (s Setup) unloadDriver(ctx context.Context) error {
+	if err := s.disable(ctx); err != nil {
+		return err
+	}
+	return host.Remove(s.path(modulesFile))
+}

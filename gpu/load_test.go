@@ -1,0 +1,134 @@
+package gpu
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+const (
+	open580   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (dvs-builder@U22)  Wed Aug 27 2025\n"
+	closed535 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+	nvidiaDep = "extra/nvidia.ko.xz:\nextra/nvidia-uvm.ko.xz: extra/nvidia.ko.xz\n"
+	runs      = "5.14.0-1.el9.x86_64"
+)
+
+// withDriver has driver 580 open installed for the running kernel, and loads it
+// when it is asked to.
+func withDriver(t *testing.T) (*machine, Setup) {
+	m, s := newMachine(t)
+	s.Driver = Choice{580, Open}
+	m.put(t, "lib/modules/"+runs+"/modules.dep", nvidiaDep)
+	m.put(t, "usr/lib64/libnvidia-ml.so.580.82.07", "")
+	m.put(t, "usr/lib64/libnvidia-ml.so.1", "")
+	m.put(t, "usr/lib/systemd/system/"+PersistenceUnit, "")
+	m.does("modprobe nvidia", func() { m.put(t, "sys/module/nvidia/refcnt", "1"); m.put(t, driverFile, open580) })
+	m.does("modprobe nvidia_uvm", func() { m.put(t, "sys/module/nvidia_uvm/refcnt", "0") })
+	return m, s
+}
+
+func TestDriverIsLoaded(t *testing.T) {
+	m, s := withDriver(t)
+	s.Version, s.Fabric = "580.82.07", true
+	st := DriverStep(s)
+	holds(t, st.Done, false)
+	if plan, err := st.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"write " + s.path(modulesFile) + " (new)", "load kernel modules nvidia, nvidia_uvm", "enable and start " + PersistenceUnit, "enable and start " + FabricUnit}) {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	m.enabled[PersistenceUnit] = true // by its package's preset
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+	m.active[FabricUnit] = false
+	holds(t, st.Done, false)
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := DriverStep(Setup{Host: m, Root: m.root}).Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !m.enabled[PersistenceUnit] || m.active[PersistenceUnit] || m.enabled[FabricUnit] || m.active[FabricUnit] || m.has(modulesFile) || m.has(unitsUndo) {
+		t.Errorf("undo left enabled %v, active %v", m.enabled, m.active)
+	}
+}
+
+// TestDriverOfTheSite: whatever it is, if it is one.
+func TestDriverOfTheSite(t *testing.T) {
+	m, s := withDriver(t)
+	s.Driver = Choice{}
+	if err := DriverStep(s).Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	m.put(t, driverFile, closed535)
+	holds(t, DriverStep(s).Done, false)
+}
+
+// TestDriverCannotBeUsed: each way in which that happens is told by its own words.
+func TestDriverCannotBeUsed(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		host   func(t *testing.T, m *machine, s *Setup)
+		words  []string
+		advice string
+	}{
+		{"kernel updated since", func(t *testing.T, m *machine, _ *Setup) {
+			m.put(t, "lib/modules/"+runs+"/modules.dep", "kernel/fs/ext4/ext4.ko.xz:\n")
+			m.put(t, "lib/modules/5.14.0-0.el9.x86_64/modules.dep", nvidiaDep)
+			m.fails("modprobe nvidia", "modprobe: FATAL: Module nvidia not found")
+			m.says("dkms status", "nvidia/580.82.07, 5.14.0-0.el9.x86_64, x86_64: installed\n")
+		}, []string{"the running kernel " + runs + " has none; it is there for 5.14.0-0.el9.x86_64", "dkms status: nvidia/580.82.07, 5.14.0-0.el9"}, "kernel-devel-" + runs},
+		{"no kernel has it", func(t *testing.T, m *machine, _ *Setup) {
+			m.remove(t, "lib/modules/"+runs)
+			m.fails("modprobe nvidia", "modprobe: FATAL: Module nvidia not found")
+			m.fails("dkms", "not found")
+		}, []string{"no kernel has one"}, "a new bundle"},
+		{"Secure Boot", func(_ *testing.T, m *machine, _ *Setup) {
+			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service")
+			m.says("dmesg", "[1.0] e1000: up\n[9.1] Loading of module with unavailable key is rejected\n")
+		}, []string{"Key was rejected by service", "the kernel said last:\n[9.1] Loading of module with unavailable key"}, "mokutil --import"},
+		{"card removed", func(_ *testing.T, m *machine, _ *Setup) {
+			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
+			m.says("dmesg", "[9.1] nvidia: loading out-of-tree module taints kernel.\n[9.2] NVRM: No NVIDIA GPU found.\n[9.3] e1000: up\n")
+		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -d 10de:"},
+		{"module for another kernel", func(_ *testing.T, m *machine, _ *Setup) {
+			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module")
+			m.fails("dmesg", "Operation not permitted")
+		}, []string{"Unknown symbol in module"}, "dkms install"},
+		{"module older than the library", func(t *testing.T, m *machine, _ *Setup) {
+			m.put(t, "sys/module/nvidia/refcnt", "1")
+			m.put(t, driverFile, closed535)
+		}, []string{"has to be rebooted: the loaded module of NVIDIA's driver is 535.104.05, what is installed is 580.82.07"}, "then run the same command again"},
+		{"library of another driver", func(t *testing.T, m *machine, s *Setup) {
+			s.Version = "580.82.07"
+			m.remove(t, "usr/lib64/libnvidia-ml.so.580.82.07")
+			m.put(t, "usr/lib64/libnvidia-ml.so.535.104.05", "")
+		}, []string{"two versions are mixed on this host: library 535.104.05, module 580.82.07"}, "rpm -qf /usr/lib64/libnvidia-ml.so.535.104.05"},
+		{"libraries of two drivers", func(t *testing.T, m *machine, _ *Setup) {
+			m.put(t, "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.104.05", "")
+		}, []string{"library 535.104.05 and 580.82.07, module 580.82.07"}, "nvidia-uninstall"},
+		{"no library", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, "usr/lib64") }, []string{"libnvidia-ml.so is nowhere"}, "nvidia-driver-cuda"},
+		{"another flavour", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Flavour = Proprietary },
+			[]string{"580.82.07 (open) is loaded, 580 (proprietary) is wanted"}, "gpu.source: host"},
+		{"another branch", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Branch = 595 }, []string{"580.82.07 (open) is loaded, 595 (open) is wanted"}, "reboot"},
+		{"fabric manager of another version", func(_ *testing.T, m *machine, s *Setup) {
+			s.Fabric = true
+			m.fails("systemctl enable --now "+FabricUnit, "Job failed")
+			m.says("journalctl -u "+FabricUnit, "fabric manager interface version 580.65.06 don't match with driver version 580.82.07\n")
+		}, []string{"start " + FabricUnit, "version 580.65.06 don't match"}, "exactly the driver's version"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, s := withDriver(t)
+			tt.host(t, m, &s)
+			st := DriverStep(s)
+			err := st.Run(t.Context())
+			mustSay(t, err, tt.advice, tt.words...)
+			if failed, is := errors.AsType[*Failure](err); is && failed.What == "" {
+				t.Error("it does not say what was tried")
+			}
+			holds(t, st.Done, false)
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// withMIG has two cards, whole; the unit divides them.
+func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
+	m, s := newMachine(t)
+	cards := []Divided{{Card: "0 (NVIDIA H200)"}, {Card: "1 (NVIDIA H200)"}}
+	m.does("nvidia-smi -mig 1", func() { cards[0].On, cards[1].On = true, true })
+	m.does("nvidia-smi mig -dgi", func() { cards[0].Profiles, cards[1].Profiles = nil, nil })
+	m.does("systemctl restart "+MIGUnit, func() {
+		cards[0].Profiles, cards[1].Profiles = slices.Clone(profiles), slices.Clone(profiles)
+	})
+	return m, MIG{
+		Setup: s, Profiles: profiles,
+		Cards: func(context.Context) ([]Divided, error) { return slices.Clone(cards), nil },
+		Users: func(context.Context) ([]string, error) { return nil, nil },
+	}, cards
+}
+
+func TestMIG(t *testing.T) {
+	m, mig, cards := withMIG(t, "3g.71gb", "1g.18gb")
+	st := MIGStep(mig)
+	holds(t, st.Done, false)
+	if plan, err := st.Plan(t.Context()); err != nil || len(plan) != 2 || plan[0] != "divide GPU 0 (NVIDIA H200) into 3g.71gb, 1g.18gb" {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+	if got := m.get(migFile); got != ours+"PROFILES=3g.71gb,1g.18gb\n" || len(m.ran("nvidia-smi mig")) > 0 {
+		t.Errorf("settings %q, ran %q", got, m.ran("nvidia-smi"))
+	}
+	slices.Reverse(cards[0].Profiles) // the library has its own order
+	holds(t, st.Done, true)
+
+	cards[1].Profiles = []string{"7g.141gb"} // somebody has divided one otherwise
+	holds(t, st.Done, false)
+	mig.Users = func(context.Context) ([]string, error) { return []string{"pod default/train-0"}, nil }
+	mustSay(t, MIGStep(mig).Run(t.Context()), "kubectl drain", "in use: pod default/train-0")
+	if len(m.ran("nvidia-smi mig")) > 0 {
+		t.Errorf("though in use, ran %q", m.ran("nvidia-smi"))
+	}
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.ran("nvidia-smi mig"); !slices.Equal(got, []string{"nvidia-smi mig -dci", "nvidia-smi mig -dgi"}) {
+		t.Errorf("ran %q", got)
+	}
+	holds(t, st.Done, true)
+
+	m.calls = nil
+	for range 2 {
+		if err := MIGStep(MIG{Setup: mig.Setup}).Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(m.ran("nvidia-smi"), []string{"nvidia-smi mig -dci", "nvidia-smi mig -dgi", "nvidia-smi -mig 0"}) || m.enabled[MIGUnit] || m.has(migFile) || m.has(migUndo) {
+		t.Errorf("undo ran %q", m.calls)
+	}
+}
+
+// TestMIGWaitsForAReboot: a card that somebody has open keeps its mode.
+func TestMIGWaitsForAReboot(t *testing.T) {
+	m, mig, _ := withMIG(t, "1g.18gb")
+	m.says("nvidia-smi -mig 1", "Warning: MIG mode is in pending enable state for GPU 00000000:17:00.0")
+	err := MIGStep(mig).Run(t.Context())
+	if _, is := errors.AsType[*RebootError](err); !is {
+		t.Errorf("got %v", err)
+	}
+	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) turns MIG on when it is reset")
+}
+
+// TestMIGWhole: without profiles it leaves cards alone that a site has divided
+// itself, and takes back what an earlier run has.
+func TestMIGWhole(t *testing.T) {
+	m, mig, _ := withMIG(t, "1g.18gb")
+	none := mig
+	none.Profiles = nil
+	holds(t, MIGStep(none).Done, true)
+	if err := MIGStep(mig).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, MIGStep(none).Done, false)
+	if err := MIGStep(none).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, MIGStep(none).Done, true)
+	if m.has(migFile) || m.enabled[MIGUnit] {
+		t.Error("a boot would divide them again")
+	}
+}

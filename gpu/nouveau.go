@@ -1,0 +1,185 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	nouveauFile = "/etc/modprobe.d/airgap-nouveau.conf"
+	nouveauText = ours + "# nouveau and NVIDIA's driver cannot have the same card.\nblacklist nouveau\noptions nouveau modeset=0\n"
+	nouveauUndo = undoDir + "/nouveau.json"
+)
+
+// NouveauStep keeps nouveau, the kernel's own driver, off the cards, now and at
+// every boot. It ends with a *RebootError where nouveau is in use: it has the
+// console, and nobody takes that from it.
+//
+// A host whose kernels have no nouveau has nothing to keep off. Undo lets it have
+// the cards again.
+func NouveauStep(s Setup) step.Step {
+	return step.Step{
+		Name: "nouveau", Title: "Keep nouveau off the GPUs",
+		Done: func(context.Context) (bool, error) { return s.nouveauIsOff() },
+		Plan: func(context.Context) ([]string, error) { return s.planNouveau() },
+		Run:  s.nouveauOff,
+		Undo: s.nouveauOn,
+	}
+}
+
+// nouveauRecord is what was done for it. An image that is Due was made before the
+// file came, or went; one is made anew at a time, so a cut is noticed.
+type nouveauRecord struct {
+	Images []string `json:"images"` // by kernel
+	Due    []string `json:"due"`
+}
+
+func (s Setup) nouveauIsOff() (bool, error) {
+	if s.loaded("nouveau") {
+		return false, nil
+	}
+	kernels, err := s.kernels("nouveau")
+	if err != nil || len(kernels) == 0 {
+		return len(kernels) == 0, err
+	}
+	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	if err != nil || len(record.Due) > 0 {
+		return false, err
+	}
+	return host.Holds(s.path(nouveauFile), []byte(nouveauText), 0o644)
+}
+
+func (s Setup) planNouveau() ([]string, error) {
+	due, change, err := s.nouveauDue()
+	var changes []string
+	if change != "" {
+		changes = append(changes, change)
+	}
+	for _, kernel := range due {
+		changes = append(changes, "make "+image(kernel)+" anew")
+	}
+	if s.loaded("nouveau") {
+		changes = append(changes, "unload nouveau, or ask for a reboot where it is in use")
+	}
+	return changes, err
+}
+
+// nouveauDue are the kernels whose initramfs is older than the file, and what is to
+// be done about the file.
+func (s Setup) nouveauDue() (due []string, change string, err error) {
+	if change, err = host.PlanFile(s.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
+		return nil, "", err
+	}
+	if change != "" {
+		due, err = s.imagesWith("nouveau")
+		return due, change, err
+	}
+	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	return record.Due, "", err
+}
+
+func (s Setup) nouveauOff(ctx context.Context) error {
+	due, change, err := s.nouveauDue()
+	if err != nil {
+		return err
+	}
+	record := nouveauRecord{Images: due, Due: due}
+	if change != "" {
+		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+			return err
+		}
+		if err := host.WriteFile(s.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := s.makeImages(ctx); err != nil {
+		return err
+	}
+	return s.unloadNouveau(ctx)
+}
+
+// unloadNouveau tries only where nobody uses it: the kernel counts a console, too.
+func (s Setup) unloadNouveau(ctx context.Context) error {
+	if !s.loaded("nouveau") {
+		return nil
+	}
+	users, err := fs.ReadFile(s.Host.FS(), "sys/module/nouveau/refcnt")
+	if err == nil && strings.TrimSpace(string(users)) == "0" {
+		err = s.run(ctx, "modprobe", "-r", "nouveau")
+		if err == nil && !s.loaded("nouveau") {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &RebootError{Why: "nouveau has the GPUs and is in use; it is kept off from the next boot on"}
+}
+
+// nouveauOn takes back what the record says, and nothing without one.
+func (s Setup) nouveauOn(ctx context.Context) error {
+	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	if err != nil {
+		return err
+	}
+	holds, err := host.Holds(s.path(nouveauFile), []byte(nouveauText), 0o644)
+	if err != nil {
+		return err
+	}
+	if holds {
+		record.Due = record.Images
+		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+			return err
+		}
+		if err := host.Remove(s.path(nouveauFile)); err != nil {
+			return err
+		}
+	}
+	if err := s.makeImages(ctx); err != nil {
+		return err
+	}
+	return host.Remove(s.path(nouveauUndo))
+}
+
+// image is a kernel's initramfs as EL names it (dracut(8)).
+func image(kernel string) string { return "/boot/initramfs-" + kernel + ".img" }
+
+// imagesWith are the kernels with that module that have an initramfs: whichever of
+// them is booted next must know.
+func (s Setup) imagesWith(module string) ([]string, error) {
+	kernels, err := s.kernels(module)
+	return slices.DeleteFunc(kernels, func(kernel string) bool { return !s.hasImage(kernel) }), err
+}
+
+func (s Setup) hasImage(kernel string) bool {
+	_, err := fs.Stat(s.Host.FS(), strings.TrimPrefix(image(kernel), "/"))
+	return err == nil
+}
+
+// makeImages makes those anew that are due, and notes each. That of a kernel which
+// has been removed meanwhile is none.
+func (s Setup) makeImages(ctx context.Context) error {
+	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	if err != nil {
+		return err
+	}
+	for len(record.Due) > 0 {
+		kernel := record.Due[0]
+		if s.hasImage(kernel) {
+			if err := s.run(ctx, "dracut", "--force", s.path(image(kernel)), kernel); err != nil {
+				return fmt.Errorf("make %s anew: %w", image(kernel), err)
+			}
+		}
+		record.Due = record.Due[1:]
+		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package gpu
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+const nouveauDep = "kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz: kernel/drivers/gpu/drm/ttm/ttm.ko.xz\n"
+
+// withNouveau has it for two kernels, one of which has an initramfs.
+func withNouveau(t *testing.T) (*machine, Setup) {
+	m, s := newMachine(t)
+	m.put(t, "lib/modules/5.14.0-1.el9.x86_64/modules.dep", nouveauDep)
+	m.put(t, "lib/modules/5.14.0-2.el9.x86_64/modules.dep", "kernel/fs/ext4/ext4.ko.xz:\n"+nouveauDep)
+	m.put(t, "lib/modules/5.14.0-3.el9.x86_64/modules.dep", "kernel/fs/ext4/ext4.ko.xz:\n")
+	for _, kernel := range []string{"1", "2", "3"} {
+		m.put(t, "boot/initramfs-5.14.0-"+kernel+".el9.x86_64.img", "an image")
+	}
+	return m, s
+}
+
+func TestNouveauIsKeptOff(t *testing.T) {
+	m, s := withNouveau(t)
+	before := m.files(t)
+	st := NouveauStep(s)
+	holds(t, st.Done, false)
+	want := []string{"write " + s.path(nouveauFile) + " (new)", "make /boot/initramfs-5.14.0-1.el9.x86_64.img anew", "make /boot/initramfs-5.14.0-2.el9.x86_64.img anew"}
+	if plan, err := st.Plan(t.Context()); err != nil || !slices.Equal(plan, want) {
+		t.Errorf("plan %q, %v", plan, err)
+	}
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+	made := []string{"dracut --force /boot/initramfs-5.14.0-1.el9.x86_64.img 5.14.0-1.el9.x86_64", "dracut --force /boot/initramfs-5.14.0-2.el9.x86_64.img 5.14.0-2.el9.x86_64"}
+	if got := m.ran("dracut"); !slices.Equal(got, made) {
+		t.Errorf("ran %q", got)
+	}
+
+	m.remove(t, "boot/initramfs-5.14.0-1.el9.x86_64.img") // the kernel was removed since
+	before = slices.DeleteFunc(before, func(name string) bool { return name == "boot/initramfs-5.14.0-1.el9.x86_64.img" })
+	for range 2 { // the second finds nothing to do
+		if err := st.Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := m.files(t); !slices.Equal(before, after) {
+		t.Errorf("undo left %q", after)
+	}
+	if got := m.ran("dracut")[2:]; !slices.Equal(got, made[1:]) {
+		t.Errorf("undo ran %q", got)
+	}
+}
+
+// TestNouveauNowhere: a minimal kernel has none, so nothing is written.
+func TestNouveauNowhere(t *testing.T) {
+	m, s := newMachine(t)
+	m.put(t, "lib/modules/5.14.0-1.el9.x86_64/modules.dep", "kernel/fs/ext4/ext4.ko.xz:\n")
+	holds(t, NouveauStep(s).Done, true)
+	if err := NouveauStep(s).Undo(t.Context()); err != nil || len(m.calls) > 0 {
+		t.Errorf("%v, ran %q", err, m.calls)
+	}
+}
+
+// TestNouveauAfterACut: the image that was being made is made again, and the other.
+func TestNouveauAfterACut(t *testing.T) {
+	m, s := withNouveau(t)
+	m.fails("dracut --force /boot/initramfs-5.14.0-2", "No space left on device")
+	st := NouveauStep(s)
+	if err := st.Run(t.Context()); err == nil {
+		t.Fatal("dracut failed, the step did not")
+	}
+	holds(t, st.Done, false)
+	clear(m.answers)
+	m.calls = nil
+	if err := st.Run(t.Context()); err != nil || len(m.ran("dracut")) != 1 {
+		t.Errorf("%v, ran %q", err, m.calls)
+	}
+	holds(t, st.Done, true)
+}
+
+func TestNouveauLoaded(t *testing.T) {
+	m, s := withNouveau(t)
+	m.put(t, "sys/module/nouveau/refcnt", "2\n")
+	st := NouveauStep(s)
+	err := st.Run(t.Context())
+	if _, is := errors.AsType[*RebootError](err); !is || len(m.ran("modprobe")) > 0 {
+		t.Errorf("in use: %v, ran %q", err, m.calls)
+	}
+	mustSay(t, err, "then run the same command again", "this host has to be rebooted: nouveau has the GPUs")
+	holds(t, st.Done, false)
+	m.put(t, "sys/module/nouveau/refcnt", "0\n")
+	m.does("modprobe -r nouveau", func() { m.remove(t, "sys/module/nouveau") })
+	if err := st.Run(t.Context()); err != nil {
+		t.Errorf("not in use: %v", err)
+	}
+	holds(t, st.Done, true) // and after a reboot
+}

@@ -1,0 +1,221 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+const (
+	// runfileDir is where the .run file lies, unpacks itself and compiles: /tmp is
+	// small and noexec on hardened hosts.
+	runfileDir  = "/var/lib/airgap/gpu"
+	runfileLog  = logDir + "/nvidia-installer.log" // the installer begins it anew each time
+	runfileSaid = logDir + "/nvidia-installer.out" // what it says to a terminal
+	runfileLock = "/run/airgap/nvidia-installer.lock"
+	runfileUndo = undoDir + "/nvidia-installer.json"
+	// installerLog is NVIDIA's own list of what it has installed, for its
+	// uninstaller. The version comes first (nvidia-installer, backup.c).
+	installerLog = "/var/lib/nvidia/log"
+)
+
+// RunfileVersion is the version in the name of a .run file, as NVIDIA names them:
+// "580.82.07" of NVIDIA-Linux-x86_64-580.82.07.run.
+func RunfileVersion(name string) (string, error) {
+	m := regexp.MustCompile(`^NVIDIA-Linux-\w+-(\d{3,4}(\.\d+){1,2})[^/]*\.run$`).FindStringSubmatch(path.Base(name))
+	if m == nil {
+		return "", fmt.Errorf("read the driver's version: %q is not like NVIDIA-Linux-x86_64-580.82.07.run", path.Base(name))
+	}
+	return m[1], nil
+}
+
+// RunfileStep installs the driver with NVIDIA's .run file, which open reads from
+// the bundle; Setup has to say which version that is. A driver that something else
+// has installed is left alone, and the step fails. Undo runs NVIDIA's uninstaller,
+// on what this step has installed only.
+func RunfileStep(s Setup, open func(context.Context) (io.ReadCloser, error)) step.Step {
+	r := runfile{s, open}
+	return step.Step{
+		Name: "gpu-runfile", Title: "Install NVIDIA's driver from its .run file",
+		Done: func(context.Context) (bool, error) { return r.done() },
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"install NVIDIA's driver " + s.Version + " (" + string(s.Driver.Flavour) + ")"}, nil
+		},
+		Run: r.install, Undo: r.uninstall,
+	}
+}
+
+type runfile struct {
+	Setup
+	open func(context.Context) (io.ReadCloser, error)
+}
+
+// runfileRecord is the version that this step has installed, or began to.
+type runfileRecord struct {
+	Version string `json:"version"`
+}
+
+// done wants the module for the running kernel, too: a kernel that came since has
+// none unless DKMS made one.
+func (r runfile) done() (bool, error) {
+	if _, err := os.Stat(r.path(runfileDir)); !errors.Is(err, fs.ErrNotExist) {
+		return false, err // an interrupted run left it
+	}
+	installed, err := r.installed()
+	if err != nil || installed == "" || installed != r.Version {
+		return false, err
+	}
+	running, err := r.running()
+	if err != nil {
+		return false, err
+	}
+	kernels, err := r.kernels("nvidia")
+	return slices.Contains(kernels, running), err
+}
+
+// installed is the version that NVIDIA's installer has installed; "" for none.
+func (r runfile) installed() (string, error) {
+	text, err := fs.ReadFile(r.Host.FS(), strings.TrimPrefix(installerLog, "/"))
+	version, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(version), host.IgnoreMissing(err)
+}
+
+func (r runfile) install(ctx context.Context) error {
+	if err := r.refuseForeign(); err != nil {
+		return err
+	}
+	if err := host.WriteJSON(r.path(runfileUndo), runfileRecord{r.Version}); err != nil {
+		return err
+	}
+	file := path.Join(runfileDir, "nvidia.run")
+	if err := r.unpack(ctx, r.path(file)); err != nil {
+		return fmt.Errorf("copy NVIDIA's .run file: %w", err)
+	}
+	if err := r.locked(ctx, append([]string{"sh", r.path(file)}, r.flags()...)...); err != nil {
+		return r.explain(ctx, "install NVIDIA's driver "+r.Version, err)
+	}
+	return os.RemoveAll(r.path(runfileDir))
+}
+
+func (r runfile) unpack(ctx context.Context, to string) error {
+	from, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return host.Write(to, 0o700, func(w io.Writer) error {
+		_, err := io.Copy(w, from)
+		return err
+	})
+}
+
+// flags are those of nvidia-installer. Compute nodes have no X server and run no
+// 32-bit programs; units for suspend are none of a server's.
+func (r runfile) flags() []string {
+	flags := []string{
+		"--silent", "--no-x-check", "--no-opengl-files", "--no-install-compat32-libs", "--no-systemd",
+		"--tmpdir=" + r.path(runfileDir), "--log-file-name=" + r.path(runfileLog), r.flavour(),
+	}
+	if r.has("usr/sbin/dkms") || r.has("usr/bin/dkms") {
+		return append(flags, "--dkms")
+	}
+	return flags
+}
+
+// flavour is said in two ways: the later one came with branch 560.
+func (r runfile) flavour() string {
+	switch {
+	case r.Driver.Branch >= 560:
+		return "--kernel-module-type=" + string(r.Driver.Flavour)
+	case r.Driver.Flavour == Open:
+		return "--kernel-module-build-directory=kernel-open"
+	default:
+		return "--kernel-module-build-directory=kernel"
+	}
+}
+
+func (s Setup) has(name string) bool {
+	_, err := fs.Stat(s.Host.FS(), name)
+	return err == nil
+}
+
+// locked runs a command that goes on when airgap is killed: the lock, which it
+// holds to its end, makes the next run wait for it.
+func (r runfile) locked(ctx context.Context, argv ...string) error {
+	for _, dir := range []string{logDir, path.Dir(runfileLock), runfileDir} {
+		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	_, err := r.Host.Run(ctx, host.Cmd{
+		Name: "flock", Args: append([]string{"--verbose", "--wait", "900", r.path(runfileLock)}, argv...),
+		Env: []string{"TMPDIR=" + r.path(runfileDir)}, Log: r.path(runfileSaid),
+	})
+	return err
+}
+
+// explain adds the end of the installer's log and of the compiler's, which DKMS
+// writes elsewhere.
+func (r runfile) explain(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f := &Failure{What: what, Err: err, Next: runfileLog + " has all of it"}
+	for _, log := range []string{runfileLog, "/var/lib/dkms/nvidia/" + r.Version + "/build/make.log"} {
+		text, err := fs.ReadFile(r.Host.FS(), strings.TrimPrefix(log, "/"))
+		if err == nil {
+			f.Said += log + " ends:\n" + lastLines(string(text), 12) + "\n"
+		}
+	}
+	f.Said = strings.TrimSpace(f.Said)
+	return f
+}
+
+// refuseForeign stops before files of a package are overwritten: the next update of
+// either would leave two versions mixed.
+func (r runfile) refuseForeign() error {
+	installed, err := r.installed()
+	if err != nil {
+		return err
+	}
+	libraries, err := r.libraries()
+	if err != nil || len(libraries) == 0 || installed != "" {
+		return err
+	}
+	return &Failure{
+		What: "install NVIDIA's driver " + r.Version,
+		Err:  fmt.Errorf("this host has driver files that no .run file has installed: %s", libraries[0].path),
+		Next: "remove that driver (rpm -qf " + libraries[0].path + " names its package), or use it: gpu.source: packages or host",
+	}
+}
+
+func (r runfile) uninstall(ctx context.Context) error {
+	record, err := host.ReadJSON[runfileRecord](r.path(runfileUndo))
+	if err != nil || record.Version == "" {
+		return err
+	}
+	installed, err := r.installed()
+	if err != nil {
+		return err
+	}
+	if installed == record.Version {
+		err := r.locked(ctx, "nvidia-uninstall", "--silent", "--log-file-name="+r.path(runfileLog))
+		if err != nil {
+			return r.explain(ctx, "uninstall NVIDIA's driver "+installed, err)
+		}
+	}
+	if err := os.RemoveAll(r.path(runfileDir)); err != nil {
+		return err
+	}
+	return host.Remove(r.path(runfileUndo))
+}

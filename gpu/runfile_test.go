@@ -1,0 +1,159 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// real runs commands on this machine, and has its files in a temporary directory.
+type real struct {
+	host.Local
+	root string
+}
+
+func (r real) FS() fs.FS { return os.DirFS(r.root) }
+
+// installer is a .run file that does what NVIDIA's does as far as a host shows it:
+// its list, a library, a module; and the uninstaller that takes them back. A command
+// gets no environment of ours, so the host's root stands in them.
+func installer(root string) string {
+	return strings.ReplaceAll(installerText, "$ROOT", root)
+}
+
+const installerText = `
+echo "$0 $@" >"$ROOT/called"
+for flag; do case $flag in --log-file-name=*) log=${flag#*=};; --tmpdir=*) [ -d "${flag#*=}" ] && [ "$TMPDIR" = "${flag#*=}" ] || exit 9;; esac; done
+[ ! -e "$ROOT/broken" ] || { echo "ERROR: Unable to find the kernel source tree" >"$log"; exit 1; }
+mkdir -p "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64"
+printf '580.82.07\nNVIDIA Accelerated Graphics Driver\n' >"$ROOT/var/lib/nvidia/log"
+: >"$ROOT/usr/lib64/libnvidia-ml.so.580.82.07"
+echo "kernel/drivers/video/nvidia.ko:" >>"$ROOT/lib/modules/` + runs + `/modules.dep"
+`
+
+const uninstallerText = `#!/bin/sh
+echo "$@" >"$ROOT/uninstalled"
+rm -r "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64/libnvidia-ml.so.580.82.07"
+echo >"$ROOT/lib/modules/` + runs + `/modules.dep"
+`
+
+func withRunfile(t *testing.T) (*machine, Setup) {
+	m, s := newMachine(t)
+	m.put(t, "lib/modules/"+runs+"/modules.dep", "\n")
+	m.put(t, "path/nvidia-uninstall", strings.ReplaceAll(uninstallerText, "$ROOT", m.root))
+	if err := os.Chmod(filepath.Join(m.root, "path/nvidia-uninstall"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Join(m.root, "path")+":"+os.Getenv("PATH"))
+	s.Host, s.Driver, s.Version = real{root: m.root}, Choice{580, Open}, "580.82.07"
+	return m, s
+}
+
+func (m *machine) bundle(context.Context) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(installer(m.root))), nil
+}
+
+func TestRunfile(t *testing.T) {
+	m, s := withRunfile(t)
+	m.put(t, "usr/sbin/dkms", "")
+	before := m.files(t)
+	st := RunfileStep(s, m.bundle)
+	holds(t, st.Done, false)
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+	called := m.get("called")
+	for _, flag := range []string{"--silent", "--no-x-check", "--no-opengl-files", "--no-install-compat32-libs", "--kernel-module-type=open", "--dkms", "--tmpdir=" + s.path(runfileDir)} {
+		if !strings.Contains(called, " "+flag) {
+			t.Errorf("called without %s: %s", flag, called)
+		}
+	}
+	if m.has(runfileDir) {
+		t.Error("the .run file is still there")
+	}
+	// A kernel that came since has no module.
+	m.put(t, "proc/sys/kernel/osrelease", "5.14.0-9.el9.x86_64\n")
+	holds(t, st.Done, false)
+	for range 2 {
+		if err := RunfileStep(Setup{Host: s.Host, Root: s.Root}, nil).Undo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := m.get("uninstalled"); !strings.HasPrefix(got, "--silent") {
+		t.Errorf("uninstalled with %q", got)
+	}
+	after := slices.DeleteFunc(m.files(t), func(name string) bool {
+		return slices.Contains([]string{"called", "uninstalled", strings.TrimPrefix(runfileSaid, "/"), strings.TrimPrefix(runfileLock, "/")}, name)
+	})
+	if !slices.Equal(before, after) {
+		t.Errorf("undo left %q of %q", after, before)
+	}
+}
+
+// TestRunfileFails: the log's end is told, and where all of it is; the next run
+// begins anew.
+func TestRunfileFails(t *testing.T) {
+	m, s := withRunfile(t)
+	m.put(t, "broken", "")
+	m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", strings.Repeat("CC [M] x.o\n", 50)+"error: implicit declaration of function\n")
+	st := RunfileStep(s, m.bundle)
+	err := st.Run(t.Context())
+	mustSay(t, err, runfileLog, "install NVIDIA's driver 580.82.07", "ERROR: Unable to find the kernel source tree", "/make.log ends:\nCC [M] x.o", "implicit declaration")
+	holds(t, st.Done, false)
+	m.remove(t, "broken")
+	if err := st.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, st.Done, true)
+}
+
+// TestRunfileBesideAPackage: files of a package are not overwritten, and an undo
+// does not uninstall what it has not installed.
+func TestRunfileBesideAPackage(t *testing.T) {
+	m, s := withRunfile(t)
+	m.put(t, "usr/lib64/libnvidia-ml.so.570.10", "")
+	st := RunfileStep(s, m.bundle)
+	mustSay(t, st.Run(t.Context()), "rpm -qf /usr/lib64/libnvidia-ml.so.570.10", "driver files that no .run file has installed: /usr/lib64/libnvidia-ml.so.570.10")
+	m.put(t, strings.TrimPrefix(installerLog, "/"), "570.10\n")
+	if err := errors.Join(st.Undo(t.Context()), host.WriteJSON(s.path(runfileUndo), runfileRecord{"580.82.07"}), st.Undo(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if m.has("called") || m.has("uninstalled") {
+		t.Error("the installer or its uninstaller was called")
+	}
+}
+
+func TestRunfileVersion(t *testing.T) {
+	for name, want := range map[string]string{
+		"https://example.com/a/NVIDIA-Linux-x86_64-580.82.07.run": "580.82.07",
+		"NVIDIA-Linux-x86_64-535.104.05-no-compat32.run":          "535.104.05",
+		"NVIDIA-Linux-aarch64-595.45.run":                         "595.45",
+		"cuda_13.0.1_580.82.07_linux.run":                         "",
+		"NVIDIA-Linux-x86_64-580.82.07.run.gz":                    "",
+	} {
+		if got, err := RunfileVersion(name); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestRunfileFlavour(t *testing.T) {
+	for c, want := range map[Choice]string{
+		{580, Proprietary}: "--kernel-module-type=proprietary",
+		{535, Open}:        "--kernel-module-build-directory=kernel-open",
+		{535, Proprietary}: "--kernel-module-build-directory=kernel",
+	} {
+		if got := (runfile{Setup: Setup{Driver: c}}).flavour(); got != want {
+			t.Errorf("%s: %s, want %s", c, got, want)
+		}
+	}
+}
