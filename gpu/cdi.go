@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -90,6 +91,9 @@ func (s Setup) complete() error {
 	cards, err := s.cards()
 	if err != nil {
 		return err
+	}
+	if len(cards) == 0 {
+		return &Failure{What: "describe the GPUs to the runtime", Err: errors.New("no GPU that containers can have is on the bus"), Next: "take the role gpu from this node in airgap.yaml, or look at its cards: lspci -d 10de:"}
 	}
 	text, err := fs.ReadFile(s.Host.FS(), strings.TrimPrefix(CDIFile, "/"))
 	if err != nil {

@@ -78,6 +78,14 @@ func TestCDIOfAnUnreadableBus(t *testing.T) {
 	}
 }
 
+// TestCDIWithoutACard: the only one is kept for virtual machines, or was removed.
+func TestCDIWithoutACard(t *testing.T) {
+	m, s := withCards(t, "0000:17:00.0")
+	m.put(t, CDIFile, described)
+	m.put(t, "sys/bus/pci/devices/0000:17:00.0/uevent", "DRIVER=vfio-pci\n")
+	mustSay(t, CDIStep(s).Run(t.Context()), "role gpu", "no GPU that containers can have is on the bus")
+}
+
 func TestCDIUnitFails(t *testing.T) {
 	m, s := withCards(t, "0000:17:00.0")
 	m.fails("systemctl restart "+CDIUnit, "Job for "+CDIUnit+" failed")

@@ -74,10 +74,8 @@ func (s Setup) driver() (Driver, error) {
 // persistence daemon's.
 func (s Setup) units() []string {
 	var units []string
-	for _, dir := range []string{"usr/lib/systemd/system/", "etc/systemd/system/"} {
-		if s.has(dir+PersistenceUnit) && len(units) == 0 {
-			units = append(units, PersistenceUnit)
-		}
+	if s.hasUnit(PersistenceUnit) {
+		units = append(units, PersistenceUnit)
 	}
 	if s.Fabric {
 		units = append(units, FabricUnit)

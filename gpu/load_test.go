@@ -35,6 +35,7 @@ func TestDriverIsLoaded(t *testing.T) {
 	if plan, err := st.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"write " + s.path(modulesFile) + " (new)", "load kernel modules nvidia, nvidia_uvm", "enable and start " + PersistenceUnit, "enable and start " + FabricUnit}) {
 		t.Errorf("plan %q, %v", plan, err)
 	}
+	m.put(t, "usr/lib/systemd/system/"+FabricUnit, "")
 	m.enabled[PersistenceUnit] = true // by its package's preset
 	if err := st.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -52,6 +53,19 @@ func TestDriverIsLoaded(t *testing.T) {
 	}
 	if !m.enabled[PersistenceUnit] || m.active[PersistenceUnit] || m.enabled[FabricUnit] || m.active[FabricUnit] || m.has(modulesFile) || m.has(unitsUndo) {
 		t.Errorf("undo left enabled %v, active %v", m.enabled, m.active)
+	}
+}
+
+// TestDriverUndoneAfterItsPackage: a unit that is gone is not stopped.
+func TestDriverUndoneAfterItsPackage(t *testing.T) {
+	m, s := withDriver(t)
+	if err := DriverStep(s).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.remove(t, "usr/lib/systemd/system/"+PersistenceUnit)
+	m.fails("systemctl stop", "Unit "+PersistenceUnit+" not loaded.")
+	if err := DriverStep(s).Undo(t.Context()); err != nil || m.has(unitsUndo) {
+		t.Errorf("%v; its note is there: %t", err, m.has(unitsUndo))
 	}
 }
 

@@ -72,7 +72,7 @@ func (m MIG) done(ctx context.Context) (bool, error) {
 func (m MIG) others(cards []Divided) []Divided {
 	want := slices.Sorted(slices.Values(m.Profiles))
 	return slices.DeleteFunc(slices.Clone(cards), func(d Divided) bool {
-		return d.On && slices.Equal(slices.Sorted(slices.Values(d.Profiles)), want)
+		return slices.Equal(slices.Sorted(slices.Values(d.Profiles)), want)
 	})
 }
 

@@ -14,13 +14,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// real runs commands on this machine, and has its files in a temporary directory.
-type real struct {
+// thisHost runs commands on this machine, and has its files in a temporary directory.
+type thisHost struct {
 	host.Local
 	root string
 }
 
-func (r real) FS() fs.FS { return os.DirFS(r.root) }
+func (h thisHost) FS() fs.FS { return os.DirFS(h.root) }
 
 // installer is a .run file that does what NVIDIA's does as far as a host shows it:
 // its list, a library, a module; and the uninstaller that takes them back. A command
@@ -53,7 +53,7 @@ func withRunfile(t *testing.T) (*machine, Setup) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Join(m.root, "path")+":"+os.Getenv("PATH"))
-	s.Host, s.Driver, s.Version = real{root: m.root}, Choice{580, Open}, "580.82.07"
+	s.Host, s.Driver, s.Version = thisHost{root: m.root}, Choice{580, Open}, "580.82.07"
 	return m, s
 }
 

@@ -67,7 +67,12 @@ func (s Setup) explainUnit(ctx context.Context, name string, err error) error {
 	return f
 }
 
-// disable makes units what they were.
+// hasUnit reports whether somebody has installed the unit.
+func (s Setup) hasUnit(name string) bool {
+	return s.has("usr/lib/systemd/system/"+name) || s.has("etc/systemd/system/"+name)
+}
+
+// disable makes units what they were; one whose package is gone is nothing any more.
 func (s Setup) disable(ctx context.Context) error {
 	before, err := host.ReadJSON[[]unitBefore](s.path(unitsUndo))
 	if err != nil {
@@ -78,7 +83,7 @@ func (s Setup) disable(ctx context.Context) error {
 			was  bool
 			verb string
 		}{{u.Active, "stop"}, {u.Enabled, "disable"}} {
-			if back.was {
+			if back.was || !s.hasUnit(u.Name) {
 				continue
 			}
 			if err := s.run(ctx, "systemctl", back.verb, u.Name); err != nil {
