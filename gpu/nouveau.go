@@ -2,9 +2,7 @@ package gpu
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -33,11 +31,11 @@ func NouveauStep(s Setup) step.Step {
 	}
 }
 
-// nouveauRecord is what was done for it. An image that is Due was made before the
-// file came, or went; one is made anew at a time, so a cut is noticed.
+// nouveauRecord is what was done for it. An image that is due was made before the
+// file came, or went.
 type nouveauRecord struct {
 	Images []string `json:"images"` // by kernel
-	Due    []string `json:"due"`
+	Due    []string `json:"due"`    // of these
 }
 
 func (s Setup) nouveauIsOff() (bool, error) {
@@ -145,41 +143,4 @@ func (s Setup) nouveauOn(ctx context.Context) error {
 		return err
 	}
 	return host.Remove(s.path(nouveauUndo))
-}
-
-// image is a kernel's initramfs as EL names it (dracut(8)).
-func image(kernel string) string { return "/boot/initramfs-" + kernel + ".img" }
-
-// imagesWith are the kernels with that module that have an initramfs: whichever of
-// them is booted next must know.
-func (s Setup) imagesWith(module string) ([]string, error) {
-	kernels, err := s.kernels(module)
-	return slices.DeleteFunc(kernels, func(kernel string) bool { return !s.hasImage(kernel) }), err
-}
-
-func (s Setup) hasImage(kernel string) bool {
-	_, err := fs.Stat(s.Host.FS(), strings.TrimPrefix(image(kernel), "/"))
-	return err == nil
-}
-
-// makeImages makes those anew that are due, and notes each. That of a kernel which
-// has been removed meanwhile is none.
-func (s Setup) makeImages(ctx context.Context) error {
-	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
-	if err != nil {
-		return err
-	}
-	for len(record.Due) > 0 {
-		kernel := record.Due[0]
-		if s.hasImage(kernel) {
-			if err := s.run(ctx, "dracut", "--force", s.path(image(kernel)), kernel); err != nil {
-				return fmt.Errorf("make %s anew: %w", image(kernel), err)
-			}
-		}
-		record.Due = record.Due[1:]
-		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -104,6 +104,10 @@ func (r runfile) install(ctx context.Context) error {
 	if err := r.locked(ctx, append([]string{"sh", r.path(file)}, r.flags()...)...); err != nil {
 		return r.explain(ctx, "install NVIDIA's driver "+r.Version, err)
 	}
+	// After a power cut the host has to have what the list of files says.
+	if err := host.Sync(); err != nil {
+		return err
+	}
 	return os.RemoveAll(r.path(runfileDir))
 }
 
