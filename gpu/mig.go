@@ -22,7 +22,8 @@ const (
 type MIG struct {
 	Setup
 	Profiles []string // of one card's instances: "1g.10gb" seven times; none takes back what an earlier run divided
-	// Cards asks NVIDIA's library how they are divided now.
+	// Cards asks NVIDIA's library how they are divided now: an error where that does
+	// not tell the instances' profiles, as nvidia-smi does not.
 	Cards func(context.Context) ([]Divided, error)
 	// Users are what has cards of this host: "pod default/train-0".
 	Users func(context.Context) ([]string, error)
@@ -33,6 +34,13 @@ type Divided struct {
 	Card     string   // as people know it: "0 (NVIDIA H200)"
 	On       bool     // its MIG mode
 	Profiles []string // of its instances, in any order: "1g.10gb"
+}
+
+// ProfileOf is the profile in the name that the library gives an instance: "1g.10gb"
+// of "NVIDIA A100-SXM4-80GB MIG 1g.10gb"; "" where there is none in it.
+func ProfileOf(name string) string {
+	_, profile, _ := strings.Cut(name, " MIG ")
+	return profile
 }
 
 // MIGStep divides the cards into instances, now and at every boot. While a pod has

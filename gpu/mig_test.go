@@ -66,6 +66,14 @@ func TestMIG(t *testing.T) {
 	}
 }
 
+func TestProfileOf(t *testing.T) {
+	for name, want := range map[string]string{"NVIDIA A100-SXM4-80GB MIG 1g.10gb": "1g.10gb", "NVIDIA H200 MIG 1g.18gb+me": "1g.18gb+me", "NVIDIA H200": "", "": ""} {
+		if got := ProfileOf(name); got != want {
+			t.Errorf("%q has %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestMIGWaitsForAReboot: a card that somebody has open keeps its mode.
 func TestMIGWaitsForAReboot(t *testing.T) {
 	m, mig, _ := withMIG(t, "1g.18gb")
