@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -83,7 +84,12 @@ func (s Setup) describe(ctx context.Context) error {
 			return s.explainUnit(ctx, CDIUnit, err)
 		}
 	}
-	return s.complete()
+	err := s.complete()
+	if f, is := errors.AsType[*Failure](err); is {
+		f.Said = s.kernelSaid(ctx) // a driver may load and refuse a card
+		f.Next = cmp.Or(nextAfter(f.Said), f.Next)
+	}
+	return err
 }
 
 // complete is nil when the description has as many cards as the bus.

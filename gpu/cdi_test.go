@@ -63,6 +63,8 @@ func TestCDILacksACard(t *testing.T) {
 	st := CDIStep(s)
 	err := st.Run(t.Context())
 	mustSay(t, err, "nvidia-smi -L", "has 2 of the 3 cards on the bus: 3 × NVIDIA Hopper 10de:2335")
+	m.says("dmesg", "[5.1] e1000: up\n[5.5] NVRM: The NVIDIA GPU 0000:5a:00.0 (PCI ID: 10de:2335)\n               NVRM: installed in this system requires use of the NVIDIA open kernel modules.\n")
+	mustSay(t, st.Run(t.Context()), "gpu.flavour: open", "2 of the 3 cards", "the kernel said last:\n[5.5] NVRM: The NVIDIA GPU 0000:5a:00.0")
 	holds(t, st.Done, false)
 	if err := st.Undo(t.Context()); err != nil || !m.has(CDIFile) {
 		t.Errorf("%v; a file that was there before went", err)

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,16 +16,20 @@ func (s Setup) explainModule(ctx context.Context, module string, err error) erro
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	f := &Failure{What: "load kernel module " + module, Err: err}
 	if missing := s.noModule(ctx); missing != nil {
 		return missing
 	}
-	log, logErr := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
-	if logErr == nil {
-		f.Said = aboutDriver(string(log))
+	said := s.kernelSaid(ctx)
+	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(nextAfter(err.Error()+said), "dmesg has all that the kernel said")}
+}
+
+// kernelSaid is what the kernel log has about the driver; "" where it has nothing.
+func (s Setup) kernelSaid(ctx context.Context) string {
+	log, err := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
+	if err != nil {
+		return "" // the failure itself is told anyway
 	}
-	f.Next = nextAfter(err.Error() + f.Said)
-	return f
+	return aboutDriver(string(log))
 }
 
 // noModule is nil where the running kernel has one.
@@ -57,7 +62,7 @@ func aboutDriver(log string) string {
 	var said []string
 	for line := range strings.Lines(log) {
 		low := strings.ToLower(line)
-		if strings.Contains(low, "nvrm") || strings.Contains(low, "nvidia") || strings.Contains(low, "loading of module") || strings.Contains(low, "lockdown") {
+		if strings.Contains(low, "nvrm") || strings.Contains(low, "nvidia") || strings.Contains(low, "is rejected") || strings.Contains(low, "lockdown") {
 			said = append(said, strings.TrimSpace(line))
 		}
 	}
@@ -67,13 +72,17 @@ func aboutDriver(log string) string {
 	return "the kernel said last:\n" + lastLines(strings.Join(said, "\n"), 8)
 }
 
-// nextAfter knows what kernel and module have written for years.
+// nextAfter knows what kernel and module have written for years; "" for anything
+// else.
 func nextAfter(text string) string {
 	for _, known := range []struct{ words, next string }{
 		{"Key was rejected by service", secureBoot},
 		{"Required key not available", secureBoot},
 		{"Unknown symbol", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
 		{"Invalid module format", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
+		{" Legacy drivers", "this branch has dropped the card: gpu.branch: 580 is the last with cards before Turing"},
+		{"already bound to nouveau", "nouveau has the card: reboot, it is kept off from then on"},
+		{"No NVIDIA devices probed", "another driver has the cards: lspci -k -d 10de: names it"},
 		{"No NVIDIA GPU found", "the module sees no card: lspci -d 10de: shows what is on the bus; another driver may have it"},
 		{"API mismatch", "two versions of the driver are mixed: remove one of them, and reboot"},
 		{"not supported by open", "this card needs the proprietary module: gpu.flavour: proprietary"},
@@ -84,7 +93,7 @@ func nextAfter(text string) string {
 			return known.next
 		}
 	}
-	return "dmesg has all that the kernel said"
+	return ""
 }
 
 const secureBoot = "Secure Boot does not know who signed the module: enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), or take a module signed with a known one"

@@ -101,12 +101,16 @@ func TestDriverCannotBeUsed(t *testing.T) {
 		}, []string{"no kernel has one"}, "a new bundle"},
 		{"Secure Boot", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service")
-			m.says("dmesg", "[1.0] e1000: up\n[9.1] Loading of module with unavailable key is rejected\n")
-		}, []string{"Key was rejected by service", "the kernel said last:\n[9.1] Loading of module with unavailable key"}, "mokutil --import"},
+			m.says("dmesg", "[1.0] e1000: up\n[9.1] nvidia: module with unavailable key is rejected\n")
+		}, []string{"Key was rejected by service", "the kernel said last:\n[9.1] nvidia: module with unavailable key"}, "mokutil --import"},
 		{"card removed", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
 			m.says("dmesg", "[9.1] nvidia: loading out-of-tree module taints kernel.\n[9.2] NVRM: No NVIDIA GPU found.\n[9.3] e1000: up\n")
 		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -d 10de:"},
+		{"card that the branch has dropped", func(_ *testing.T, m *machine, _ *Setup) {
+			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
+			m.says("dmesg", "[9.1] NVRM: The NVIDIA GPU 0000:17:00.0 (PCI ID: 10de:1db6)\n               NVRM: installed in this system is supported through the NVIDIA 580.xx Legacy drivers.\n[9.2] NVRM: No NVIDIA GPU found.\n")
+		}, []string{"10de:1db6", "580.xx Legacy drivers"}, "gpu.branch: 580"},
 		{"module for another kernel", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module")
 			m.fails("dmesg", "Operation not permitted")
