@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -21,13 +20,13 @@ const (
 
 // Config is the section gpu of airgap.yaml. It is about nodes with the role gpu.
 type Config struct {
-	Source       Source   `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Where the driver comes from. dkms: RPMs of NVIDIA's repository, which packages.repositories has to name; the module is built on each host, for the kernel that runs and the newest one. precompiled: RPMs with a module for just these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver itself."`
-	Branch       int      `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Branch of the driver, 580 for instance. Left out: the one with the longest support that drives all cards of a host."`
-	Flavour      Flavour  `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one, where it drives all cards of a host."`
-	Installer    Download `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
-	DevicePlugin string   `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
-	TimeSlices   int      `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
-	MIG          MIG      `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are cut into parts, where they can be."`
+	Source       Source    `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Where the driver comes from. dkms: RPMs of NVIDIA's repository, which packages.repositories has to name; the module is built on each host, for the kernel that runs and the newest one. precompiled: RPMs with a module for just these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver itself."`
+	Branch       int       `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Branch of the driver, 580 for instance. Left out: the one with the longest support that drives all cards of a host."`
+	Flavour      Flavour   `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one, where it drives all cards of a host."`
+	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
+	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
+	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
+	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are cut into parts, where they can be."`
 }
 
 // Download is a file that is fetched when the bundle is made.
@@ -36,8 +35,8 @@ type Download struct {
 	SHA256 string `yaml:"sha256" json:"sha256" jsonschema:"required" jsonschema_description:"Its checksum."`
 }
 
-// MIG is the partitioning of cards into instances.
-type MIG struct {
+// MIGConfig is how cards are divided into instances.
+type MIGConfig struct {
 	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"How pods ask for parts: single as for whole cards, nvidia.com/gpu; mixed by their kind, nvidia.com/mig-1g.10gb."`
 	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Left out: cards stay as they are."`
 }
@@ -66,12 +65,10 @@ func (c *Config) Default() {
 }
 
 var (
-	versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
-	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	profileForm = regexp.MustCompile(`^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
-	// installerForm is the name that NVIDIA gives each release's installer.
-	installerForm = regexp.MustCompile(`^NVIDIA-Linux-x86_64-((\d{3,4})(\.\d+){1,2})\.run$`)
-	installerURL  = regexp.MustCompile(`^https://[^\s?#]+$`)
+	versionForm  = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+	sumForm      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	profileForm  = regexp.MustCompile(`^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
+	installerURL = regexp.MustCompile(`^https://[^\s?#]+$`)
 )
 
 // Validate reports every problem of a defaulted section.
@@ -129,22 +126,15 @@ func (c Config) InstallerFile() string { return path.Base(c.Installer.URL) }
 // InstallerVersion is the version of the driver in NVIDIA's installer, by its
 // name; "" where that tells none.
 func (c Config) InstallerVersion() string {
-	if m := installerForm.FindStringSubmatch(c.InstallerFile()); m != nil {
-		return m[1]
-	}
-	return ""
+	version, _ := RunfileVersion(c.InstallerFile()) // the section was judged
+	return version
 }
 
 func (c Config) installerBranch() int {
-	m := installerForm.FindStringSubmatch(c.InstallerFile())
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(m[2]) // digits
-	return n
+	return Driver{Version: c.InstallerVersion()}.Branch()
 }
 
-func (m MIG) validate(at *field.Path) field.ErrorList {
+func (m MIGConfig) validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if strategies := []string{migNone, migSingle, migMixed}; !slices.Contains(strategies, m.Strategy) {
 		all = append(all, field.NotSupported(at.Child("strategy"), m.Strategy, strategies))

@@ -30,10 +30,10 @@ func TestConfigMistakes(t *testing.T) {
 		"it is of another branch than gpu.branch":                         {Source: Runfile, Installer: good, Branch: 595},
 		"gpu.devicePlugin: Invalid value: \"latest\"":                     {DevicePlugin: "latest"},
 		"gpu.timeSlices: Invalid value: -1":                               {TimeSlices: -1},
-		"gpu.mig.strategy: Unsupported value: \"double\"":                 {MIG: MIG{Strategy: "double"}},
-		"gpu.mig.profiles[0]: Invalid value: \"half\"":                    {MIG: MIG{Strategy: "mixed", Profiles: []string{"half"}}},
-		"gpu.mig.strategy: Required value":                                {MIG: MIG{Profiles: []string{"1g.10gb"}}},
-		"with strategy single all parts are of one kind":                  {MIG: MIG{Strategy: "single", Profiles: []string{"1g.10gb", "2g.20gb"}}},
+		"gpu.mig.strategy: Unsupported value: \"double\"":                 {MIG: MIGConfig{Strategy: "double"}},
+		"gpu.mig.profiles[0]: Invalid value: \"half\"":                    {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"half"}}},
+		"gpu.mig.strategy: Required value":                                {MIG: MIGConfig{Profiles: []string{"1g.10gb"}}},
+		"with strategy single all parts are of one kind":                  {MIG: MIGConfig{Strategy: "single", Profiles: []string{"1g.10gb", "2g.20gb"}}},
 	} {
 		c.Default()
 		errs := c.Validate(field.NewPath("gpu"))

@@ -48,7 +48,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 	if len(s.Kernels) == 0 {
 		return Plan{}, errors.New("its kernel is unknown")
 	}
-	choice, some, err := Choose(s.Devices, c.wish())
+	choice, some, err := c.Choose(s.Devices)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -65,7 +65,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 	if c.Source == DKMS {
 		p.Packages = append(p.Packages, "dkms")
 	}
-	if slices.ContainsFunc(s.Devices, func(d Device) bool { return d.Kind == NVSwitch }) {
+	if HasSwitches(s.Devices) {
 		p.Driver = append(p.Driver, "nvidia-fabricmanager")
 	}
 	return p, nil
@@ -80,12 +80,20 @@ func (c Config) Version(p Plan) string {
 	return fmt.Sprintf("%d.", p.Choice.Branch)
 }
 
-func (c Config) wish() Wish {
+// Choose is the driver for a host's cards, as the section wishes it; some is false
+// where it has none that containers can have.
+func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
 	w := Wish{Branch: c.Branch, Flavour: c.Flavour}
 	if c.Source == Runfile {
 		w.Branch = c.installerBranch()
 	}
-	return w
+	return Choose(devices, w)
+}
+
+// HasSwitches tells whether NVSwitches join the host's cards, which takes the fabric
+// manager.
+func HasSwitches(devices []Device) bool {
+	return slices.ContainsFunc(devices, func(d Device) bool { return d.Kind == NVSwitch })
 }
 
 // modules are the packages with the kernel's modules.

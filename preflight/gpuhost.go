@@ -19,7 +19,10 @@ var gpuNouveau = Check{
 	Role:   GPU, Needs: []string{"modules"}, Run: judgeNouveau,
 }
 
-func judgeNouveau(f *Facts, _ *Want) Result {
+func judgeNouveau(f *Facts, w *Want) Result {
+	if f.Modules["nouveau"] == Loaded && w.NouveauOff {
+		return Result{Warn, "nouveau is loaded", "not loaded", "nothing: the installation keeps it off; where it has the console, this host has to be rebooted once, and the same command goes on"}
+	}
 	if f.Modules["nouveau"] == Loaded {
 		return Result{Fail, "nouveau is loaded", "not loaded, also after a reboot",
 			"printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' >/etc/modprobe.d/nouveau.conf; dracut -f; reboot"}
@@ -33,8 +36,8 @@ var gpuKernelDevel = Check{
 	Role:   GPU, Needs: []string{"kernel", "packages"}, Run: judgeKernelDevel,
 }
 
-// judgeKernelDevel looks at hosts whose driver is built there. That the bundle's
-// kernel-devel is the running kernel's has been seen to when it was made.
+// judgeKernelDevel looks at hosts whose driver is built there. The kernel may be
+// another one than when the bundle was made.
 func judgeKernelDevel(f *Facts, w *Want) Result {
 	switch {
 	case f.Driver != "":
@@ -50,7 +53,8 @@ func judgeKernelDevel(f *Facts, w *Want) Result {
 	running := func(p Package) bool {
 		return p.Name == devel && p.Version+"-"+p.Release+"."+p.Arch == f.Kernel.Release
 	}
-	if !slices.ContainsFunc(f.Packages, running) && !slices.Contains(w.Packages, devel) {
+	brought := slices.Contains(w.Packages, devel) && (w.Headers == nil || slices.Contains(w.Headers, f.Kernel.Release))
+	if !brought && !slices.ContainsFunc(f.Packages, running) {
 		lacking = append(lacking, devel+"-"+f.Kernel.Release)
 	}
 	for _, name := range []string{"gcc", "make"} {

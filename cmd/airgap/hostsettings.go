@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -54,18 +56,26 @@ func (s *site) versionLockStep() step.Step {
 	return rpm.VersionLockStep(l)
 }
 
+// versionLock has the packages of Kubernetes, and on a node with cards the driver's
+// and the kernel's: another one of either would leave the cards without the other.
 func (s *site) versionLock() (rpm.VersionLock, error) {
 	l := rpm.VersionLock{UndoFile: versionlockUndo}
-	for _, p := range s.index.Lock.Packages {
+	cards := s.node.Has(config.GPU) && s.config.GPU.Source != gpu.Site
+	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
 			return l, err
 		}
-		if slices.Contains([]string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}, n.Name) {
+		if slices.Contains([]string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}, n.Name) || cards && strings.Contains(n.Name, "nvidia") {
 			l.Packages = append(l.Packages, n)
 		}
 	}
-	return l, nil
+	if !cards {
+		return l, nil
+	}
+	kernels, err := rpm.Kernels(context.Background(), s.machine.Host)
+	l.Packages = append(l.Packages, kernels...)
+	return l, err
 }
 
 // ports are those of this host.

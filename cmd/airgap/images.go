@@ -23,6 +23,9 @@ func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string,
 		return nil, err
 	}
 	images = append(images, cni.NodeImages(c.Network)...)
+	if n.Has(config.GPU) {
+		images = append(images, c.GPU.Image())
+	}
 	if l.Network == nil {
 		return images, nil
 	}

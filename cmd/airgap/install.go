@@ -176,6 +176,9 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.networkStep(fromView(v)),
 		s.dataPlaneStep(),
+	)
+	steps = append(steps, s.deviceSteps()...)
+	steps = append(steps,
 		backup.Step(backups()),
 		s.nodeReportStep(),
 		s.nodeReportUnitStep(),
@@ -202,7 +205,9 @@ func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pr
 // come from the registry at addr.
 func (s *site) nodeSteps(from source, addr string) []step.Step {
 	m := s.machine
-	steps := append([]step.Step{s.packagesStep(from, addr)}, s.settingSteps()...)
+	steps := append(s.beforeDriver(), s.packagesStep(from, addr))
+	steps = append(steps, s.settingSteps()...)
+	steps = append(steps, s.driverSteps(from)...)
 	steps = append(steps,
 		kubeadm.LabelsStep(m),
 		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),

@@ -35,11 +35,11 @@ func (s *site) workerSteps(h *hub, a *admission) []step.Step {
 		filesStep("index", "Keep the signed index", indexDir, h.signed),
 	)
 	steps = append(steps, s.nodeSteps(h.open, h.addr)...)
-	return append(steps,
+	steps = append(steps,
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
 		kubeadm.AgreementStep(s.machine),
-		kubeadm.Permissions(s.machine, s.config.Kubernetes),
-		s.nodeReportUnitStep())
+		kubeadm.Permissions(s.machine, s.config.Kubernetes))
+	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep())
 }
 
 // controlPlaneSteps make this host the equal of the first one: it has the same
@@ -50,12 +50,14 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Prog
 	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
-	return append(steps,
+	steps = append(steps,
 		kubeadm.Join(m, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, s.config.Kubernetes),
 		kubeadm.SpreadDNS(m),
-		backup.Step(backups()),
+		backup.Step(backups()))
+	steps = append(steps, s.labelSteps()...)
+	return append(steps,
 		s.nodeReportUnitStep(),
 		joinMaterialStep(m, s.config.Kubernetes, v.Top(), s.choice),
 	)

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
@@ -65,6 +66,11 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 		return nil, err
 	}
 	maps.Copy(units, backups)
+	cards, err := gpu.Units()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(units, cards)
 	units[nodereport.UnitName] = nodereport.UnitText()
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
@@ -81,7 +87,7 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` || :
 `
 )
 

@@ -41,6 +41,8 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rwxr-xr-x root:root /usr/bin/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.timer
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-cdi.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-mig.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-node-report.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.timer

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -252,7 +253,11 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	}
 	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
 		w.Packages = append(w.Packages, p.Name())
+		if kernel, is := headersOf(p); is {
+			w.Headers = append(w.Headers, kernel)
+		}
 	}
+	w.NouveauOff = s.config.GPU.Source != gpu.Site
 	if s.servesRegistry() {
 		w.Roles = append(w.Roles, preflight.Registry)
 	}

@@ -46,9 +46,9 @@ func (s *site) reportSettings() (reportSettings, error) {
 	if s.servesRegistry() {
 		units = append(units, registry.UnitName)
 	}
-	var cards *gpuSettings
-	if s.node.Has(config.GPU) {
-		cards = &gpuSettings{}
+	cards, err := s.gpuSettings()
+	if err != nil {
+		return reportSettings{}, err
 	}
 	return reportSettings{
 		Node: s.node.Name, APIServer: s.config.Kubernetes.ControlPlaneEndpoint, Etcd: s.node.Has(config.ControlPlane),

@@ -193,7 +193,7 @@ func (s *site) runtime() (kubeadm.RuntimeOptions, error) {
 		return kubeadm.RuntimeOptions{}, err
 	}
 	m, err := s.mirror()
-	return kubeadm.RuntimeOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.facts}, err
+	return kubeadm.RuntimeOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.facts, NVIDIA: s.node.Has(config.GPU)}, err
 }
 
 // arch is the bundle's machine architecture in Go's spelling.

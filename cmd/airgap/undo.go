@@ -2,6 +2,7 @@ package main
 
 import (
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -16,6 +17,7 @@ import (
 func resetSteps(wipe bool) []step.Step {
 	m := thisMachine()
 	m.Wipe = wipe
+	cards := gpu.Setup{Host: m.Host, Root: m.Root}
 	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
 		back("Remove what else has come since", kubeadm.Record(m)),
@@ -27,12 +29,18 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
 		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts, UsersFile: usersFile, Pushed: pushedDir})),
 		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
+		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),
 		back("No more load kernel modules at boot", kubeadm.Modules(m)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
 		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
 		back("Turn swap on again", kubeadm.SwapStep(m)),
+		back("Uninstall NVIDIA's driver", gpu.RunfileStep(cards, nil)),
+		back("No more load NVIDIA's driver at boot", gpu.DriverStep(cards)),
+		back("Make the GPUs whole", gpu.MIGStep(gpu.MIG{Setup: cards})),
+		back("Describe the GPUs to the runtime no more", gpu.CDIStep(cards)),
+		back("Put nvidia-container-runtime's configuration back", gpu.RuntimeConfigStep(cards, "")),
 		back("Take a label rule from SELinux", kubeadm.LabelsStep(m)),
 		back("Remove the runtime", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
 		back("Have fapolicyd trust the runtime no more", kubeadm.FapolicydStep(m, kubeadm.Runtime{})),

@@ -1,0 +1,40 @@
+package rpm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Kernels are the installed packages that a kernel is made of, of all that the
+// host can boot.
+func Kernels(ctx context.Context, h host.Host) ([]NEVRA, error) {
+	out, err := h.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`, "kernel*"}})
+	if err != nil {
+		return nil, fmt.Errorf("list installed kernels: %w", err)
+	}
+	var all []NEVRA
+	for name := range strings.FieldsSeq(string(out)) {
+		n, err := ParseNEVRA(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(kernelPackages(), n.Name) {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b NEVRA) int { return strings.Compare(a.String(), b.String()) })
+	return all, nil
+}
+
+// kernelPackages are Red Hat's and Oracle's. What is built with a kernel, its
+// headers, may come in other versions.
+func kernelPackages() []string {
+	return []string{
+		"kernel", "kernel-core", "kernel-modules", "kernel-modules-core", "kernel-modules-extra",
+		"kernel-uek", "kernel-uek-core", "kernel-uek-modules", "kernel-uek-modules-core", "kernel-uek-modules-extra",
+	}
+}

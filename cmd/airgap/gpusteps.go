@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// beforeDriver has the cards free for NVIDIA's driver. It comes before everything
+// that takes long: it may end with the wish for a reboot.
+func (s *site) beforeDriver() []step.Step {
+	if !s.node.Has(config.GPU) || s.config.GPU.Source == gpu.Site {
+		return nil
+	}
+	return []step.Step{gpu.NouveauStep(gpu.Setup{Host: s.machine.Host, Root: s.machine.Root})}
+}
+
+// driverSteps load the driver that packages have brought, or NVIDIA's installer
+// brings, and have the runtime know the cards before it starts.
+func (s *site) driverSteps(from source) []step.Step {
+	if !s.node.Has(config.GPU) {
+		return nil
+	}
+	cards, err := s.gpuSetup()
+	if err != nil {
+		return []step.Step{{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) { return false, err }}}
+	}
+	var steps []step.Step
+	if s.config.GPU.Source == gpu.Runfile {
+		steps = append(steps, gpu.RunfileStep(cards, func(ctx context.Context) (io.ReadCloser, error) {
+			return from(ctx, "files/"+s.config.GPU.InstallerFile())
+		}))
+	}
+	return append(steps,
+		gpu.DriverStep(cards),
+		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: s.cardUsers}),
+		gpu.CDIStep(cards),
+		gpu.RuntimeConfigStep(cards, kubeadm.BinDir+"/runc"))
+}
+
+// gpuSetup is this host as its cards want it: the driver is that of the bundle, and
+// it has to be one that drives the cards that are in the host now.
+func (s *site) gpuSetup() (gpu.Setup, error) {
+	cards := gpu.Setup{Host: s.machine.Host, Root: s.machine.Root}
+	devices, err := host.PCIDevices(s.machine.Host.FS(), gpu.Vendor)
+	if err != nil || s.config.GPU.Source == gpu.Site {
+		return cards, err
+	}
+	found := gpu.Detect(devices)
+	choice, some, err := s.config.GPU.Choose(found)
+	if err != nil {
+		return cards, err
+	}
+	if !some {
+		return cards, hint(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
+	}
+	if cards.Version, err = s.driverVersion(choice); err != nil {
+		return cards, err
+	}
+	cards.Driver, cards.Fabric = choice, gpu.HasSwitches(found)
+	return cards, nil
+}
+
+// driverVersion is that of the driver that the bundle has for this host.
+func (s *site) driverVersion(wanted gpu.Choice) (string, error) {
+	if s.config.GPU.Source == gpu.Runfile {
+		return s.config.GPU.InstallerVersion(), nil
+	}
+	version := s.index.Lock.Driver(s.node.Name)
+	if version == "" || (gpu.Driver{Version: version}).Branch() != wanted.Branch {
+		return "", hint(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", wanted, version),
+			"survey this host again and make the bundle with its facts: its cards are others than they were")
+	}
+	return version, nil
+}
+
+// gpuSettings are what the report of this host compares with: the cards as they are
+// now. nil where the node has not the role gpu.
+func (s *site) gpuSettings() (*gpuSettings, error) {
+	if !s.node.Has(config.GPU) {
+		return nil, nil //nolint:nilnil // nothing to compare with
+	}
+	cards, err := busCards(s.machine.Host)
+	if err != nil {
+		return nil, err
+	}
+	c := s.config.GPU
+	settings := &gpuSettings{Cards: cards, TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}
+	switch c.Source {
+	case gpu.Site:
+	case gpu.Runfile:
+		settings.Driver = c.InstallerVersion()
+	default:
+		settings.Driver = s.index.Lock.Driver(s.node.Name)
+	}
+	return settings, nil
+}
+
+// labelSteps say on the Node that it has cards.
+func (s *site) labelSteps() []step.Step {
+	if !s.node.Has(config.GPU) {
+		return nil
+	}
+	return []step.Step{gpu.LabelStep(s.node.Name, func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.KubeletConf) })}
+}
+
+// deviceSteps are those of the first host: the device plugin, where any node has
+// cards, and this node's own label.
+func (s *site) deviceSteps() []step.Step {
+	if len(s.config.GPUNodes()) == 0 {
+		return nil
+	}
+	plugin := func() (gpu.Plugin, error) {
+		image, err := lockedImage(s.index.Lock, s.config.GPU.Image())
+		return gpu.Plugin{Image: image, MIGStrategy: s.config.GPU.MIG.Strategy, TimeSlices: s.config.GPU.TimeSlices}, err
+	}
+	return append(s.labelSteps(), gpu.PluginStep(plugin, func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) }))
+}
+
+// lockedImage is an image of the lock, by tag and by digest.
+func lockedImage(l bundle.Lock, name string) (string, error) {
+	for _, i := range l.Images {
+		if i.Name == name {
+			return i.Name + "@" + i.Digest, nil
+		}
+	}
+	return "", hint(fmt.Errorf("the bundle has no image %s", name), "make it anew from this airgap.yaml")
+}
+
+// dividedCards are this host's cards and their parts, as NVIDIA's library has them.
+func dividedCards(ctx context.Context) ([]gpu.Divided, error) {
+	said, err := nvml.Ask(ctx, host.Local{})
+	if err != nil {
+		return nil, err
+	}
+	var all []gpu.Divided
+	for _, c := range said.Cards {
+		d := gpu.Divided{Card: fmt.Sprintf("%d (%s)", c.Index, c.Name), On: c.MIG != nil && c.MIG.Current}
+		if d.On {
+			for _, part := range c.MIG.Instances {
+				profile := gpu.ProfileOf(part.Name)
+				if profile == "" {
+					return nil, errors.New("ask for the parts of the cards: airgap-nvml has to run for that; nvidia-smi does not name them")
+				}
+				d.Profiles = append(d.Profiles, profile)
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// cardUsers are the pods of this node that have cards; none before it is a node.
+func (s *site) cardUsers(ctx context.Context) ([]string, error) {
+	config, err := s.machine.RESTConfig(kubeadm.KubeletConf)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + s.node.Name})
+	if err != nil {
+		return nil, fmt.Errorf("ask which pods have cards: %w", err)
+	}
+	var users []string
+	for _, p := range pods.Items {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && gpu.Asks(p.Spec) {
+			users = append(users, "pod "+p.Namespace+"/"+p.Name)
+		}
+	}
+	return users, nil
+}

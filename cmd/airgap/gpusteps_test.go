@@ -1,0 +1,99 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/step"
+)
+
+// gpuSite is a host with the role gpu and such cards, for which the bundle has that
+// driver.
+func gpuSite(t *testing.T, section, driver string, cards ...string) *site {
+	t.Helper()
+	s := settingsSite(t, section)
+	s.node.Roles = []config.Role{config.Worker, config.GPU}
+	s.config.Nodes[1].Roles = s.node.Roles
+	tree := fstest.MapFS{}
+	for i, id := range cards {
+		dir := "sys/bus/pci/devices/0000:0" + string(rune('1'+i)) + ":00.0/"
+		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x" + id, "class": "0x030200"} {
+			tree[dir+name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		}
+	}
+	s.machine.Host = cardHost{MapFS: tree}
+	s.index.Lock.Images = append(s.index.Lock.Images, bundle.Image{Name: s.config.GPU.Image(), Digest: "sha256:00"})
+	if driver != "" {
+		s.index.Lock.Packages = append(s.index.Lock.Packages, bundle.Package{NEVRA: "nvidia-driver-cuda-3:" + driver + "-1.el9.x86_64", Hosts: []string{s.node.Name}, NeededBy: []string{bundle.GPUList}})
+		s.index.Lock.Hosts = []string{s.node.Name}
+	}
+	return s
+}
+
+// TestGPUSetup: the bundle's driver has to be one for the cards that are there.
+func TestGPUSetup(t *testing.T) {
+	for name, test := range map[string]struct {
+		section, driver string
+		cards           []string
+		want            gpu.Setup
+		wrong           string
+	}{
+		"cards as they were": {"", "580.82.07", []string{"2330"}, gpu.Setup{Driver: gpu.Choice{Branch: 580, Flavour: gpu.Open}, Version: "580.82.07"}, ""},
+		"another branch":     {"gpu: {branch: 595}\n", "595.45.04", []string{"2330"}, gpu.Setup{Driver: gpu.Choice{Branch: 595, Flavour: gpu.Open}, Version: "595.45.04"}, ""},
+		"the site's own":     {"gpu: {source: host}\n", "", []string{"2330"}, gpu.Setup{}, ""},
+		"an older card now":  {"gpu: {branch: 595}\n", "595.45.04", []string{"1db6"}, gpu.Setup{}, "no driver 595 drives all cards: NVIDIA Volta"},
+		"no driver for it":   {"", "", []string{"2330"}, gpu.Setup{}, `want driver 580 (open), and the bundle has ""`},
+		"no card any more":   {"", "580.82.07", nil, gpu.Setup{}, "no card on its PCI bus"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := gpuSite(t, test.section, test.driver, test.cards...)
+			got, err := s.gpuSetup()
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) {
+					t.Errorf("got %v, want %s", err, test.wrong)
+				}
+				return
+			}
+			got.Host = nil
+			if err != nil || got != test.want {
+				t.Errorf("got %+v, %v; want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// TestGPUSteps: what a node with cards gets beside another one, in order.
+func TestGPUSteps(t *testing.T) {
+	joined := func(steps []step.Step) string { return strings.Join(names(steps), " ") }
+	for section, want := range map[string]string{
+		"":                      "nouveau / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
+		"gpu: {source: host}\n": " / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
+		"gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n": "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
+	} {
+		s := gpuSite(t, section, "580.82.07", "2330")
+		if got := joined(s.beforeDriver()) + " / " + joined(s.driverSteps(nil)) + " / " + joined(s.deviceSteps()); got != want {
+			t.Errorf("%s gives %s, want %s", section, got, want)
+		}
+		s.node.Roles = []config.Role{config.Worker}
+		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil)) + joined(s.labelSteps()); got != "" {
+			t.Errorf("another node gets %s", got)
+		}
+	}
+}
+
+// TestGPUSettings: what the host's report is compared with.
+func TestGPUSettings(t *testing.T) {
+	s := gpuSite(t, "gpu: {timeSlices: 4, mig: {strategy: single}}\n", "580.82.07", "2330", "2330")
+	got, err := s.gpuSettings()
+	if want := (gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4, MIG: "single"}); err != nil || *got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	s = gpuSite(t, "gpu: {source: host}\n", "", "2330")
+	if got, err := s.gpuSettings(); err != nil || got.Driver != "" || got.Cards != 1 {
+		t.Errorf("the site's own: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,19 @@
+package gpu
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Asks tells whether a pod is given cards, or parts of some.
+func Asks(pod corev1.PodSpec) bool {
+	for _, c := range append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...) {
+		for name := range c.Resources.Limits {
+			if strings.HasPrefix(string(name), "nvidia.com/") {
+				return true
+			}
+		}
+	}
+	return false
+}
