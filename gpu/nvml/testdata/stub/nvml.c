@@ -1,6 +1,11 @@
 // A libnvidia-ml.so.1 without a card. It has the functions that airgap-nvml
-// calls, with the prototypes of NVIDIA's own nvml.h, and answers from the file
-// that AIRGAP_NVML_STUB names. With -DOLD it lacks those that came after Volta.
+// calls, and those of NVIDIA's device plugin and nvidia-ctk, with the prototypes
+// of NVIDIA's own nvml.h, and answers from the file that AIRGAP_NVML_STUB names.
+// With -DOLD it lacks those that came after Volta.
+//
+// With -DINSTALLED it is the library of that driver on a server of the lab, or on
+// one that is mounted somewhere: what the driver would tell lies in its
+// /proc/driver/nvidia/stub, and without that no driver is loaded.
 //
 // A line of the file is a key and its value:
 //
@@ -10,10 +15,13 @@
 //	xid 1 79         an event; more lines, more events
 //
 // What has no line is not supported; !15 makes the call return that code.
+#define _GNU_SOURCE // dladdr
+#include <dlfcn.h>
 #include <nvml.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CARDS 16
 #define PARTS 8 // of a card: itself and MIG instances
@@ -32,10 +40,27 @@ static unsigned int place(nvmlDevice_t d) { return (unsigned int)((char *)d.hand
 static unsigned int card_of(nvmlDevice_t d) { return place(d) / PARTS; }
 static unsigned int part_of(nvmlDevice_t d) { return place(d) % PARTS; }
 
+#ifdef INSTALLED
+// answers opens the driver's file of the host whose library this is.
+static FILE *answers(void) {
+	char path[4096];
+	const char *usr;
+	Dl_info self;
+	if (!dladdr(handles, &self) || !(usr = strstr(self.dli_fname, "/usr/lib64/")))
+		return NULL;
+	snprintf(path, sizeof path, "%.*s/proc/driver/nvidia/stub", (int)(usr - self.dli_fname), self.dli_fname);
+	return fopen(path, "r");
+}
+#else
+static FILE *answers(void) {
+	const char *path = getenv("AIRGAP_NVML_STUB");
+	return path ? fopen(path, "r") : NULL;
+}
+#endif
+
 // line finds the nth line with the key and leaves its value in value.
 static int line(const char *key, unsigned int nth, char *value, size_t size) {
-	const char *path = getenv("AIRGAP_NVML_STUB");
-	FILE *f = path ? fopen(path, "r") : NULL;
+	FILE *f = answers();
 	char text[512];
 	int found = 0;
 	while (f && !found && fgets(text, sizeof text, f)) {
@@ -99,6 +124,12 @@ static nvmlReturn_t bus(unsigned int card, unsigned int *out) {
 
 nvmlReturn_t nvmlInit_v2(void) {
 	char value[16];
+#ifdef INSTALLED
+	if (answer("driver", value, sizeof value) != NVML_SUCCESS)
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	if (strcmp(value, INSTALLED))
+		return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
+#endif
 	nvmlReturn_t ret = answer("init", value, sizeof value);
 	return ret == NVML_ERROR_NOT_SUPPORTED ? NVML_SUCCESS : ret;
 }
@@ -130,6 +161,42 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 	return ret == NVML_ERROR_NOT_SUPPORTED ? NVML_SUCCESS : ret;
 }
 
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
+	unsigned int count;
+	char own[80];
+	nvmlDeviceGetCount_v2(&count);
+	for (unsigned int i = 0; i < count * PARTS; i++) {
+		*device = handle(i / PARTS, i % PARTS);
+		nvmlDeviceGetUUID(*device, own, sizeof own);
+		if (!strcmp(own, uuid))
+			return NVML_SUCCESS;
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t d, unsigned int *index) {
+	*index = card_of(d);
+	return NVML_SUCCESS;
+}
+
+// The device nodes have the numbers of the cards.
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t d, unsigned int *minor) { return nvmlDeviceGetIndex(d, minor); }
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t d, int *major, int *minor) {
+	unsigned int first, second;
+	nvmlReturn_t ret = number(d, "capability", 0, &first);
+	number(d, "capability", 1, &second);
+	*major = (int)first;
+	*minor = (int)second;
+	return ret;
+}
+
+nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t d, nvmlBrandType_t *brand) {
+	(void)d;
+	*brand = NVML_BRAND_NVIDIA;
+	return NVML_SUCCESS;
+}
+
 // A UUID and a serial number end with the number of the card, and of its part.
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *uuid, unsigned int length) {
 	char value[64];
@@ -156,7 +223,10 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t d, char *name, unsigned int length) 
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *pci) {
 	memset(pci, 0, sizeof *pci);
-	return bus(card_of(d), &pci->bus);
+	nvmlReturn_t ret = bus(card_of(d), &pci->bus);
+	snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
+	snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
+	return ret;
 }
 
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t d, nvmlEnableState_t *current, nvmlEnableState_t *pending) {
@@ -209,12 +279,24 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, 
 	return types == nvmlEventTypeXidCriticalError ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-// After the last event there is no time to wait for: none will come.
+nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t d, unsigned long long *types) {
+	(void)d;
+	*types = nvmlEventTypeXidCriticalError;
+	return NVML_SUCCESS;
+}
+
+// After the last event of a file there is no time to wait for: none will come. To
+// an installed driver's one may be added.
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *event, unsigned int milliseconds) {
 	char value[64], *rest = value;
 	(void)set, (void)milliseconds;
-	if (!line("xid", seen++, value, sizeof value))
+	if (!line("xid", seen, value, sizeof value)) {
+#ifdef INSTALLED
+		usleep(1000 * milliseconds);
+#endif
 		return NVML_ERROR_TIMEOUT;
+	}
+	seen++;
 	memset(event, 0, sizeof *event);
 	event->device = handle((unsigned int)strtoul(rest, &rest, 10), 0);
 	event->eventType = nvmlEventTypeXidCriticalError;
@@ -258,6 +340,16 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t d, unsigned int in
 	nvmlReturn_t ret = number(d, "parts", 0, &parts);
 	*part = handle(card_of(d), index + 1);
 	return ret == NVML_SUCCESS && index >= parts ? NVML_ERROR_NOT_FOUND : ret;
+}
+
+nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t d, unsigned int *is) {
+	*is = part_of(d) > 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvmlDevice_t *d) {
+	*d = handle(card_of(part), 0);
+	return NVML_SUCCESS;
 }
 
 // The seven smallest instances have the numbers 7 to 13.
