@@ -2,6 +2,7 @@
 // it on a loopback address:
 //
 //	upstream build              compile, pack, sign, index; nothing when all is current
+//	upstream gpu                also what hosts with NVIDIA's cards take
 //	upstream bench              also the 2.8 GB of images that measurements use
 //	upstream serve [-addr ADDR] [-plain]   until interrupted; -plain: without TLS
 package main
@@ -31,7 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	addr := flags.String("addr", "127.0.0.1:8443", "where to serve")
 	plain := flags.Bool("plain", false, "serve without TLS")
 	if len(args) == 0 {
-		fmt.Fprintln(stderr, "usage: upstream build|bench|serve [flags]")
+		fmt.Fprintln(stderr, "usage: upstream build|gpu|bench|serve [flags]")
 		return 2
 	}
 	if err := flags.Parse(args[1:]); err != nil {
@@ -53,6 +54,11 @@ func do(ctx context.Context, verb string, o options, stdout, stderr io.Writer) e
 	switch verb {
 	case "build":
 		return upstream.Build(ctx, o.cache, stderr)
+	case "gpu":
+		if err := upstream.Build(ctx, o.cache, stderr); err != nil {
+			return err
+		}
+		return upstream.BuildGPU(ctx, o.cache, stderr)
 	case "bench":
 		refs, err := upstream.BenchImages(ctx, o.cache, stderr)
 		for _, ref := range refs {
@@ -62,7 +68,7 @@ func do(ctx context.Context, verb string, o options, stdout, stderr io.Writer) e
 	case "serve":
 		return serve(ctx, o, stdout)
 	}
-	return fmt.Errorf("unknown verb %q: build, bench or serve", verb)
+	return fmt.Errorf("unknown verb %q: build, gpu, bench or serve", verb)
 }
 
 func serve(ctx context.Context, o options, stdout io.Writer) error {

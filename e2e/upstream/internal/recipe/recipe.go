@@ -25,6 +25,10 @@ type Recipe struct {
 	Stamp    map[string]string // variables set by the linker: the version's name in the program
 	Rename   map[string]string // program as Go calls it: as its project does
 	C        []C
+
+	// Dlopen links against the C library of where the program runs: it loads a library
+	// of the host's, and starts where that lacks or has not all functions.
+	Dlopen bool `json:",omitempty"`
 }
 
 // C is a program that a module's project writes in C, compiled statically.
@@ -102,6 +106,9 @@ func (r Recipe) flags() []string {
 	if r.Cgo {
 		link = append(link, "-extldflags -static")
 	}
+	if r.Dlopen {
+		link = append(link, "-extldflags=-Wl,-z,lazy")
+	}
 	for _, name := range sortedKeys(r.Stamp) {
 		link = append(link, "-X "+name+"="+r.Stamp[name])
 	}
@@ -117,7 +124,7 @@ func (r Recipe) flags() []string {
 // environment pins what would otherwise come from the developer's shell.
 func (r Recipe) environment() []string {
 	cgo := "CGO_ENABLED=0"
-	if r.Cgo {
+	if r.Cgo || r.Dlopen {
 		cgo = "CGO_ENABLED=1"
 	}
 	return []string{cgo, "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH=amd64"}

@@ -27,6 +27,9 @@ func TestRecipesBuildTheVersionsTheyStamp(t *testing.T) {
 		"crio":          "github.com/cri-o/cri-o v" + CRIO,
 		"crictl":        "sigs.k8s.io/cri-tools v" + CRITools,
 		"runc":          "github.com/opencontainers/runc v" + Runc,
+
+		"device-plugin":     "github.com/NVIDIA/k8s-device-plugin v" + DevicePlugin,
+		"container-toolkit": "github.com/NVIDIA/nvidia-container-toolkit v" + ContainerToolkit,
 	} {
 		mod, err := os.ReadFile(filepath.Join(root, "upstream/recipes", dir, "go.mod"))
 		if err != nil {

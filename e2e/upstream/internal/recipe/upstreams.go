@@ -14,6 +14,9 @@ const (
 	CRIO        = "1.36.3"
 	CRITools    = "1.36.0"
 	Runc        = "1.5.2"
+
+	DevicePlugin     = "0.19.0"
+	ContainerToolkit = "1.20.1"
 )
 
 // Cluster is a minor of Kubernetes and what kubeadm takes with it, each of a recipe of
@@ -93,4 +96,18 @@ func All() []Recipe {
 		},
 		{Name: "programs", Dir: "upstream/programs", Packages: []string{"./..."}},
 	}...)
+}
+
+// GPU lists those of NVIDIA's programs that are open, for who asks for them.
+func GPU() []Recipe {
+	return []Recipe{
+		{
+			Name: "device-plugin", Dir: "upstream/recipes/device-plugin", Packages: []string{"tool"}, Dlopen: true,
+			Stamp: map[string]string{"github.com/NVIDIA/k8s-device-plugin/internal/info.version": "v" + DevicePlugin},
+		},
+		{
+			Name: "container-toolkit", Dir: "upstream/recipes/container-toolkit", Packages: []string{"tool"}, Dlopen: true,
+			Stamp: map[string]string{"github.com/NVIDIA/nvidia-container-toolkit/internal/info.version": ContainerToolkit},
+		},
+	}
 }

@@ -29,6 +29,9 @@ type Package struct {
 	Provides, Requires     []string       // in RPM's notation: "iptables >= 1.4.21"
 	Files                  []archive.File // Source, Data or Link; the paths decide nothing else
 	Scripts                nfpm.Scripts
+
+	Epoch     string   `json:",omitempty"` // a number
+	Conflicts []string `json:",omitempty"`
 }
 
 // FileName is NAME-VERSION-RELEASE.ARCH.rpm.
@@ -77,7 +80,8 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 		Description: p.Summary, License: "Apache-2.0", Vendor: "airgap lab",
 		MTime: archive.Epoch(), DisableGlobbing: true,
 	}
-	info.Provides, info.Depends = all.Provides, all.Requires
+	info.Epoch = p.Epoch
+	info.Provides, info.Depends, info.Conflicts = all.Provides, all.Requires, p.Conflicts
 	info.Contents, info.Scripts = contents, p.Scripts
 	info.RPM.Compression, info.RPM.BuildHost = "zstd", "lab"
 	return info, cleanup, nil
@@ -87,14 +91,23 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 // files have.
 func (p Package) Dependencies() (debian.Dependencies, error) {
 	found, err := debian.ELFDependencies(p.sources()...)
-	provides := append([]string{fmt.Sprintf("%s = %s-%s", p.Name, p.Version, p.Release)}, p.Provides...)
+	provides := append([]string{p.Name + " = " + p.evr()}, p.Provides...)
 	if !p.NoArch {
-		provides = append(provides, fmt.Sprintf("%s(x86-64) = %s-%s", p.Name, p.Version, p.Release))
+		provides = append(provides, p.Name+"(x86-64) = "+p.evr())
 	}
 	return debian.Dependencies{
 		Provides: slices.Concat(provides, found.Provides),
 		Requires: slices.Concat(p.Requires, found.Requires),
 	}, err
+}
+
+// evr is [EPOCH:]VERSION-RELEASE.
+func (p Package) evr() string {
+	evr := p.Version + "-" + p.Release
+	if p.Epoch != "" {
+		evr = p.Epoch + ":" + evr
+	}
+	return evr
 }
 
 // sources lists the files whose ELF headers say what they need.

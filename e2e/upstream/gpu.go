@@ -1,0 +1,150 @@
+package upstream
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/oci"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+	"airgap.dev/airgap/e2e/upstream/internal/stage"
+)
+
+// nvidia has what stands for a driver: no card is here that the real one would find.
+//
+//go:embed nvidia
+var nvidia embed.FS
+
+// BuildGPU adds what hosts with NVIDIA's cards take, to a cache that Build has brought up
+// to date: the device plugin and the container toolkit, which are the real ones, and
+// drivers that are not, in repositories named as theirs.
+func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
+	b, unlock, err := open(ctx, cache, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := b.programs(ctx, recipe.GPU()); err != nil {
+		return err
+	}
+	for _, version := range driverVersions() {
+		if err := b.driverFiles(ctx, version); err != nil {
+			return err
+		}
+	}
+	if err := b.gpuRepositories(ctx); err != nil {
+		return err
+	}
+	plugin, err := b.devicePlugin()
+	if err != nil {
+		return err
+	}
+	return b.putImages(ctx, b.cache.images(), []oci.Image{plugin})
+}
+
+func (b *builder) devicePlugin() (oci.Image, error) {
+	shell, err := shell()
+	if err != nil {
+		return oci.Image{}, err
+	}
+	// It is linked with the C library, which comes with the shell.
+	return b.image("nvcr.io/nvidia/k8s-device-plugin:v"+recipe.DevicePlugin, "device-plugin/nvidia-device-plugin",
+		"usr/bin/nvidia-device-plugin", oci.Layer{Files: shell}), nil
+}
+
+// driverFile is a file that the build of a driver made.
+func (p places) driverFile(version, name string) string {
+	return p.path("bin", "nvidia-driver", version, name)
+}
+
+// driverFiles makes what a driver of that version has of files, when their sources changed.
+func (b *builder) driverFiles(ctx context.Context, version string) error {
+	sources := map[string][]byte{}
+	for _, name := range []string{"cuda.c", "ldconfig"} {
+		var err error
+		if sources[name], err = nvidia.ReadFile("nvidia/" + name); err != nil {
+			return err
+		}
+	}
+	stub, err := os.ReadFile(b.stubSource())
+	if err != nil {
+		return err
+	}
+	key, err := stage.Key(format, version, stub, sources)
+	if err != nil {
+		return err
+	}
+	_, err = b.log.Do("nvidia driver "+version, key, func() error {
+		dir := b.cache.driverFile(version, "")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		for name, data := range sources {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
+				return err
+			}
+		}
+		return b.driverLibraries(ctx, dir, version)
+	})
+	return err
+}
+
+// driverLibraries compiles what a driver brings into programs: the stub of the unit tests
+// for the management library, and an empty one for CUDA's.
+func (b *builder) driverLibraries(ctx context.Context, dir, version string) error {
+	header, err := b.nvmlHeader(ctx)
+	if err != nil {
+		return err
+	}
+	if err := library(ctx, dir, "libcuda.so.1", filepath.Join(dir, "cuda.c")); err != nil {
+		return err
+	}
+	return library(ctx, dir, "libnvidia-ml.so.1", b.stubSource(), "-I", header,
+		"-DNVML_NO_UNVERSIONED_FUNC_DEFS", `-DINSTALLED="`+version+`"`)
+}
+
+func (b *builder) stubSource() string {
+	return filepath.Join(b.root, "..", "gpu", "nvml", "testdata", "stub", "nvml.c")
+}
+
+// nvmlHeader is the directory of NVIDIA's header, which go-nvml has.
+func (b *builder) nvmlHeader(ctx context.Context) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
+	list.Dir = filepath.Join(b.root, "..")
+	dir, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("find NVIDIA's header: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(dir)), "pkg", "nvml"), nil
+}
+
+// library compiles a shared library that is called by its soname.
+func library(ctx context.Context, dir, soname, source string, flags ...string) error {
+	args := append(flags, "-shared", "-fPIC", "-O2", "-s", "-Wl,-soname,"+soname, "-Wno-deprecated-declarations",
+		"-o", filepath.Join(dir, soname), source)
+	if log, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("run gcc for %s: %w\n%s", soname, err, log)
+	}
+	return nil
+}
+
+// standIn is a file of package nvidia, at its place on a host.
+func standIn(path, name string, mode int64) (archive.File, error) {
+	data, err := nvidia.ReadFile("nvidia/" + name)
+	return archive.File{Path: path, Data: data, Mode: mode}, err
+}
+
+// driverLibrary is a library with the links by which it is found.
+func (p places) driverLibrary(version, soname string) []archive.File {
+	name := strings.TrimSuffix(soname, "1") + version
+	return []archive.File{
+		{Path: "usr/lib64/" + name, Source: p.driverFile(version, soname), Mode: 0o755},
+		{Path: "usr/lib64/" + soname, Link: name},
+	}
+}

@@ -1,0 +1,208 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/recipe"
+	"airgap.dev/airgap/e2e/upstream/internal/rpms"
+)
+
+const (
+	cudaRepo      = "developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
+	appStreamRepo = "dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os"
+	epelRepo      = "dl.fedoraproject.org/pub/epel/9/Everything/x86_64"
+	epelKey       = "dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9"
+)
+
+// driverVersions are one of a branch that NVIDIA has ended, one of the long-lived branch,
+// and one of a newer.
+func driverVersions() []string { return []string{"575.57.08", "580.82.07", "595.45.04"} }
+
+// gpuRepositories are NVIDIA's, and, in two more, what DKMS compiles with.
+func (b *builder) gpuRepositories(ctx context.Context) error {
+	toolkit, err := b.containerToolkit()
+	if err != nil {
+		return err
+	}
+	packages := []rpms.Package{toolkit}
+	for _, version := range driverVersions() {
+		driver, err := b.driver(version)
+		if err != nil {
+			return err
+		}
+		packages = append(packages, driver...)
+	}
+	here := func(rpms.Writable) string { return "." }
+	if err := b.repository(ctx, cudaRepo, cudaRepo+"/D42D0685.pub", "NVIDIA", packages, here); err != nil {
+		return err
+	}
+	compiling, err := compilers()
+	if err != nil {
+		return err
+	}
+	if err := b.repository(ctx, appStreamRepo, elRepoKey, "EL vendor", compiling, byFirstLetter); err != nil {
+		return err
+	}
+	return b.repository(ctx, epelRepo, epelKey, "EPEL", []rpms.Package{dkms()}, byFirstLetter)
+}
+
+// driver is one version in its packages, which hold each other to it.
+func (b *builder) driver(version string) ([]rpms.Package, error) {
+	d := driver{b.cache, version}
+	var packages []rpms.Package
+	for _, declare := range []func() (rpms.Package, error){
+		d.cuda, d.cudaLibraries, d.management, d.kmodCommon, d.persistence, d.fabric,
+		func() (rpms.Package, error) {
+			return d.kmod("kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms", "open")
+		},
+		func() (rpms.Package, error) {
+			return d.kmod("kmod-nvidia-latest-dkms", "kmod-nvidia-open-dkms", "proprietary")
+		},
+	} {
+		p, err := declare()
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+	return packages, nil
+}
+
+// driver declares the packages of one version.
+type driver struct {
+	cache   places
+	version string
+}
+
+func (d driver) declare(name, summary string, requires ...string) rpms.Package {
+	p := rpms.Package{Name: name, Version: d.version, Release: "1.el9", Epoch: "3", Summary: "stub: " + summary}
+	for _, r := range requires {
+		p.Requires = append(p.Requires, r+" = 3:"+d.version)
+	}
+	return p
+}
+
+func (d driver) cuda() (rpms.Package, error) {
+	p := d.declare("nvidia-driver-cuda", "NVIDIA's driver, what computing needs of it",
+		"nvidia-driver-cuda-libs", "nvidia-kmod-common", "nvidia-persistenced")
+	p.Files = []archive.File{{Path: "usr/share/doc/nvidia-driver-cuda/STUB", Data: []byte("nvidia-smi is not in here\n"), Mode: 0o644}}
+	return p, nil
+}
+
+func (d driver) cudaLibraries() (rpms.Package, error) {
+	p := d.declare("nvidia-driver-cuda-libs", "libraries of CUDA", "libnvidia-ml")
+	p.Files = d.cache.driverLibrary(d.version, "libcuda.so.1")
+	p.Scripts.PostInstall = d.cache.driverFile(d.version, "ldconfig")
+	return p, nil
+}
+
+func (d driver) management() (rpms.Package, error) {
+	p := d.declare("libnvidia-ml", "management library")
+	p.Files = d.cache.driverLibrary(d.version, "libnvidia-ml.so.1")
+	return p, nil
+}
+
+func (d driver) kmodCommon() (rpms.Package, error) {
+	p := d.declare("nvidia-kmod-common", "settings of the kernel module", "nvidia-kmod")
+	conf, err := standIn("usr/lib/modprobe.d/nvidia.conf", "kmod-common.conf", 0o644)
+	if err != nil {
+		return p, err
+	}
+	boot, err := standIn("usr/lib/modules-load.d/nvidia-lab.conf", "modules-load.conf", 0o644)
+	p.Files = []archive.File{conf, boot}
+	return p, err
+}
+
+// kmod has modprobe call scripts that stand for the module.
+func (d driver) kmod(name, other, flavour string) (rpms.Package, error) {
+	p := d.declare(name, "kernel module, "+flavour, "nvidia-kmod-common")
+	p.Requires = append(p.Requires, "dkms")
+	p.Provides = []string{"nvidia-kmod = 3:" + d.version}
+	p.Conflicts = []string{other}
+	load, err := standIn("usr/libexec/nvidia-lab/load", "load", 0o755)
+	if err != nil {
+		return p, err
+	}
+	unload, err := standIn("usr/libexec/nvidia-lab/unload", "unload", 0o755)
+	p.Files = []archive.File{load, unload, {
+		Path: "usr/lib/modprobe.d/nvidia-lab.conf", Mode: 0o644,
+		Data: fmt.Appendf(nil, "install nvidia /usr/libexec/nvidia-lab/load %s %s\ninstall nvidia-uvm modprobe nvidia\nremove nvidia /usr/libexec/nvidia-lab/unload\n", flavour, d.version),
+	}}
+	return p, err
+}
+
+func (d driver) persistence() (rpms.Package, error) {
+	p := d.declare("nvidia-persistenced", "daemon that keeps the driver initialized")
+	var err error
+	p.Files, err = d.daemon("nvidia-persistenced", "nvidia-persistenced.service")
+	return p, err
+}
+
+func (d driver) fabric() (rpms.Package, error) {
+	p := d.declare("nvidia-fabricmanager", "daemon that joins cards by their switches")
+	p.Epoch = "" // as NVIDIA's
+	var err error
+	p.Files, err = d.daemon("nv-fabricmanager", "nvidia-fabricmanager.service")
+	return p, err
+}
+
+func (d driver) daemon(program, unit string) ([]archive.File, error) {
+	run, err := standIn("usr/bin/"+program, "daemon", 0o755)
+	if err != nil {
+		return nil, err
+	}
+	service, err := standIn("usr/lib/systemd/system/"+unit, unit, 0o644)
+	service.Data = bytes.ReplaceAll(service.Data, []byte("VERSION"), []byte(d.version))
+	return []archive.File{run, service}, err
+}
+
+// containerToolkit is the package that needs no library of the toolkit's older half.
+func (b *builder) containerToolkit() (rpms.Package, error) {
+	files, err := below("usr/bin/", b.cache.programs("container-toolkit"))
+	return rpms.Package{
+		Name: "nvidia-container-toolkit-base", Version: recipe.ContainerToolkit, Release: "1",
+		Summary: "NVIDIA's container toolkit", Provides: []string{"nvidia-container-runtime"}, Files: files,
+	}, err
+}
+
+// compilers hold nothing: here nobody compiles a module. kernel-devel is that of the
+// kernel that containers run under.
+func compilers() ([]rpms.Package, error) {
+	var kernel unix.Utsname
+	if err := unix.Uname(&kernel); err != nil {
+		return nil, fmt.Errorf("uname: %w", err)
+	}
+	release := unix.ByteSliceToString(kernel.Release[:])
+	return []rpms.Package{
+		{
+			Name: "kernel-devel", Version: "5.14.0", Release: "570.lab.el9", Summary: "stub: what modules are compiled with",
+			// The last stands for the name by which one asks for EL's: a package's
+			// release cannot have the dashes that this kernel's has.
+			Provides: []string{"installonlypkg(kernel)", "kernel-devel-uname-r = " + release, "kernel-devel-" + release},
+			Files:    []archive.File{{Path: filepath.Join("usr/src/kernels", release, "Makefile"), Data: []byte("# stub\n"), Mode: 0o644}},
+		},
+		standInPackage("kernel-headers", "5.14.0"),
+		standInPackage("gcc", "11.5.0"),
+		standInPackage("make", "4.3"),
+		standInPackage("elfutils-libelf-devel", "0.192"),
+	}, nil
+}
+
+func dkms() rpms.Package {
+	p := standInPackage("dkms", "3.2.1")
+	p.NoArch, p.Requires = true, []string{"gcc", "make", "kmod", "elfutils-libelf-devel"}
+	return p
+}
+
+func standInPackage(name, version string) rpms.Package {
+	return rpms.Package{
+		Name: name, Version: version, Release: "1.el9", Summary: "stub: nothing in here",
+		Files: []archive.File{{Path: "usr/share/doc/" + name + "/STUB", Data: []byte("nothing in here\n"), Mode: 0o644}},
+	}
+}
