@@ -28,6 +28,7 @@ type Container struct {
 	network Network
 	cgroup  cgroup
 	small   bool // its images have a disk of their own
+	cards   []pciDevice
 }
 
 // disks are directories below /var/lib that containers are made in. They lie on the
@@ -110,7 +111,10 @@ func (c *Container) insertDisk(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(root, "etc/machine-id"), []byte(hex.EncodeToString(id[:16])+"\n"), 0o444); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644)
+	if err := os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644); err != nil {
+		return err
+	}
+	return insertCards(root, c.cards)
 }
 
 // insertSmallDisk puts a file system of a size of its own where images are to lie.
@@ -183,7 +187,11 @@ func (c *Container) nspawn() []string {
 	for _, name := range disks {
 		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.disk(name), name))
 	}
-	return append(argv, "sh", "-ec", initScript)
+	script := initScript
+	if len(c.cards) > 0 {
+		script = pciScript + script
+	}
+	return append(argv, "sh", "-ec", script)
 }
 
 // initScript makes the controllers writable, which nspawn does only for cgroup v2, and

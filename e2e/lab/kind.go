@@ -18,13 +18,31 @@ const (
 	// can be filled.
 	KindSmall Kind = "small container"
 
+	// KindHopper and KindVolta are containers with NVIDIA's cards on their PCI bus, for
+	// which the lab's upstream has drivers: see pci.go.
+	KindHopper Kind = "container with H100"
+	KindVolta  Kind = "container with V100"
+
 	// KindEmulated has a processor, a kernel and a disk of its own, and is some
 	// sixteen times slower: see Emulated.
 	KindEmulated Kind = "emulated"
 )
 
 // contained reports whether the server is a container.
-func (k Kind) contained() bool { return k == KindContainer || k == KindSmall }
+func (k Kind) contained() bool {
+	return k == KindContainer || k == KindSmall || len(k.cards()) > 0
+}
+
+// cards are NVIDIA's on the server's PCI bus.
+func (k Kind) cards() []pciDevice {
+	switch k {
+	case KindHopper:
+		return hopper()
+	case KindVolta:
+		return volta()
+	}
+	return nil
+}
 
 // Times is n servers of one kind, for Config.Nodes.
 func (k Kind) Times(n int) []Kind { return slices.Repeat([]Kind{k}, n) }
@@ -41,6 +59,6 @@ func (cfg Config) machine(i int, network Network) Machine {
 	}
 	return &Container{
 		name: name, addr: addr, machine: cfg.Run + "-" + name, dir: dir, layers: cfg.Layers,
-		hosts: hosts, network: network, cgroup: cgroup, small: cfg.Nodes[i] == KindSmall,
+		hosts: hosts, network: network, cgroup: cgroup, small: cfg.Nodes[i] == KindSmall, cards: cfg.Nodes[i].cards(),
 	}
 }

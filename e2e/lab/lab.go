@@ -91,7 +91,7 @@ func (cfg Config) check() error {
 	}
 	for _, kind := range cfg.Nodes {
 		if !kind.contained() && kind != KindEmulated {
-			return fmt.Errorf("no kind of server %q: want %s, %s or %s", kind, KindContainer, KindSmall, KindEmulated)
+			return fmt.Errorf("no kind of server %q: want %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated)
 		}
 	}
 	return nil

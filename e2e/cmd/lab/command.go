@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,13 +26,13 @@ func command() *cobra.Command {
 }
 
 func upCommand(run *string) *cobra.Command {
-	var emulated int
+	var cards, emulated int
 	cmd := &cobra.Command{
 		Use:   "up [N]",
-		Short: "Boot N containers (2 when nothing is asked for), then emulated machines",
+		Short: "Boot N containers (2 when nothing is asked for), then those with cards, then emulated machines",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := kinds(args, emulated)
+			nodes, err := kinds(args, cards, emulated)
 			if err != nil {
 				return err
 			}
@@ -51,12 +52,13 @@ func upCommand(run *string) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().IntVar(&cards, "gpu", 0, "number of containers with two H100 each, after the others")
 	cmd.Flags().IntVar(&emulated, "emulated", 0, "number of servers with a kernel of their own, after the containers")
 	return cmd
 }
 
-// kinds says which servers are meant by N and --emulated.
-func kinds(args []string, emulated int) ([]lab.Kind, error) {
+// kinds says which servers are meant by N, --gpu and --emulated.
+func kinds(args []string, cards, emulated int) ([]lab.Kind, error) {
 	containers := 0
 	switch {
 	case len(args) == 1:
@@ -64,13 +66,13 @@ func kinds(args []string, emulated int) ([]lab.Kind, error) {
 		if containers, err = strconv.Atoi(args[0]); err != nil || containers < 0 {
 			return nil, fmt.Errorf("read the number of servers %q: want 0 or more", args[0])
 		}
-	case emulated == 0:
+	case cards == 0 && emulated == 0:
 		containers = 2
 	}
-	if emulated < 0 {
-		return nil, fmt.Errorf("read --emulated %d: want 0 or more", emulated)
+	if cards < 0 || emulated < 0 {
+		return nil, fmt.Errorf("read --gpu %d and --emulated %d: want 0 or more", cards, emulated)
 	}
-	return append(lab.KindContainer.Times(containers), lab.KindEmulated.Times(emulated)...), nil
+	return slices.Concat(lab.KindContainer.Times(containers), lab.KindHopper.Times(cards), lab.KindEmulated.Times(emulated)), nil
 }
 
 // build makes what these servers start from, where it is missing.

@@ -1,0 +1,70 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pciDir is what a server with cards has on its PCI bus, on its disk: take out a card
+// by removing its directory there while the server is off.
+const pciDir = "/usr/lib/lab/pci"
+
+// pciScript shows it at the place where a kernel would, in memory, so that a driver can
+// be entered. nouveau has taken a card when the server starts, unless it is forbidden to.
+// What drivers of this kernel show in /proc is hidden, for there the server's appear.
+const pciScript = `mount -t tmpfs -o mode=555 tmpfs /proc/driver
+mount -t tmpfs -o mode=755 tmpfs /sys/bus/pci/devices
+cp -a ` + pciDir + `/. /sys/bus/pci/devices/
+! grep -rqsx 'blacklist nouveau' /etc/modprobe.d /usr/lib/modprobe.d || sed -i /^DRIVER=nouveau/d /sys/bus/pci/devices/*/uevent
+`
+
+// pciDevice is one function of a device on the bus, its numbers in hexadecimal.
+type pciDevice struct{ address, vendor, device, class, driver string }
+
+// hopper is an HGX board cut down to two H100 and the NVSwitch between them. nouveau
+// knows no such card.
+func hopper() []pciDevice {
+	return []pciDevice{
+		{"0000:06:00.0", "10de", "22a3", "068000", ""},
+		{"0000:17:00.0", "10de", "2330", "030200", ""},
+		{"0000:3d:00.0", "10de", "2330", "030200", ""},
+		{"0000:c5:00.0", "102b", "0536", "030000", "mgag200"},
+	}
+}
+
+// volta are two V100 that nouveau takes.
+func volta() []pciDevice {
+	return []pciDevice{
+		{"0000:3b:00.0", "10de", "1db6", "030200", "nouveau"},
+		{"0000:af:00.0", "10de", "1db6", "030200", "nouveau"},
+	}
+}
+
+// insertCards writes the devices to a server's disk, below root.
+func insertCards(root string, devices []pciDevice) error {
+	for _, d := range devices {
+		dir := filepath.Join(root, pciDir, d.address)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		for name, text := range map[string]string{
+			"vendor": "0x" + d.vendor, "device": "0x" + d.device, "class": "0x" + d.class, "uevent": d.uevent(),
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d pciDevice) uevent() string {
+	text := fmt.Sprintf("PCI_CLASS=%s\nPCI_ID=%s:%s\nPCI_SLOT_NAME=%s",
+		strings.ToUpper(strings.TrimLeft(d.class, "0")), strings.ToUpper(d.vendor), strings.ToUpper(d.device), d.address)
+	if d.driver != "" {
+		text = "DRIVER=" + d.driver + "\n" + text
+	}
+	return text
+}
