@@ -330,8 +330,9 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t d, unsigned int *current, unsigne
 }
 
 nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t d, unsigned int *count) {
-	(void)d;
-	*count = PARTS - 1;
+	unsigned int on;
+	nvmlReturn_t ret = number(d, "mig", 0, &on);
+	*count = ret == NVML_SUCCESS && on ? PARTS - 1 : 0;
 	return NVML_SUCCESS;
 }
 
