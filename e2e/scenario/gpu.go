@@ -1,0 +1,122 @@
+package scenario
+
+import (
+	"context"
+	_ "embed"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+//go:embed gpu.yaml
+var gpuYAML string
+
+// driverPackages is a driver of one branch with what it is compiled with, and the toolkit.
+const driverPackages = `[nvidia-driver-cuda-3:580.82.07, kmod-nvidia-open-dkms-3:580.82.07, nvidia-fabricmanager-580.82.07, nvidia-container-toolkit-base, kernel-devel, kernel-headers]`
+
+// gpuEdits make the worker a host with cards.
+func gpuEdits() []string {
+	return []string{
+		"address: 10.88.0.12, roles: [worker]", "address: 10.88.0.12, roles: [worker, gpu]",
+		"images:\n  list:\n", `    - name: appstream
+      baseURL: https://dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os/
+      gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]
+    - name: epel
+      baseURL: https://dl.fedoraproject.org/pub/epel/9/Everything/x86_64/
+      gpgKeys: [https://dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9]
+    - name: cuda
+      baseURL: https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64/
+      gpgKeys: [https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64/D42D0685.pub]
+  install: ` + driverPackages + `
+images:
+  list:
+    - nvcr.io/nvidia/k8s-device-plugin:v0.19.0
+`,
+	}
+}
+
+// gpu is a cluster with a worker that has two H100 and an NVSwitch: from the stick to a
+// pod that has one of them, and to a card that fails.
+func gpu(ctx context.Context, e *Env) error {
+	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
+		return err
+	}
+	stick := filepath.Join(e.Work, "stick")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits()...) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"the driver", func() error { return e.driver(ctx, worker) }},
+			{"cards are offered, and a pod has one", func() error { return e.pluggedIn(ctx, first, worker) }},
+			{"a card fails", func() error { return e.cardFails(ctx, first, worker) }},
+			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+		})
+	})
+}
+
+// driver loads it, and wants NVIDIA's library to see both cards, in the fabric.
+func (e *Env) driver(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m,
+		"modprobe nvidia",
+		"grep -q ' 580.82.07 ' /proc/driver/nvidia/version",
+		"systemctl enable --now nvidia-persistenced nvidia-fabricmanager",
+		"nvidia-ctk --quiet cdi generate --output /var/run/cdi/nvidia.yaml && grep -q 'hostPath: /usr/lib64/libcuda.so.580.82.07' /var/run/cdi/nvidia.yaml",
+	); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{
+		`"driver":"580.82.07"`, `"address":"0000:17:00.0"`, `"address":"0000:3d:00.0"`, `"fabric":{"state":"completed"}`,
+	}, "/usr/libexec/airgap/airgap-nvml")
+	return err
+}
+
+// offered waits until the node has that many cards to give.
+func offered(m lab.Machine, cards string) string {
+	return kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.status.allocatable.nvidia\.com/gpu}'=` + cards + " --timeout=120s"
+}
+
+// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it.
+func (e *Env) pluggedIn(ctx context.Context, first, worker lab.Machine) error {
+	r, err := e.On(ctx, first, gpuYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("apply the device plugin", 0); err != nil {
+		return err
+	}
+	return e.script(ctx, first, offered(worker, "2"), kubectl+"wait --for=condition=Ready pod/cuda --timeout=120s",
+		inPod("cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"),
+		inPod("test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"),
+		inPod("test $NVIDIA_VISIBLE_DEVICES = void"))
+}
+
+// inPod runs a line of shell in the pod that has a card. A second card would be a second
+// word, which test does not take.
+func inPod(line string) string { return kubectl + "exec cuda -- sh -c '" + line + "'" }
+
+// cardFails has the driver report what takes a card off the bus, Xid 79.
+func (e *Env) cardFails(ctx context.Context, first, worker lab.Machine) error {
+	if err := e.script(ctx, worker, "echo xid 1 79 >>/proc/driver/nvidia/stub"); err != nil {
+		return err
+	}
+	return e.script(ctx, first, offered(worker, "1"))
+}
+
+// cardsAgain wants the driver to be back after a power cut, and both cards.
+func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
+	if err := worker.Kill(ctx); err != nil {
+		return err
+	}
+	if err := worker.Start(ctx); err != nil {
+		return err
+	}
+	return e.script(ctx, first,
+		kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "2"),
+		kubectl+"wait --for=condition=Ready pod/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
+}
