@@ -256,6 +256,20 @@ nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t d, unsigned int link, nvmlEna
 	return ret;
 }
 
+// All links lead to a switch, which is not among the cards.
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t d, unsigned int link, nvmlPciInfo_t *pci) {
+	(void)d, (void)link;
+	memset(pci, 0, sizeof *pci);
+	snprintf(pci->busId, sizeof pci->busId, "00000000:00:00.0");
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other, nvmlGpuTopologyLevel_t *level) {
+	(void)one, (void)other;
+	*level = NVML_TOPOLOGY_SYSTEM;
+	return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t d, nvmlTemperatureSensors_t sensor, unsigned int *temperature) {
 	return sensor == NVML_TEMPERATURE_GPU ? number(d, "temperature", 0, temperature) : NVML_ERROR_INVALID_ARGUMENT;
 }
