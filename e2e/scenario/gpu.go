@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	_ "embed"
+	"os"
 	"path/filepath"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -14,6 +15,8 @@ var gpuYAML string
 
 // driverPackages is a driver of one branch with what it is compiled with, and the toolkit.
 const driverPackages = `[nvidia-driver-cuda-3:580.82.07, kmod-nvidia-open-dkms-3:580.82.07, nvidia-fabricmanager-580.82.07, nvidia-container-toolkit-base, kernel-devel, kernel-headers]`
+
+const nvmlHelper = "/usr/libexec/airgap/airgap-nvml"
 
 // gpuEdits make the worker a host with cards.
 func gpuEdits() []string {
@@ -62,6 +65,14 @@ func gpu(ctx context.Context, e *Env) error {
 
 // driver loads it, and wants NVIDIA's library to see both cards, in the fabric.
 func (e *Env) driver(ctx context.Context, m lab.Machine) error {
+	helper, err := os.Open(filepath.Join(filepath.Dir(e.Program), "airgap-nvml"))
+	if err != nil {
+		return err
+	}
+	defer helper.Close()
+	if err := lab.PutFile(ctx, m, nvmlHelper, 0o755, helper); err != nil { // airgap.rpm does not bring it
+		return err
+	}
 	if err := e.script(ctx, m,
 		"modprobe nvidia",
 		"grep -q ' 580.82.07 ' /proc/driver/nvidia/version",
@@ -70,9 +81,9 @@ func (e *Env) driver(ctx context.Context, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	_, err := e.must(ctx, m, []string{
+	_, err = e.must(ctx, m, []string{
 		`"driver":"580.82.07"`, `"address":"0000:17:00.0"`, `"address":"0000:3d:00.0"`, `"fabric":{"state":"completed"}`,
-	}, "/usr/libexec/airgap/airgap-nvml")
+	}, nvmlHelper)
 	return err
 }
 
