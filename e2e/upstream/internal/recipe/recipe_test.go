@@ -2,9 +2,11 @@ package recipe
 
 import (
 	"context"
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,6 +74,9 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 	check("a tag", tagged, "go1")
 	stamped.Stamp = map[string]string{"main.v": "1"}
 	check("a stamp", stamped, "go1")
+	dlopen := r
+	dlopen.Dlopen = true
+	check("a library of the host's", dlopen, "go1")
 	write("module m\n\nrequire x v1\n")
 	check("another go.mod", r, "go1")
 	write("module m\n")
@@ -98,6 +103,35 @@ func TestBuildStampsAndNamesTheProgram(t *testing.T) {
 	said, err := exec.Command(filepath.Join(out, "program")).CombinedOutput()
 	if err != nil || string(said) != "v1.2.3\n" {
 		t.Errorf("it says %q, %v", said, err)
+	}
+}
+
+// It can load a library that has not all functions, which a static program cannot at all.
+func TestDlopenBindsLate(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module m\n\ngo 1.26\n",
+		"main.go": "package main\n\n// #include <stdlib.h>\nimport \"C\"\n\nfunc main() { C.free(nil) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "bin")
+	if err := (Recipe{Name: "m", Dir: ".", Packages: []string{"."}, Dlopen: true}).Build(t.Context(), dir, out); err != nil {
+		t.Fatal(err)
+	}
+	program, err := elf.Open(filepath.Join(out, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	if libraries, err := program.ImportedLibraries(); err != nil || !slices.Contains(libraries, "libc.so.6") {
+		t.Errorf("it needs %v, %v", libraries, err)
+	}
+	flags, err := program.DynValue(elf.DT_FLAGS)
+	if err != nil || slices.ContainsFunc(flags, func(v uint64) bool { return v&uint64(elf.DF_BIND_NOW) != 0 }) {
+		t.Errorf("it binds all functions when it starts: %x, %v", flags, err)
 	}
 }
 
