@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -46,10 +47,11 @@ func gpu(ctx context.Context, e *Env) error {
 		return err
 	}
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
-		first, worker := l.Machines[0], l.Machines[1]
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
+		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
 		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"a driver that does not fit", func() error { return e.wrongDrivers(ctx, older) }},
+			{"survey", func() error { return e.survey(ctx, first, worker) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits()...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
@@ -63,14 +65,53 @@ func gpu(ctx context.Context, e *Env) error {
 	})
 }
 
-// driver loads it, and wants NVIDIA's library to see both cards, in the fabric.
-func (e *Env) driver(ctx context.Context, m lab.Machine) error {
-	helper, err := os.Open(filepath.Join(filepath.Dir(e.Program), "airgap-nvml"))
+// wrongDrivers tries what cannot be on a server with two V100, one reason after the other, until
+// a driver loads, and then takes another version's library. It stays out of the cluster.
+func (e *Env) wrongDrivers(ctx context.Context, m lab.Machine) error {
+	if err := m.AttachStick(ctx, upstream.Drivers(e.Cache)); err != nil {
+		return err
+	}
+	install := func(names string) string { return "cd " + lab.StickPath + " && rpm -U --nodeps --nosignature " + names }
+	if err := e.script(ctx, m,
+		install("kmod-nvidia-open-dkms-580.82.07* nvidia-kmod-common-580.82.07*"),
+		notLoaded("not found in directory", "true"),
+		"mkdir -p /usr/src/kernels/$(uname -r)", // of kernel-devel
+		notLoaded("No such device", "dmesg | grep -c 'nouveau has it'"),
+	); err != nil {
+		return err
+	}
+	if err := errors.Join(m.Kill(ctx), m.Start(ctx), m.AttachStick(ctx, upstream.Drivers(e.Cache))); err != nil {
+		return err
+	}
+	return errors.Join(e.script(ctx, m,
+		notLoaded("No such device", "dmesg | grep -c 'not supported by open'"),
+		"rpm -e --nodeps kmod-nvidia-open-dkms", install("kmod-nvidia-latest-dkms-580.82.07* libnvidia-ml-580.82.07*"),
+		"modprobe nvidia && grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version"),
+		e.helper(ctx, m),
+		e.script(ctx, m, nvmlHelper+` | grep -q '"name":"Tesla V100-PCIE-32GB"'`,
+			install("libnvidia-ml-595.45.04*"), "! "+nvmlHelper+" >/dev/null 2>/tmp/said && grep -q version /tmp/said"))
+}
+
+// notLoaded wants modprobe to fail with those words, and one more line in the kernel's log,
+// which all servers share.
+func notLoaded(words, count string) string {
+	return "before=$(" + count + "); ! modprobe nvidia 2>/tmp/said && grep -q '" + words + "' /tmp/said && { " +
+		"[ -z \"$before\" ] || [ $(" + count + ") -gt $before ]; }"
+}
+
+// helper puts it in by hand: airgap.rpm does not bring it.
+func (e *Env) helper(ctx context.Context, m lab.Machine) error {
+	program, err := os.Open(filepath.Join(filepath.Dir(e.Program), "airgap-nvml"))
 	if err != nil {
 		return err
 	}
-	defer helper.Close()
-	if err := lab.PutFile(ctx, m, nvmlHelper, 0o755, helper); err != nil { // airgap.rpm does not bring it
+	defer program.Close()
+	return lab.PutFile(ctx, m, nvmlHelper, 0o755, program)
+}
+
+// driver loads it, and wants NVIDIA's library to see both cards, in the fabric.
+func (e *Env) driver(ctx context.Context, m lab.Machine) error {
+	if err := e.helper(ctx, m); err != nil {
 		return err
 	}
 	if err := e.script(ctx, m,
@@ -81,7 +122,7 @@ func (e *Env) driver(ctx context.Context, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	_, err = e.must(ctx, m, []string{
+	_, err := e.must(ctx, m, []string{
 		`"driver":"580.82.07"`, `"address":"0000:17:00.0"`, `"address":"0000:3d:00.0"`, `"fabric":{"state":"completed"}`,
 	}, nvmlHelper)
 	return err
@@ -101,7 +142,7 @@ func (e *Env) pluggedIn(ctx context.Context, first, worker lab.Machine) error {
 	if err := r.want("apply the device plugin", 0); err != nil {
 		return err
 	}
-	return e.script(ctx, first, offered(worker, "2"), kubectl+"wait --for=condition=Ready pod/cuda --timeout=120s",
+	return e.script(ctx, first, offered(worker, "2"), kubectl+"rollout status deploy/cuda --timeout=120s",
 		inPod("cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"),
 		inPod("test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"),
 		inPod("test $NVIDIA_VISIBLE_DEVICES = void"))
@@ -109,7 +150,7 @@ func (e *Env) pluggedIn(ctx context.Context, first, worker lab.Machine) error {
 
 // inPod runs a line of shell in the pod that has a card. A second card would be a second
 // word, which test does not take.
-func inPod(line string) string { return kubectl + "exec cuda -- sh -c '" + line + "'" }
+func inPod(line string) string { return kubectl + "exec deploy/cuda -- sh -c '" + line + "'" }
 
 // cardFails has the driver report what takes a card off the bus, Xid 79.
 func (e *Env) cardFails(ctx context.Context, first, worker lab.Machine) error {
@@ -129,5 +170,5 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 	}
 	return e.script(ctx, first,
 		kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "2"),
-		kubectl+"wait --for=condition=Ready pod/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
+		kubectl+"rollout status deploy/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
 }

@@ -48,6 +48,9 @@ func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 	return b.putImages(ctx, b.cache.images(), []oci.Image{plugin})
 }
 
+// Drivers is the directory of NVIDIA's packages, once BuildGPU has made them.
+func Drivers(cache string) string { return filepath.Join(places(cache).files(), cudaRepo) }
+
 func (b *builder) devicePlugin() (oci.Image, error) {
 	shell, err := shell()
 	if err != nil {

@@ -105,6 +105,7 @@ func (d driver) cudaLibraries() (rpms.Package, error) {
 func (d driver) management() (rpms.Package, error) {
 	p := d.declare("libnvidia-ml", "management library")
 	p.Files = d.cache.driverLibrary(d.version, "libnvidia-ml.so.1")
+	p.Scripts.PostInstall = d.cache.driverFile(d.version, "ldconfig")
 	return p, nil
 }
 
