@@ -118,7 +118,7 @@ func (e *Env) driver(ctx context.Context, m lab.Machine) error {
 		"modprobe nvidia",
 		"grep -q ' 580.82.07 ' /proc/driver/nvidia/version",
 		"systemctl enable --now nvidia-persistenced nvidia-fabricmanager",
-		"nvidia-ctk --quiet cdi generate --output /var/run/cdi/nvidia.yaml && grep -q 'hostPath: /usr/lib64/libcuda.so.580.82.07' /var/run/cdi/nvidia.yaml",
+		"systemctl start nvidia-cdi-refresh && "+specified,
 	); err != nil {
 		return err
 	}
@@ -127,6 +127,9 @@ func (e *Env) driver(ctx context.Context, m lab.Machine) error {
 	}, nvmlHelper)
 	return err
 }
+
+// specified is the toolkit's specification, with the driver's library in it.
+const specified = "grep -q 'hostPath: /usr/lib64/libcuda.so.580.82.07' /var/run/cdi/nvidia.yaml"
 
 // offered waits until the node has that many cards to give.
 func offered(m lab.Machine, cards string) string {
@@ -166,6 +169,9 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 		return err
 	}
 	if err := worker.Start(ctx); err != nil {
+		return err
+	}
+	if err := e.script(ctx, worker, specified); err != nil {
 		return err
 	}
 	return e.script(ctx, first,

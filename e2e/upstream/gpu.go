@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -34,7 +35,7 @@ func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 		return err
 	}
 	for _, version := range driverVersions() {
-		if err := b.driverFiles(ctx, version); err != nil {
+		if err := b.driverLibraries(ctx, version); err != nil {
 			return err
 		}
 	}
@@ -66,50 +67,38 @@ func (p places) driverFile(version, name string) string {
 	return p.path("bin", "nvidia-driver", version, name)
 }
 
-// driverFiles makes what a driver of that version has of files, when their sources changed.
-func (b *builder) driverFiles(ctx context.Context, version string) error {
-	sources := map[string][]byte{}
-	for _, name := range []string{"cuda.c", "ldconfig"} {
-		var err error
-		if sources[name], err = nvidia.ReadFile("nvidia/" + name); err != nil {
-			return err
-		}
+// driverLibraries compiles what a driver of that version brings into programs, when its
+// sources changed: the stub of the unit tests for the management library, and an empty one
+// for CUDA's.
+func (b *builder) driverLibraries(ctx context.Context, version string) error {
+	cuda, err := nvidia.ReadFile("nvidia/cuda.c")
+	if err != nil {
+		return err
 	}
 	stub, err := os.ReadFile(b.stubSource())
 	if err != nil {
 		return err
 	}
-	key, err := stage.Key(format, version, stub, sources)
+	key, err := stage.Key(format, version, stub, cuda)
 	if err != nil {
 		return err
 	}
 	_, err = b.log.Do("nvidia driver "+version, key, func() error {
+		header, err := b.nvmlHeader(ctx)
+		if err != nil {
+			return err
+		}
 		dir := b.cache.driverFile(version, "")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		for name, data := range sources {
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
-				return err
-			}
+		if err := library(ctx, dir, "libcuda.so.1", cuda); err != nil {
+			return err
 		}
-		return b.driverLibraries(ctx, dir, version)
+		return library(ctx, dir, "libnvidia-ml.so.1", stub, "-I", header,
+			"-DNVML_NO_UNVERSIONED_FUNC_DEFS", `-DINSTALLED="`+version+`"`)
 	})
 	return err
-}
-
-// driverLibraries compiles what a driver brings into programs: the stub of the unit tests
-// for the management library, and an empty one for CUDA's.
-func (b *builder) driverLibraries(ctx context.Context, dir, version string) error {
-	header, err := b.nvmlHeader(ctx)
-	if err != nil {
-		return err
-	}
-	if err := library(ctx, dir, "libcuda.so.1", filepath.Join(dir, "cuda.c")); err != nil {
-		return err
-	}
-	return library(ctx, dir, "libnvidia-ml.so.1", b.stubSource(), "-I", header,
-		"-DNVML_NO_UNVERSIONED_FUNC_DEFS", `-DINSTALLED="`+version+`"`)
 }
 
 func (b *builder) stubSource() string {
@@ -128,10 +117,12 @@ func (b *builder) nvmlHeader(ctx context.Context) (string, error) {
 }
 
 // library compiles a shared library that is called by its soname.
-func library(ctx context.Context, dir, soname, source string, flags ...string) error {
+func library(ctx context.Context, dir, soname string, source []byte, flags ...string) error {
 	args := append(flags, "-shared", "-fPIC", "-O2", "-s", "-Wl,-soname,"+soname, "-Wno-deprecated-declarations",
-		"-o", filepath.Join(dir, soname), source)
-	if log, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
+		"-o", filepath.Join(dir, soname), "-x", "c", "-")
+	cmd := exec.CommandContext(ctx, "gcc", args...)
+	cmd.Stdin = bytes.NewReader(source)
+	if log, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("run gcc for %s: %w\n%s", soname, err, log)
 	}
 	return nil
@@ -141,6 +132,12 @@ func library(ctx context.Context, dir, soname, source string, flags ...string) e
 func standIn(path, name string, mode int64) (archive.File, error) {
 	data, err := nvidia.ReadFile("nvidia/" + name)
 	return archive.File{Path: path, Data: data, Mode: mode}, err
+}
+
+// script is what a package of NVIDIA's runs when it is installed.
+func script(name string) (string, error) {
+	data, err := nvidia.ReadFile("nvidia/" + name)
+	return string(data), err
 }
 
 // driverLibrary is a library with the links by which it is found.

@@ -91,22 +91,25 @@ func (d driver) declare(name, summary string, requires ...string) rpms.Package {
 func (d driver) cuda() (rpms.Package, error) {
 	p := d.declare("nvidia-driver-cuda", "NVIDIA's driver, what computing needs of it",
 		"nvidia-driver-cuda-libs", "nvidia-kmod-common", "nvidia-persistenced")
-	p.Files = []archive.File{{Path: "usr/share/doc/nvidia-driver-cuda/STUB", Data: []byte("nvidia-smi is not in here\n"), Mode: 0o644}}
-	return p, nil
+	smi, err := standIn("usr/bin/nvidia-smi", "nvidia-smi", 0o755)
+	p.Files = []archive.File{smi}
+	return p, err
 }
 
 func (d driver) cudaLibraries() (rpms.Package, error) {
 	p := d.declare("nvidia-driver-cuda-libs", "libraries of CUDA", "libnvidia-ml")
 	p.Files = d.cache.driverLibrary(d.version, "libcuda.so.1")
-	p.Scripts.PostInstall = d.cache.driverFile(d.version, "ldconfig")
-	return p, nil
+	var err error
+	p.Post, err = script("ldconfig")
+	return p, err
 }
 
 func (d driver) management() (rpms.Package, error) {
 	p := d.declare("libnvidia-ml", "management library")
 	p.Files = d.cache.driverLibrary(d.version, "libnvidia-ml.so.1")
-	p.Scripts.PostInstall = d.cache.driverFile(d.version, "ldconfig")
-	return p, nil
+	var err error
+	p.Post, err = script("ldconfig")
+	return p, err
 }
 
 func (d driver) kmodCommon() (rpms.Package, error) {
@@ -165,11 +168,25 @@ func (d driver) daemon(program, unit string) ([]archive.File, error) {
 
 // containerToolkit is the package that needs no library of the toolkit's older half.
 func (b *builder) containerToolkit() (rpms.Package, error) {
-	files, err := below("usr/bin/", b.cache.programs("container-toolkit"))
-	return rpms.Package{
+	p := rpms.Package{
 		Name: "nvidia-container-toolkit-base", Version: recipe.ContainerToolkit, Release: "1",
-		Summary: "NVIDIA's container toolkit", Provides: []string{"nvidia-container-runtime"}, Files: files,
-	}, err
+		Summary: "NVIDIA's container toolkit", Provides: []string{"nvidia-container-runtime"},
+	}
+	var err error
+	if p.Post, err = script("toolkit-post"); err != nil {
+		return p, err
+	}
+	if p.Files, err = below("usr/bin/", b.cache.programs("container-toolkit")); err != nil {
+		return p, err
+	}
+	for _, unit := range []string{"nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"} {
+		f, err := standIn("usr/lib/systemd/system/"+unit, unit, 0o644)
+		if err != nil {
+			return p, err
+		}
+		p.Files = append(p.Files, f)
+	}
+	return p, nil
 }
 
 // compilers hold nothing: here nobody compiles a module. kernel-devel is that of the

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestDriversPackagesAreClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		provided := map[string]bool{}
-		for _, p := range append(others[:len(others):len(others)], driver...) {
+		for _, p := range slices.Concat(others, driver) {
 			for _, own := range provides(t, p) {
 				provided[own] = true
 				provided[nameOf(own)] = true

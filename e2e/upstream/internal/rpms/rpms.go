@@ -32,6 +32,7 @@ type Package struct {
 
 	Epoch     string   `json:",omitempty"` // a number
 	Conflicts []string `json:",omitempty"`
+	Post      string   `json:",omitempty"` // a shell script that runs when the package is installed
 }
 
 // FileName is NAME-VERSION-RELEASE.ARCH.rpm.
@@ -67,7 +68,12 @@ func (p Package) Write(path string, key *Key) error {
 }
 
 func (p Package) info() (*nfpm.Info, func(), error) {
-	contents, cleanup, err := p.contents()
+	dir, err := os.MkdirTemp("", "rpm-")
+	cleanup := func() { _ = os.RemoveAll(dir) }
+	if err != nil {
+		return nil, cleanup, err
+	}
+	contents, err := p.contents(dir)
 	if err != nil {
 		return nil, cleanup, err
 	}
@@ -83,6 +89,12 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 	info.Epoch = p.Epoch
 	info.Provides, info.Depends, info.Conflicts = all.Provides, all.Requires, p.Conflicts
 	info.Contents, info.Scripts = contents, p.Scripts
+	if p.Post != "" {
+		info.Scripts.PostInstall = filepath.Join(dir, "post")
+		if err := os.WriteFile(info.Scripts.PostInstall, []byte(p.Post), 0o644); err != nil {
+			return nil, cleanup, err
+		}
+	}
 	info.RPM.Compression, info.RPM.BuildHost = "zstd", "lab"
 	return info, cleanup, nil
 }
@@ -121,13 +133,8 @@ func (p Package) sources() []string {
 	return paths
 }
 
-// contents puts inline data into files, because that is what nfpm reads.
-func (p Package) contents() (files.Contents, func(), error) {
-	dir, err := os.MkdirTemp("", "rpm-")
-	cleanup := func() { _ = os.RemoveAll(dir) }
-	if err != nil {
-		return nil, cleanup, err
-	}
+// contents puts inline data into files in dir, because that is what nfpm reads.
+func (p Package) contents(dir string) (files.Contents, error) {
 	var contents files.Contents
 	for i, f := range p.Files {
 		c := &files.Content{Source: f.Source, Destination: "/" + f.Path,
@@ -141,10 +148,10 @@ func (p Package) contents() (files.Contents, func(), error) {
 		case f.Source == "":
 			c.Source = filepath.Join(dir, fmt.Sprint(i))
 			if err := os.WriteFile(c.Source, f.Data, 0o644); err != nil {
-				return nil, cleanup, err
+				return nil, err
 			}
 		}
 		contents = append(contents, c)
 	}
-	return contents, cleanup, nil
+	return contents, nil
 }

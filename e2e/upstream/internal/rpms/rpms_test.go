@@ -91,17 +91,18 @@ func TestSameDeclarationAndKeyMakeTheSameBytes(t *testing.T) {
 	}
 }
 
-// rpm reads the epoch where packages compare by it, and whom the package cannot stand.
-func TestEpochAndConflicts(t *testing.T) {
+// rpm reads the epoch where packages compare by it, whom the package cannot stand, and what
+// it does when it is installed.
+func TestEpochConflictsAndScript(t *testing.T) {
 	p := example()
-	p.Epoch, p.Conflicts = "3", []string{"other"}
+	p.Epoch, p.Conflicts, p.Post = "3", []string{"other"}, "true # installed\n"
 	dir := t.TempDir()
 	path := filepath.Join(dir, p.FileName())
 	if err := p.Write(path, key(t)); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"--provides": "shell = 3:1.0-1.el9\n", "--conflicts": "other\n", "--queryformat=%{EPOCH}\n": "3\n",
+		"--provides": "shell = 3:1.0-1.el9\n", "--conflicts": "other\n", "--queryformat=%{EPOCH}\n": "3\n", "--scripts": "true # installed\n",
 	} {
 		if got := runRPM(t, dir, "--nosignature", "-qp", query, path); !strings.Contains(got, want) {
 			t.Errorf("rpm %s says %q, want %q", query, got, want)
