@@ -51,6 +51,7 @@ func gpu(ctx context.Context, e *Env) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
 		return e.inOrder([]part{
 			{"a driver that does not fit", func() error { return e.wrongDrivers(ctx, older) }},
+			{"the driver's .run file", func() error { return e.runfile(ctx, older) }},
 			{"survey", func() error { return e.survey(ctx, first, worker) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits()...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
@@ -68,19 +69,16 @@ func gpu(ctx context.Context, e *Env) error {
 // wrongDrivers tries what cannot be on a server with two V100, one reason after the other, until
 // a driver loads, and then takes another version's library. It stays out of the cluster.
 func (e *Env) wrongDrivers(ctx context.Context, m lab.Machine) error {
-	if err := m.AttachStick(ctx, upstream.Drivers(e.Cache)); err != nil {
-		return err
-	}
 	install := func(names string) string { return "cd " + lab.StickPath + " && rpm -U --nodeps --nosignature " + names }
-	if err := e.script(ctx, m,
-		install("kmod-nvidia-open-dkms-580.82.07* nvidia-kmod-common-580.82.07*"),
-		notLoaded("not found in directory", "true"),
-		"mkdir -p /usr/src/kernels/$(uname -r)", // of kernel-devel
-		notLoaded("No such device", "dmesg | grep -c 'nouveau has it'"),
+	if err := errors.Join(
+		m.AttachStick(ctx, upstream.Drivers(e.Cache)),
+		e.script(ctx, m, install("kmod-nvidia-open-dkms-580.82.07* nvidia-kmod-common-580.82.07*"),
+			notLoaded("not found in directory", "true")),
+		m.PullStick(ctx), m.AttachStick(ctx, upstream.Compilers(e.Cache)),
+		e.script(ctx, m, install("*/kernel-devel* */gcc* */make*"), notLoaded("No such device", "dmesg | grep -c 'nouveau has it'")),
+		m.Kill(ctx), m.Start(ctx), // without nouveau, which nvidia-kmod-common forbids
+		m.AttachStick(ctx, upstream.Drivers(e.Cache)),
 	); err != nil {
-		return err
-	}
-	if err := errors.Join(m.Kill(ctx), m.Start(ctx), m.AttachStick(ctx, upstream.Drivers(e.Cache))); err != nil {
 		return err
 	}
 	return errors.Join(e.script(ctx, m,
@@ -90,6 +88,25 @@ func (e *Env) wrongDrivers(ctx context.Context, m lab.Machine) error {
 		e.helper(ctx, m),
 		e.script(ctx, m, nvmlHelper+` | grep -q '"name":"Tesla V100-PCIE-32GB"'`,
 			install("libnvidia-ml-595.45.04*"), "! "+nvmlHelper+" >/dev/null 2>/tmp/said && grep -q version /tmp/said"))
+}
+
+// runfile has the same server take its driver from the .run file, which works where programs
+// may run, and gives all back.
+func (e *Env) runfile(ctx context.Context, m lab.Machine) error {
+	if err := m.PullStick(ctx); err != nil {
+		return err
+	}
+	if err := m.AttachStick(ctx, filepath.Dir(upstream.Runfile(e.Cache))); err != nil {
+		return err
+	}
+	const run = "sh " + lab.StickPath + "/*.run --silent --kernel-module-type=proprietary "
+	return e.script(ctx, m,
+		"modprobe -r nvidia && ! test -e /proc/driver/nvidia && rpm -e --nodeps kmod-nvidia-latest-dkms libnvidia-ml",
+		"cd "+lab.StickPath+" && sha256sum --quiet -c *.sha256sum",
+		"mkdir /tmp/noexec && mount -t tmpfs -o noexec tmpfs /tmp/noexec && ! "+run+" --tmpdir=/tmp/noexec 2>/tmp/said && grep -q 'may not be run' /tmp/said",
+		run+" --tmpdir=/root && ! ls /root | grep selfgz",
+		nvmlHelper+` | grep -q '"driver":"580.82.07"' && nvidia-smi -L | grep -c V100 | grep -qx 2`,
+		run+" --uninstall && ! test -e /usr/bin/nvidia-smi && ! test -e /proc/driver/nvidia && ! modprobe nvidia")
 }
 
 // notLoaded wants modprobe to fail with those words, and one more line in the kernel's log,

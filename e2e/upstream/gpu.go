@@ -42,6 +42,9 @@ func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 	if err := b.gpuRepositories(ctx); err != nil {
 		return err
 	}
+	if err := b.runfile(); err != nil {
+		return err
+	}
 	plugin, err := b.devicePlugin()
 	if err != nil {
 		return err
@@ -51,6 +54,11 @@ func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 
 // Drivers is the directory of NVIDIA's packages, once BuildGPU has made them.
 func Drivers(cache string) string { return filepath.Join(places(cache).files(), cudaRepo) }
+
+// Compilers is the directory of what DKMS compiles with, likewise.
+func Compilers(cache string) string {
+	return filepath.Join(places(cache).files(), appStreamRepo, "Packages")
+}
 
 func (b *builder) devicePlugin() (oci.Image, error) {
 	shell, err := shell()

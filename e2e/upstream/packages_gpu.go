@@ -129,16 +129,22 @@ func (d driver) kmod(name, other, flavour string) (rpms.Package, error) {
 	p.Requires = append(p.Requires, "dkms")
 	p.Provides = []string{"nvidia-kmod = 3:" + d.version}
 	p.Conflicts = []string{other}
+	var err error
+	p.Files, err = d.module(flavour)
+	return p, err
+}
+
+// module is what modprobe is told, and calls.
+func (d driver) module(flavour string) ([]archive.File, error) {
 	load, err := standIn("usr/libexec/nvidia-lab/load", "load", 0o755)
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	unload, err := standIn("usr/libexec/nvidia-lab/unload", "unload", 0o755)
-	p.Files = []archive.File{load, unload, {
+	return []archive.File{load, unload, {
 		Path: "usr/lib/modprobe.d/nvidia-lab.conf", Mode: 0o644,
 		Data: fmt.Appendf(nil, "install nvidia /usr/libexec/nvidia-lab/load %s %s\ninstall nvidia-uvm modprobe nvidia\nremove nvidia /usr/libexec/nvidia-lab/unload\n", flavour, d.version),
-	}}
-	return p, err
+	}}, err
 }
 
 func (d driver) persistence() (rpms.Package, error) {
