@@ -63,7 +63,9 @@ func listed(install []string, list string) []asking {
 func newProblem(ctx context.Context, u *universe, s system, install []asking) (*problem, error) {
 	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, liked: map[*entry]bool{}, offers: map[Capability][]*entry{}}
 	for _, a := range install {
-		p.ask(a.spec, a.list)
+		if err := p.ask(a); err != nil {
+			return nil, err
+		}
 	}
 	later, err := p.reach()
 	if err != nil {
@@ -74,16 +76,21 @@ func newProblem(ctx context.Context, u *universe, s system, install []asking) (*
 	return p, nil
 }
 
-// ask notes that the list names a package; what is installed already is there.
-func (p *problem) ask(spec, list string) {
+// ask notes that a list names a package, or, as for dnf, what packages of other
+// names provide; what is installed already is there.
+func (p *problem) ask(a asking) error {
+	spec := a.spec
 	if len(p.system.installed(spec)) > 0 {
-		return
+		return nil
 	}
 	candidates := slices.Clone(p.universe.named(spec))
+	if len(candidates) == 0 {
+		return p.askFor(a)
+	}
 	for _, e := range candidates {
 		for _, have := range p.system.installed(e.Name) {
 			if have.Version == "" || have == e.NEVRA {
-				return
+				return nil
 			}
 		}
 	}
@@ -91,7 +98,24 @@ func (p *problem) ask(spec, list string) {
 	if len(candidates) > 0 && candidates[0].Name == spec {
 		candidates = append(p.universe.successors(candidates[0]), candidates...)
 	}
-	c := clause{reason: reason{kind: asked, text: spec, list: list}}
+	p.anyOf(a, candidates)
+	return nil
+}
+
+// askFor asks for a capability.
+func (p *problem) askFor(a asking) error {
+	wanted := expression{Capability: Capability{Name: a.spec}}
+	there, err := p.system.providers(p.ctx, p.universe, wanted)
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	candidates, err := p.universe.offering(p.ctx, wanted.Capability)
+	p.anyOf(a, slices.SortedStableFunc(slices.Values(candidates), newer))
+	return err
+}
+
+func (p *problem) anyOf(a asking, candidates []*entry) {
+	c := clause{reason: reason{kind: asked, text: a.spec, list: a.list}}
 	for _, e := range candidates {
 		c.literals = append(c.literals, p.add(e))
 	}

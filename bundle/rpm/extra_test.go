@@ -21,7 +21,7 @@ func TestExtra(t *testing.T) {
 	repository := append(driver("580.9.1", cuda, kmod, fabric, built), driver("580.82.07", cuda, kmod, fabric)...)
 	repository = append(repository, driver("580.95.05", cuda, kmod)...)
 	repository = append(repository, driver("595.1.1", cuda)...)
-	repository = append(repository, pkg{nevra: "app-1-1.x86_64"}, pkg{nevra: "gcc-1-1.x86_64"})
+	repository = append(repository, pkg{nevra: "app-1-1.x86_64"}, pkg{nevra: "gcc-1-1.x86_64", provides: []string{"compiler"}})
 	bash := InstalledPackage{NEVRA: NEVRA{Name: "bash", EVR: EVR{Version: "5", Release: "1"}, Arch: "x86_64"}}
 	for _, test := range []struct {
 		name     string
@@ -40,6 +40,8 @@ func TestExtra(t *testing.T) {
 		{name: "not all have it", extra: Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "595."}, problems: []string{"on g1: gpu asks for cuda, kmod of one version 595.…; of 595.1.1 there is no kmod"}},
 		{name: "another branch", extra: Extra{By: "gpu", Together: []string{cuda, fabric}, Version: "535."}, problems: []string{"on g1: gpu asks for cuda, fabric of one version 535.…; there are 580.9.1, 580.82.07, 580.95.05, 595.1.1"}},
 		{name: "nobody has any", extra: Extra{By: "gpu", Together: []string{"nvidia"}, Version: "580."}, problems: []string{"gpu asks for nvidia of one version 580.…, and no repository has any of them"}},
+		{name: "what a package provides", extra: Extra{Install: []string{"compiler"}}, want: "gcc-1@g1"},
+		{name: "what is there provides it", extra: Extra{Install: []string{"cuda-api"}}, has: "cuda-3:580.82.07-1.x86_64", want: ""},
 		{name: "no such package", extra: Extra{By: "gpu", Install: []string{"dkms"}}, problems: []string{"on g1: no package has dkms, needed by gpu"}},
 		{name: "an older one is there", extra: Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:575.1.1-1.x86_64", problems: []string{"on g1: gpu asks for cuda-580.95.05, but cuda-3:575.1.1-1.x86_64 is installed and would be replaced"}},
 	} {
@@ -52,7 +54,7 @@ func TestExtra(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g1.Packages = append(g1.Packages, InstalledPackage{NEVRA: n})
+				g1.Packages = append(g1.Packages, InstalledPackage{NEVRA: n, Provides: []Capability{{Name: "cuda-api"}}})
 			}
 			request := Request{
 				OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"},

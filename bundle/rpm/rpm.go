@@ -29,7 +29,7 @@ type Config struct {
 	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"What the servers run: the major version of RHEL or of a rebuild of it."`
 	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"The dnf repositories that packages may come from."`
 	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to take packages from beside the default ones: NAME:STREAM."`
-	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install beside those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE."`
+	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install beside those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE; NAME may be something that packages provide."`
 }
 
 // Repository is one upstream dnf repository.
