@@ -51,14 +51,15 @@ func ranges() []idRange {
 
 // architectureOf is "" for an ID that no range has.
 func architectureOf(device string) Architecture {
-	id, err := strconv.ParseUint(device, 16, 16)
-	if err != nil {
-		return ""
-	}
 	for _, r := range ranges() {
-		if uint16(id) >= r.first && uint16(id) <= r.last {
+		if r.has(device) {
 			return r.is
 		}
 	}
 	return ""
+}
+
+func (r idRange) has(device string) bool {
+	id, err := strconv.ParseUint(device, 16, 16)
+	return err == nil && uint16(id) >= r.first && uint16(id) <= r.last
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -12,7 +14,6 @@ import (
 const (
 	driverFile  = "proc/driver/nvidia/version"
 	modulesFile = "/etc/modules-load.d/airgap-nvidia.conf"
-	modulesText = ours + "nvidia\nnvidia_uvm\n"
 	unitsUndo   = undoDir + "/gpu-units.json"
 	// PersistenceUnit keeps the driver's state while nobody uses a card.
 	PersistenceUnit = "nvidia-persistenced.service"
@@ -36,7 +37,7 @@ func DriverStep(s Setup) step.Step {
 }
 
 func (s Setup) driverRuns(ctx context.Context) (bool, error) {
-	if holds, err := host.Holds(s.path(modulesFile), []byte(modulesText), 0o644); err != nil || !holds {
+	if holds, err := host.Holds(s.path(modulesFile), s.modulesText(), 0o644); err != nil || !holds {
 		return false, err
 	}
 	d, err := s.driver()
@@ -57,6 +58,16 @@ func (s Setup) driverRuns(ctx context.Context) (bool, error) {
 	}
 	return true, nil
 }
+
+// modules are those of the driver, and what its daemons need.
+func (s Setup) modules() []string {
+	if s.Hidden {
+		return []string{"nvidia", "nvidia_uvm", "ib_umad"}
+	}
+	return []string{"nvidia", "nvidia_uvm"}
+}
+
+func (s Setup) modulesText() []byte { return []byte(ours + strings.Join(s.modules(), "\n") + "\n") }
 
 // driver is the one that is loaded; the zero Driver where none is.
 func (s Setup) driver() (Driver, error) {
@@ -84,13 +95,13 @@ func (s Setup) units() []string {
 }
 
 func (s Setup) planDriver(context.Context) ([]string, error) {
-	change, err := host.PlanFile(s.path(modulesFile), []byte(modulesText), 0o644)
+	change, err := host.PlanFile(s.path(modulesFile), s.modulesText(), 0o644)
 	var changes []string
 	if change != "" {
 		changes = append(changes, change)
 	}
-	if !s.loaded("nvidia") || !s.loaded("nvidia_uvm") {
-		changes = append(changes, "load kernel modules nvidia, nvidia_uvm")
+	if modules := s.modules(); slices.ContainsFunc(modules, func(m string) bool { return !s.loaded(m) }) {
+		changes = append(changes, "load kernel modules "+strings.Join(modules, ", "))
 	}
 	for _, unit := range s.units() {
 		changes = append(changes, "enable and start "+unit)
@@ -99,7 +110,7 @@ func (s Setup) planDriver(context.Context) ([]string, error) {
 }
 
 func (s Setup) loadDriver(ctx context.Context) error {
-	for _, module := range []string{"nvidia", "nvidia_uvm"} {
+	for _, module := range s.modules() {
 		if s.loaded(module) {
 			continue
 		}
@@ -114,7 +125,7 @@ func (s Setup) loadDriver(ctx context.Context) error {
 	if err := s.agree(d); err != nil {
 		return err
 	}
-	if err := host.WriteFile(s.path(modulesFile), []byte(modulesText), 0o644); err != nil {
+	if err := host.WriteFile(s.path(modulesFile), s.modulesText(), 0o644); err != nil {
 		return err
 	}
 	return s.enable(ctx, s.units())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,6 +67,9 @@ func (c Config) Plan(s Server) (Plan, error) {
 	if HasSwitches(s.Devices) {
 		p.Driver = append(p.Driver, "nvidia-fabricmanager")
 	}
+	if HasHiddenSwitches(s.Devices) {
+		p.Packages = append(p.Packages, "nvlsm")
+	}
 	return p, nil
 }
 
@@ -88,12 +90,6 @@ func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
 		w.Branch = c.installerBranch()
 	}
 	return Choose(devices, w)
-}
-
-// HasSwitches tells whether NVSwitches join the host's cards, which takes the fabric
-// manager.
-func HasSwitches(devices []Device) bool {
-	return slices.ContainsFunc(devices, func(d Device) bool { return d.Kind == NVSwitch })
 }
 
 // modules are the packages with the kernel's modules.

@@ -17,6 +17,7 @@ type Setup struct {
 	Driver  Choice // the wanted one; the zero Choice takes what the site has installed
 	Version string // of it, "580.82.07"; "" is any of the branch
 	Fabric  bool   // NVSwitches join the cards, so their fabric manager has to run
+	Hidden  bool   // and these are reached as InfiniBand's switches are
 }
 
 const (

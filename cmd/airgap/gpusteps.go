@@ -72,7 +72,7 @@ func (s *site) gpuSetup() (gpu.Setup, error) {
 	if cards.Version, err = s.driverVersion(choice); err != nil {
 		return cards, err
 	}
-	cards.Driver, cards.Fabric = choice, gpu.HasSwitches(found)
+	cards.Driver, cards.Fabric, cards.Hidden = choice, gpu.HasSwitches(found), gpu.HasHiddenSwitches(found)
 	return cards, nil
 }
 

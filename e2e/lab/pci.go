@@ -13,11 +13,15 @@ const pciDir = "/usr/lib/lab/pci"
 
 // pciScript shows it at the place where a kernel would, in memory, so that a driver can
 // be entered. nouveau has taken a card when the server starts, unless it is forbidden to.
-// What drivers of this kernel show in /proc is hidden, for there the server's appear.
+// What drivers of this kernel show in /proc is hidden, for there the server's appear;
+// modules of the server's own are seen beside the kernel's.
 const pciScript = `mount -t tmpfs -o mode=555 tmpfs /proc/driver
+mkdir -p /run/lab-modules && mount -t tmpfs tmpfs /run/lab-modules && mkdir /run/lab-modules/upper /run/lab-modules/work
+mount -t overlay -o lowerdir=/sys/module,upperdir=/run/lab-modules/upper,workdir=/run/lab-modules/work overlay /sys/module
 mount -t tmpfs -o mode=755 tmpfs /sys/bus/pci/devices
 cp -a ` + pciDir + `/. /sys/bus/pci/devices/
 ! grep -rqsx 'blacklist nouveau' /etc/modprobe.d /usr/lib/modprobe.d || sed -i /^DRIVER=nouveau/d /sys/bus/pci/devices/*/uevent
+! grep -qsx DRIVER=nouveau /sys/bus/pci/devices/*/uevent || { mkdir /sys/module/nouveau && echo 2 >/sys/module/nouveau/refcnt; }
 `
 
 // pciDevice is one function of a device on the bus, its numbers in hexadecimal.

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -14,15 +13,12 @@ import (
 //go:embed gpu.yaml
 var gpuYAML string
 
-// driverPackages is a driver of one branch with what it is compiled with, and the toolkit.
-const driverPackages = `[nvidia-driver-cuda-3:580.82.07, kmod-nvidia-open-dkms-3:580.82.07, nvidia-fabricmanager-580.82.07, nvidia-container-toolkit-base, kernel-devel, kernel-headers]`
-
-const nvmlHelper = "/usr/libexec/airgap/airgap-nvml"
-
-// gpuEdits make the worker a host with cards.
-func gpuEdits() []string {
+// gpuEdits make two workers hosts with cards, whose driver comes from NVIDIA's
+// repository; gpu is the section.
+func gpuEdits(gpu string) []string {
 	return []string{
-		"address: 10.88.0.12, roles: [worker]", "address: 10.88.0.12, roles: [worker, gpu]",
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n",
+		"  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n  - {name: node3, address: 10.88.0.13, roles: [worker, gpu]}\n",
 		"images:\n  list:\n", `    - name: appstream
       baseURL: https://dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os/
       gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]
@@ -32,16 +28,18 @@ func gpuEdits() []string {
     - name: cuda
       baseURL: https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64/
       gpgKeys: [https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64/D42D0685.pub]
-  install: ` + driverPackages + `
+gpu: ` + gpu + `
 images:
   list:
-    - nvcr.io/nvidia/k8s-device-plugin:v0.19.0
 `,
+		// The outer kernel's release is none that a package's version can have.
+		"    etcd-fsync: {severity: warn}\n", "    etcd-fsync: {severity: warn}\n    gpu-kernel-devel: {severity: warn}\n",
 	}
 }
 
-// gpu is a cluster with a worker that has two H100 and an NVSwitch: from the stick to a
-// pod that has one of them, and to a card that fails.
+// gpu is a cluster with a worker that has two H100 behind an NVSwitch and one with two
+// V100 that nouveau holds: from the stick, which has the driver of each, to pods that have
+// a card, to a card that fails and a library of another version, and back.
 func gpu(ctx context.Context, e *Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -49,103 +47,88 @@ func gpu(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
+		var begun picture
 		return e.inOrder([]part{
-			{"a driver that does not fit", func() error { return e.wrongDrivers(ctx, older) }},
-			{"the driver's .run file", func() error { return e.runfile(ctx, older) }},
-			{"survey", func() error { return e.survey(ctx, first, worker) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits()...) }},
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"a driver that does not fit", func() error { return e.wrongDriver(ctx) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits(`{devicePlugin: "0.19.0"}`)...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
-			{"the driver", func() error { return e.driver(ctx, worker) }},
-			{"cards are offered, and a pod has one", func() error { return e.pluggedIn(ctx, first, worker) }},
+			{"the driver", func() error { return e.driver(ctx, first, worker) }},
+			{"cards that nouveau holds", func() (err error) {
+				if begun, err = e.picture(ctx, older); err != nil {
+					return err
+				}
+				return e.joinAfterReboot(ctx, first, older, stick)
+			}},
+			{"cards are offered, and a pod has one", func() error { return e.pluggedIn(ctx, first, worker, older) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a library of another version", func() error { return e.otherLibrary(ctx, first, worker) }},
 			{"a card fails", func() error { return e.cardFails(ctx, first, worker) }},
 			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
+			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"reset", func() error { return e.cardsGivenBack(ctx, older, begun) }},
 		})
 	})
 }
 
-// wrongDrivers tries what cannot be on a server with two V100, one reason after the other, until
-// a driver loads, and then takes another version's library. It stays out of the cluster.
-func (e *Env) wrongDrivers(ctx context.Context, m lab.Machine) error {
-	install := func(names string) string { return "cd " + lab.StickPath + " && rpm -U --nodeps --nosignature " + names }
-	if err := errors.Join(
-		m.AttachStick(ctx, upstream.Drivers(e.Cache)),
-		e.script(ctx, m, install("kmod-nvidia-open-dkms-580.82.07* nvidia-kmod-common-580.82.07*"),
-			notLoaded("not found in directory", "true")),
-		m.PullStick(ctx), m.AttachStick(ctx, upstream.Compilers(e.Cache)),
-		e.script(ctx, m, install("*/kernel-devel* */gcc* */make*"), notLoaded("No such device", "dmesg | grep -c 'nouveau has it'")),
-		m.Kill(ctx), m.Start(ctx), // without nouveau, which nvidia-kmod-common forbids
-		m.AttachStick(ctx, upstream.Drivers(e.Cache)),
-	); err != nil {
-		return err
-	}
-	return errors.Join(e.script(ctx, m,
-		notLoaded("No such device", "dmesg | grep -c 'not supported by open'"),
-		"rpm -e --nodeps kmod-nvidia-open-dkms", install("kmod-nvidia-latest-dkms-580.82.07* libnvidia-ml-580.82.07*"),
-		"modprobe nvidia && grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version"),
-		e.helper(ctx, m),
-		e.script(ctx, m, nvmlHelper+` | grep -q '"name":"Tesla V100-PCIE-32GB"'`,
-			install("libnvidia-ml-595.45.04*"), "! "+nvmlHelper+" >/dev/null 2>/tmp/said && grep -q version /tmp/said"))
-}
-
-// runfile has the same server take its driver from the .run file, which works where programs
-// may run, and gives all back.
-func (e *Env) runfile(ctx context.Context, m lab.Machine) error {
-	if err := m.PullStick(ctx); err != nil {
-		return err
-	}
-	if err := m.AttachStick(ctx, filepath.Dir(upstream.Runfile(e.Cache))); err != nil {
-		return err
-	}
-	const run = "sh " + lab.StickPath + "/*.run --silent --kernel-module-type=proprietary "
-	return e.script(ctx, m,
-		"modprobe -r nvidia && ! test -e /proc/driver/nvidia && rpm -e --nodeps kmod-nvidia-latest-dkms libnvidia-ml",
-		"cd "+lab.StickPath+" && sha256sum --quiet -c *.sha256sum",
-		"mkdir /tmp/noexec && mount -t tmpfs -o noexec tmpfs /tmp/noexec && ! "+run+" --tmpdir=/tmp/noexec 2>/tmp/said && grep -q 'may not be run' /tmp/said",
-		run+" --tmpdir=/root && ! ls /root | grep selfgz",
-		nvmlHelper+` | grep -q '"driver":"580.82.07"' && nvidia-smi -L | grep -c V100 | grep -qx 2`,
-		run+" --uninstall && ! test -e /usr/bin/nvidia-smi && ! test -e /proc/driver/nvidia && ! modprobe nvidia")
-}
-
-// notLoaded wants modprobe to fail with those words, and one more line in the kernel's log,
-// which all servers share.
-func notLoaded(words, count string) string {
-	return "before=$(" + count + "); ! modprobe nvidia 2>/tmp/said && grep -q '" + words + "' /tmp/said && { " +
-		"[ -z \"$before\" ] || [ $(" + count + ") -gt $before ]; }"
-}
-
-// helper puts it in by hand: airgap.rpm does not bring it.
-func (e *Env) helper(ctx context.Context, m lab.Machine) error {
-	program, err := os.Open(filepath.Join(filepath.Dir(e.Program), "airgap-nvml"))
+// wrongDriver: a branch that has dropped one host's cards is refused when the bundle is
+// made, before anything is fetched.
+func (e *Env) wrongDriver(ctx context.Context) error {
+	config, err := e.Config("wrong.yaml", gpuEdits("{branch: 595}")...)
 	if err != nil {
 		return err
 	}
-	defer program.Close()
-	return lab.PutFile(ctx, m, nvmlHelper, 0o755, program)
+	return e.do(ctx, 2, []string{"node3: no driver 595 drives all cards: NVIDIA Volta 10de:1db6 wants proprietary 580 and earlier"},
+		"bundle", "--plan", "--facts", e.facts(), "-f", config)
 }
 
-// driver loads it, and wants NVIDIA's library to see both cards, in the fabric.
-func (e *Env) driver(ctx context.Context, m lab.Machine) error {
-	if err := e.helper(ctx, m); err != nil {
-		return err
-	}
+// driver wants what join has set up for the cards.
+func (e *Env) driver(ctx context.Context, first, m lab.Machine) error {
 	if err := e.script(ctx, m,
-		"modprobe nvidia",
-		"grep -q ' 580.82.07 ' /proc/driver/nvidia/version",
-		"systemctl enable --now nvidia-persistenced nvidia-fabricmanager",
-		"systemctl start nvidia-cdi-refresh && "+specified,
+		"grep -q 'Open Kernel Module.* 580.82.07 ' /proc/driver/nvidia/version",
+		"systemctl is-active --quiet nvidia-persistenced nvidia-fabricmanager",
+		"rpm -q kmod-nvidia-open-dkms nvidia-driver-cuda nvidia-container-toolkit-base",
+		"grep -q '^nvidia-driver-cuda-3:580.82.07' /etc/dnf/plugins/versionlock.list",
+		specified,
 	); err != nil {
 		return err
 	}
-	_, err := e.must(ctx, m, []string{
-		`"driver":"580.82.07"`, `"address":"0000:17:00.0"`, `"address":"0000:3d:00.0"`, `"fabric":{"state":"completed"}`,
-	}, nvmlHelper)
-	return err
+	if _, err := e.must(ctx, m, []string{"580.82.07", "0000:17:00.0", "0000:3d:00.0", "NVIDIA H100 80GB HBM3"}, "airgap", "gpu", "status"); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{`"fabric":{"state":"completed"}`}, "/usr/libexec/airgap/airgap-nvml")
+	return errors.Join(err, e.script(ctx, first, "! rpm -q nvidia-driver-cuda"))
 }
 
-// specified is the toolkit's specification, with the driver's library in it.
+// joinAfterReboot: where nouveau has the cards, join ends with what to do, and the same
+// line goes on afterwards.
+func (e *Env) joinAfterReboot(ctx context.Context, first, m lab.Machine, stick string) error {
+	line, err := e.joinLine(ctx, first, m.Name())
+	if err != nil {
+		return err
+	}
+	if err := e.begin(ctx, m, stick); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("join while nouveau has the cards", 1, "nouveau has the GPUs", "reboot this host, then run the same command again"); err != nil {
+		return err
+	}
+	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
+		return err
+	}
+	if _, err := e.airgapOn(ctx, m, line.Code+"\n", line.args()...); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "rpm -q kmod-nvidia-latest-dkms", "! rpm -q kmod-nvidia-open-dkms nvidia-fabricmanager")
+}
+
+// specified is CDI's description, with the driver's library in it.
 const specified = "grep -q 'hostPath: /usr/lib64/libcuda.so.580.82.07' /var/run/cdi/nvidia.yaml"
 
 // offered waits until the node has that many cards to give.
@@ -153,31 +136,75 @@ func offered(m lab.Machine, cards string) string {
 	return kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.status.allocatable.nvidia\.com/gpu}'=` + cards + " --timeout=120s"
 }
 
-// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it.
-func (e *Env) pluggedIn(ctx context.Context, first, worker lab.Machine) error {
+// labelled waits for what the host's report says of its cards.
+func labelled(m lab.Machine, name, value string) string {
+	return kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.metadata.labels.nvidia\.com/` + name + `}'=` + value + " --timeout=120s"
+}
+
+// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it. A pod of
+// the runtime's handler that was given no card finds none, whatever its environment says.
+func (e *Env) pluggedIn(ctx context.Context, first, worker, older lab.Machine) error {
+	if err := e.script(ctx, first, offered(worker, "2"), offered(older, "2"),
+		labelled(worker, `gpu\.product`, "NVIDIA-H100-80GB-HBM3"), labelled(older, `gpu\.product`, "Tesla-V100-PCIE-32GB")); err != nil {
+		return err
+	}
 	r, err := e.On(ctx, first, gpuYAML, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
 		return err
 	}
-	if err := r.want("apply the device plugin", 0); err != nil {
+	if err := r.want("apply pods", 0); err != nil {
 		return err
 	}
-	return e.script(ctx, first, offered(worker, "2"), kubectl+"rollout status deploy/cuda --timeout=120s",
+	return e.script(ctx, first, kubectl+"rollout status deploy/cuda --timeout=120s",
 		inPod("cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"),
 		inPod("test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"),
-		inPod("test $NVIDIA_VISIBLE_DEVICES = void"))
+		inPod("test $NVIDIA_VISIBLE_DEVICES = void"),
+		kubectl+"wait pod/handler --for=condition=Ready --timeout=120s", kubectl+"exec handler -- sh -c '! test -e /dev/nvidia0 && ! test -e /dev/nvidiactl'")
 }
 
 // inPod runs a line of shell in the pod that has a card. A second card would be a second
 // word, which test does not take.
 func inPod(line string) string { return kubectl + "exec deploy/cuda -- sh -c '" + line + "'" }
 
+// otherLibrary mixes two versions on a host, which verify tells, and the host itself.
+func (e *Env) otherLibrary(ctx context.Context, first, m lab.Machine) error {
+	if err := errors.Join(m.AttachStick(ctx, upstream.Drivers(e.Cache)),
+		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature libnvidia-ml-595.45.04*", lookAtCards)); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "gpu", "status")
+	if err != nil {
+		return err
+	}
+	if err := r.want("gpu status", 1, "of another version than the loaded kernel module"); err != nil {
+		return err
+	}
+	if err := e.finds(ctx, first, "gpus", "node2", "of another version"); err != nil {
+		return err
+	}
+	return errors.Join(
+		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07*", lookAtCards),
+		m.PullStick(ctx), e.verified(ctx, first))
+}
+
+// lookAtCards has the host's report made anew.
+const lookAtCards = "systemctl restart airgap-node-report"
+
+// finds wants verify to name one thing.
+func (e *Env) finds(ctx context.Context, first lab.Machine, rule string, words ...string) error {
+	r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "90s", "--soak", "60s", "--only", rule)
+	if err != nil {
+		return err
+	}
+	return r.want("verify", 4, words...)
+}
+
 // cardFails has the driver report what takes a card off the bus, Xid 79.
 func (e *Env) cardFails(ctx context.Context, first, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "echo xid 1 79 >>/proc/driver/nvidia/stub"); err != nil {
 		return err
 	}
-	return e.script(ctx, first, offered(worker, "1"))
+	return errors.Join(e.script(ctx, first, offered(worker, "1")), e.finds(ctx, first, "gpus", "Node node2", "1 nvidia.com/gpu for the scheduler"))
 }
 
 // cardsAgain wants the driver to be back after a power cut, and both cards.
@@ -194,4 +221,15 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 	return e.script(ctx, first,
 		kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "2"),
 		kubectl+"rollout status deploy/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
+}
+
+// cardsGivenBack: reset leaves nothing of the driver.
+func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine, begun picture) error {
+	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, "! rpm -qa | grep -i nvidia", "! ls /etc/modprobe.d/airgap*", "rpm -e airgap"); err != nil {
+		return err
+	}
+	return e.asBefore(ctx, m, begun, always()...)
 }

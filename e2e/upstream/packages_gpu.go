@@ -215,6 +215,10 @@ func compilers() ([]rpms.Package, error) {
 		standInPackage("gcc", "11.5.0"),
 		standInPackage("make", "4.3"),
 		standInPackage("elfutils-libelf-devel", "0.192"),
+		// The outer kernel was built by another compiler than EL's.
+		standInPackage("gcc-toolset-13-gcc", "13.3.1"),
+		standInPackage("gcc-toolset-14-gcc", "14.2.1"),
+		standInPackage("gcc-toolset-15-gcc", "15.1.1"),
 	}, nil
 }
 
