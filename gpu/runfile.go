@@ -199,7 +199,7 @@ func (r runfile) refuseForeign() error {
 	return &Failure{
 		What: "install NVIDIA's driver " + r.Version,
 		Err:  fmt.Errorf("this host has driver files that no .run file has installed: %s", libraries[0].path),
-		Next: "remove that driver (rpm -qf " + libraries[0].path + " names its package), or use it: gpu.source: packages or host",
+		Next: "remove that driver (rpm -qf " + libraries[0].path + " names its package), or use it: gpu.source: dkms or host",
 	}
 }
 

@@ -37,13 +37,21 @@ images:
 	}
 }
 
-// gpu is a cluster with a worker that has two H100 behind an NVSwitch and one with two
-// V100 that nouveau holds: from the stick, which has the driver of each, to pods that have
-// a card, to a card that fails and a library of another version, and back.
+// gpu has drivers from NVIDIA's repository, and from its installer.
 func gpu(ctx context.Context, e *Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
+	if err := e.gpuPackages(ctx); err != nil {
+		return err
+	}
+	return e.gpuInstaller(ctx)
+}
+
+// gpuPackages is a cluster with a worker that has two H100 behind an NVSwitch and one with two
+// V100 that nouveau holds: from the stick, which has the driver of each, to pods that have
+// a card, to a card that fails and a library of another version, and back.
+func (e *Env) gpuPackages(ctx context.Context) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
@@ -66,6 +74,7 @@ func gpu(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a library of another version", func() error { return e.otherLibrary(ctx, first, worker) }},
 			{"a card fails", func() error { return e.cardFails(ctx, first, worker) }},
+			{"a card is taken out", func() error { return e.cardGone(ctx, first, worker) }},
 			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
 			{"reset", func() error { return e.cardsGivenBack(ctx, older, begun) }},
@@ -125,7 +134,7 @@ func (e *Env) joinAfterReboot(ctx context.Context, first, m lab.Machine, stick s
 	if _, err := e.airgapOn(ctx, m, line.Code+"\n", line.args()...); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "rpm -q kmod-nvidia-latest-dkms", "! rpm -q kmod-nvidia-open-dkms nvidia-fabricmanager")
+	return e.script(ctx, m, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q kmod-nvidia-open-dkms", "! rpm -q nvidia-fabricmanager")
 }
 
 // specified is CDI's description, with the driver's library in it.
@@ -207,6 +216,19 @@ func (e *Env) cardFails(ctx context.Context, first, worker lab.Machine) error {
 	return errors.Join(e.script(ctx, first, offered(worker, "1")), e.finds(ctx, first, "gpus", "Node node2", "1 nvidia.com/gpu for the scheduler"))
 }
 
+// cardGone takes a card out while the server is off: its driver is content with the
+// other one, verify is not.
+func (e *Env) cardGone(ctx context.Context, first, worker lab.Machine) error {
+	if err := errors.Join(e.script(ctx, worker, "mv /usr/lib/lab/pci/0000:3d:00.0 /root/card"), worker.Kill(ctx), worker.Start(ctx)); err != nil {
+		return err
+	}
+	if err := e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "1")); err != nil {
+		return err
+	}
+	return errors.Join(e.finds(ctx, first, "gpus", "Node node2", "1 on the bus, 2 when they were set up"),
+		e.script(ctx, worker, "mv /root/card /usr/lib/lab/pci/0000:3d:00.0"))
+}
+
 // cardsAgain wants the driver to be back after a power cut, and both cards.
 func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 	if err := worker.Kill(ctx); err != nil {
@@ -232,4 +254,40 @@ func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine, begun picture) 
 		return err
 	}
 	return e.asBefore(ctx, m, begun, always()...)
+}
+
+// gpuInstaller is a worker with two V100 whose driver NVIDIA's installer brings, after the
+// reboot that takes nouveau from them; each card is for two pods. reset uninstalls it.
+func (e *Env) gpuInstaller(ctx context.Context) error {
+	stick := filepath.Join(e.Work, "installer")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		var begun picture
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle with NVIDIA's installer", func() error {
+				sum, err := upstream.RunfileSum(e.Cache)
+				if err != nil {
+					return err
+				}
+				edits := gpuEdits(`{source: runfile, timeSlices: 2, devicePlugin: "0.19.0", installer: {url: "https://us.download.nvidia.com/tesla/580.82.07/NVIDIA-Linux-x86_64-580.82.07.run", sha256: ` + sum + `}}`)
+				edits[1] = "  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n"
+				return e.makeBundle(ctx, stick, edits...)
+			}},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() (err error) {
+				if begun, err = e.picture(ctx, worker); err != nil {
+					return err
+				}
+				return e.joinAfterReboot(ctx, first, worker, stick)
+			}},
+			{"cards are offered twice", func() error {
+				return errors.Join(e.script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda"),
+					e.script(ctx, first, offered(worker, "4")))
+			}},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"reset", func() error { return e.cardsGivenBack(ctx, worker, begun) }},
+		})
+	})
 }

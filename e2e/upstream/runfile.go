@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
@@ -20,6 +21,13 @@ const (
 	runfileVersion = "580.82.07"
 	runfile        = "us.download.nvidia.com/tesla/" + runfileVersion + "/NVIDIA-Linux-x86_64-" + runfileVersion + ".run"
 )
+
+// RunfileSum is its SHA-256, in hexadecimal digits.
+func RunfileSum(cache string) (string, error) {
+	text, err := os.ReadFile(Runfile(cache) + ".sha256sum")
+	sum, _, _ := strings.Cut(string(text), " ")
+	return sum, err
+}
 
 // runfile packs what the packages have behind the script that installs it.
 func (b *builder) runfile() error {
