@@ -101,7 +101,7 @@ func judgeForeign(f *Facts, w *Want) Result {
 		return Result{Fail, "NVIDIA's installer and RPMs (" + libraries + ") are both there", "one of them", "nvidia-uninstall, then install the RPMs again; reboot"}
 	case libraries != "" && module != "" && libraries != module:
 		return Result{Fail, fmt.Sprintf("the loaded module is %s, the libraries are %s", module, libraries), "the same version", "reboot; if they still differ, install the driver's packages again, all of one version"}
-	case f.Runfile && w.buildsDriver():
+	case f.Runfile && w.bringsDKMS():
 		return Result{Fail, "a driver by NVIDIA's installer, and the bundle brings RPMs", "one of them", "nvidia-uninstall and reboot; or leave the driver out of packages.install"}
 	case libraries == "" && module == "":
 		return pass("none")

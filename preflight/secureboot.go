@@ -84,7 +84,9 @@ func judgeSecureBoot(f *Facts, w *Want) Result {
 }
 
 // buildsDriver tells whether the bundle has modules that are compiled on the host.
-func (w *Want) buildsDriver() bool {
+func (w *Want) buildsDriver() bool { return w.Installer || w.bringsDKMS() }
+
+func (w *Want) bringsDKMS() bool {
 	return slices.ContainsFunc(w.Packages, func(name string) bool {
 		return strings.HasSuffix(name, "-dkms") || strings.HasPrefix(name, "dkms-nvidia")
 	})

@@ -73,6 +73,7 @@ type Want struct {
 	Packages      []string  // names of every RPM that will be installed
 	Headers       []string  // kernels, as uname -r has them, that the bundle has the headers of; nil where that is not known
 	NouveauOff    bool      // the installation keeps nouveau off the cards
+	Installer     bool      // NVIDIA's installer brings the driver, and builds its module
 	BundleCreated time.Time // the host's clock must not be before it
 	LastRun       time.Time // the latest time in the journal of what airgap did here; zero when it did nothing yet
 	Peer          Peer      // whose clock this host's has to agree with

@@ -107,7 +107,7 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
 		NetworkPlugin: c.Network.Plugin, Roles: rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
-		Packages: slices.Concat(cards.Driver, cards.Packages),
+		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
 	var all []clash
 	for _, id := range hostChecks() {

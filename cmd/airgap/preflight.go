@@ -257,7 +257,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 			w.Headers = append(w.Headers, kernel)
 		}
 	}
-	w.NouveauOff = s.config.GPU.Source != gpu.Site
+	w.NouveauOff, w.Installer = s.config.GPU.Source != gpu.Site, s.config.GPU.Source == gpu.Runfile
 	if s.servesRegistry() {
 		w.Roles = append(w.Roles, preflight.Registry)
 	}
