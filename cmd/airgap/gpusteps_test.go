@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -8,8 +10,24 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
+
+var pluginDigest = "sha256:" + strings.Repeat("0a", 32)
+
+// rpmHost has these packages.
+type rpmHost struct {
+	cardHost
+	rpms string
+}
+
+func (h rpmHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Name == "rpm" {
+		return []byte(h.rpms), nil
+	}
+	return h.cardHost.Run(ctx, cmd)
+}
 
 // gpuSite is a host with the role gpu and such cards, for which the bundle has that
 // driver.
@@ -25,8 +43,8 @@ func gpuSite(t *testing.T, section, driver string, cards ...string) *site {
 			tree[dir+name] = &fstest.MapFile{Data: []byte(text + "\n")}
 		}
 	}
-	s.machine.Host = cardHost{MapFS: tree}
-	s.index.Lock.Images = append(s.index.Lock.Images, bundle.Image{Name: s.config.GPU.Image(), Digest: "sha256:00"})
+	s.machine.Host = rpmHost{cardHost: cardHost{MapFS: tree}}
+	s.index.Lock.Images = append(s.index.Lock.Images, bundle.Image{Name: s.config.GPU.Image(), Digest: pluginDigest})
 	if driver != "" {
 		s.index.Lock.Packages = append(s.index.Lock.Packages, bundle.Package{NEVRA: "nvidia-driver-cuda-3:" + driver + "-1.el9.x86_64", Hosts: []string{s.node.Name}, NeededBy: []string{bundle.GPUList}})
 		s.index.Lock.Hosts = []string{s.node.Name}
@@ -85,15 +103,45 @@ func TestGPUSteps(t *testing.T) {
 	}
 }
 
-// TestGPUSettings: what the host's report is compared with.
-func TestGPUSettings(t *testing.T) {
-	s := gpuSite(t, "gpu: {timeSlices: 4, mig: {strategy: single}}\n", "580.82.07", "2330", "2330")
-	got, err := s.gpuSettings()
-	if want := (gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4, MIG: "single"}); err != nil || *got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
+// TestGPULocks: a node with cards keeps its driver and its kernels as they are.
+func TestGPULocks(t *testing.T) {
+	s := gpuSite(t, "", "580.82.07", "2330")
+	s.machine.Host = rpmHost{rpms: "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"}
+	l, err := s.versionLock()
+	var got []string
+	for _, p := range l.Packages {
+		got = append(got, p.String())
 	}
-	s = gpuSite(t, "gpu: {source: host}\n", "", "2330")
-	if got, err := s.gpuSettings(); err != nil || got.Driver != "" || got.Cards != 1 {
-		t.Errorf("the site's own: %+v, %v", got, err)
+	if want := []string{"nvidia-driver-cuda-3:580.82.07-1.el9.x86_64", "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("locks %v, %v; want %v", got, err, want)
+	}
+	s.config.GPU.Source = gpu.Site
+	if l, err := s.versionLock(); err != nil || len(l.Packages) > 0 {
+		t.Errorf("with the site's own driver: %v, %v", l.Packages, err)
+	}
+}
+
+// TestGPUSettings: what the host's report is compared with, and that the plugin's
+// image is kept, under the name that a runtime has it by.
+func TestGPUSettings(t *testing.T) {
+	settings := func(s *site) (*gpuSettings, bool) {
+		t.Helper()
+		all, err := s.reportSettings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.GPU, slices.Contains(all.Pinned, "nvcr.io/nvidia/k8s-device-plugin@"+pluginDigest)
+	}
+	s := gpuSite(t, "gpu: {timeSlices: 4, mig: {strategy: single}}\n", "580.82.07", "2330", "2330")
+	got, kept := settings(s)
+	if want := (gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4, MIG: "single"}); *got != want || !kept {
+		t.Errorf("got %+v, want %+v; kept: %v", got, want, kept)
+	}
+	if got, _ := settings(gpuSite(t, "gpu: {source: host}\n", "", "2330")); got.Driver != "" || got.Cards != 1 {
+		t.Errorf("the site's own: %+v", got)
+	}
+	s.node.Roles = []config.Role{config.Worker}
+	if got, kept := settings(s); got != nil || kept {
+		t.Errorf("a node without the role: %+v, kept: %v", got, kept)
 	}
 }

@@ -23,13 +23,18 @@ func bootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string,
 		return nil, err
 	}
 	images = append(images, cni.NodeImages(c.Network)...)
+	var named []string
 	if n.Has(config.GPU) {
-		images = append(images, c.GPU.Image())
+		plugin, err := lockedImage(l, c.GPU.Image())
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, plugin)
 	}
-	if l.Network == nil {
-		return images, nil
+	if l.Network != nil {
+		named = append(named, l.Network.Images...)
 	}
-	for _, name := range l.Network.Images {
+	for _, name := range named {
 		// By tag and by digest, as charts name theirs, a runtime keeps the image by
 		// its digest alone.
 		ref, err := reference.ParseDockerRef(name)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -48,18 +47,6 @@ func TestReportSettings(t *testing.T) {
 		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
 			t.Errorf("locked %v", got.Locked)
-		}
-	}
-}
-
-// TestReportSettingsOfCards: a node has its cards judged when it has the role gpu.
-func TestReportSettingsOfCards(t *testing.T) {
-	for _, roles := range [][]config.Role{{config.Worker}, {config.Worker, config.GPU}} {
-		s := settingsSite(t, "")
-		s.node.Roles = roles
-		got, err := s.reportSettings()
-		if err != nil || (got.GPU != nil) != s.node.Has(config.GPU) {
-			t.Errorf("%v: cards %+v, %v", roles, got.GPU, err)
 		}
 	}
 }
