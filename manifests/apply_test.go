@@ -49,6 +49,7 @@ func TestApply(t *testing.T) {
 	t.Run("own changes are written, alone", func(t *testing.T) { appliesChange(t, server) })
 	t.Run("other managers' fields are left to them", func(t *testing.T) { reportsConflict(t, server) })
 	t.Run("races are tried again", func(t *testing.T) { retriesRace(t, server) })
+	t.Run("another's writing is no change of ours", func(t *testing.T) { comparesOneVersion(t, server) })
 	t.Run("a race that does not end is told", func(t *testing.T) { endlessRace(t, server) })
 	t.Run("a kind is waited for", func(t *testing.T) { waitsForKind(t, server) })
 	t.Run("a kind that is refused", func(t *testing.T) { refusedKind(t, server) })
@@ -143,6 +144,26 @@ func retriesRace(t *testing.T, server *apitest.Server) {
 	}
 	if refused.Load() != 1 || readAfter.Load() == 0 {
 		t.Errorf("%d writes refused, then %d reads: the fresh object was not asked for", refused.Load(), readAfter.Load())
+	}
+}
+
+// comparesOneVersion has somebody else write between what is there and what would be:
+// that is no change of ours.
+func comparesOneVersion(t *testing.T, server *apitest.Server) {
+	maps := server.Client(t).CoreV1().ConfigMaps("shop")
+	var between atomic.Int32
+	config := watched(server.Config, func(r *http.Request) *http.Response {
+		if r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") != "" && between.CompareAndSwap(0, 1) {
+			theirs := []byte(`{"data":{"theirs":"2"}}`)
+			if _, err := maps.Patch(t.Context(), "race", types.MergePatchType, theirs, metav1.PatchOptions{FieldManager: "shopkeeper"}); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	wantCurrent(t, config, race("c"), true)
+	if between.Load() != 1 {
+		t.Error("nobody wrote in between")
 	}
 }
 

@@ -17,18 +17,25 @@ func (c *cluster) holds(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil {
 		return false, err
 	}
-	live, err := r.Get(ctx, object.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
+	for {
+		live, err := r.Get(ctx, object.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		would, err := c.apply(ctx, object, true)
+		if err != nil {
+			return false, err
+		}
+		same := equality.Semantic.DeepEqual(judged(live), judged(would))
+		// A dry run gives no new version: where it is another one, somebody else has
+		// written between the two answers, as many do on a Node that has just joined.
+		if same || live.GetResourceVersion() == would.GetResourceVersion() {
+			return same, nil
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	would, err := c.apply(ctx, object, true)
-	if err != nil {
-		return false, err
-	}
-	return equality.Semantic.DeepEqual(judged(live), judged(would)), nil
 }
 
 // judged leaves out what says nothing about our fields: the status, which
