@@ -55,7 +55,6 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
-		var begun picture
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"a driver that does not fit", func() error { return e.wrongDriver(ctx) }},
@@ -64,12 +63,7 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"the driver", func() error { return e.driver(ctx, first, worker) }},
-			{"cards that nouveau holds", func() (err error) {
-				if begun, err = e.picture(ctx, older); err != nil {
-					return err
-				}
-				return e.joinAfterReboot(ctx, first, older, stick)
-			}},
+			{"cards that nouveau holds", func() error { return e.joinAfterReboot(ctx, first, older, stick) }},
 			{"cards are offered, and a pod has one", func() error { return e.pluggedIn(ctx, first, worker, older) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a library of another version", func() error { return e.otherLibrary(ctx, first, worker) }},
@@ -77,7 +71,7 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 			{"a card is taken out", func() error { return e.cardGone(ctx, first, worker) }},
 			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
-			{"reset", func() error { return e.cardsGivenBack(ctx, older, begun) }},
+			{"reset", func() error { return e.cardsGivenBack(ctx, older) }},
 		})
 	})
 }
@@ -168,7 +162,8 @@ func (e *Env) pluggedIn(ctx context.Context, first, worker, older lab.Machine) e
 		inPod("cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"),
 		inPod("test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"),
 		inPod("test $NVIDIA_VISIBLE_DEVICES = void"),
-		kubectl+"wait pod/handler --for=condition=Ready --timeout=120s", kubectl+"exec handler -- sh -c '! test -e /dev/nvidia0 && ! test -e /dev/nvidiactl'")
+		kubectl+"wait pod/handler --for=condition=Ready --timeout=120s", kubectl+"exec handler -- sh -c '! test -e /dev/nvidia0 && ! test -e /dev/nvidiactl'",
+		kubectl+"delete pod handler --grace-period=1") // nobody would bring it back after a power cut
 }
 
 // inPod runs a line of shell in the pod that has a card. A second card would be a second
@@ -192,7 +187,7 @@ func (e *Env) otherLibrary(ctx context.Context, first, m lab.Machine) error {
 		return err
 	}
 	return errors.Join(
-		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07*", lookAtCards),
+		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07* && ldconfig", lookAtCards),
 		m.PullStick(ctx), e.verified(ctx, first))
 }
 
@@ -201,7 +196,7 @@ const lookAtCards = "systemctl restart airgap-node-report"
 
 // finds wants verify to name one thing.
 func (e *Env) finds(ctx context.Context, first lab.Machine, rule string, words ...string) error {
-	r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "90s", "--soak", "60s", "--only", rule)
+	r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "45s", "--soak", "40s", "--only", rule)
 	if err != nil {
 		return err
 	}
@@ -245,15 +240,18 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 		kubectl+"rollout status deploy/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
 }
 
-// cardsGivenBack: reset leaves nothing of the driver.
-func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine, begun picture) error {
+// cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau
+// the cards again. What scripts of NVIDIA's own packages leave is theirs.
+func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, "! rpm -qa | grep -i nvidia", "! ls /etc/modprobe.d/airgap*", "rpm -e airgap"); err != nil {
+	if err := e.script(ctx, m, "! rpm -qa | grep -i -e nvidia -e kernel-devel -e dkms", "! ls /usr/bin/nvidia-* /usr/lib64/libnvidia-ml* 2>/dev/null",
+		"! grep -rl airgap /etc/modprobe.d /etc/modules-load.d /etc/nvidia-container-runtime /etc/containerd 2>/dev/null",
+		"! grep nvidia /etc/dnf/plugins/versionlock.list", "! systemctl is-enabled --quiet airgap-cdi airgap-mig", "! ls /var/lib/airgap/undo /var/lib/airgap/gpu 2>/dev/null"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, begun, always()...)
+	return errors.Join(m.Kill(ctx), m.Start(ctx), e.script(ctx, m, "grep -q DRIVER=nouveau /sys/bus/pci/devices/*/uevent"))
 }
 
 // gpuInstaller is a worker with two V100 whose driver NVIDIA's installer brings, after the
@@ -262,7 +260,6 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 	stick := filepath.Join(e.Work, "installer")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		var begun picture
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle with NVIDIA's installer", func() error {
@@ -276,18 +273,13 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() (err error) {
-				if begun, err = e.picture(ctx, worker); err != nil {
-					return err
-				}
-				return e.joinAfterReboot(ctx, first, worker, stick)
-			}},
+			{"join", func() error { return e.joinAfterReboot(ctx, first, worker, stick) }},
 			{"cards are offered twice", func() error {
 				return errors.Join(e.script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda"),
 					e.script(ctx, first, offered(worker, "4")))
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"reset", func() error { return e.cardsGivenBack(ctx, worker, begun) }},
+			{"reset", func() error { return e.cardsGivenBack(ctx, worker) }},
 		})
 	})
 }
