@@ -56,17 +56,18 @@ type Entry struct {
 
 // Lock is what the bundle holds, decided before the first byte is fetched.
 type Lock struct {
-	Platform     string       `json:"platform"`               // linux/amd64
-	OS           string       `json:"os"`                     // el9: what the RPMs are for
-	Proof        string       `json:"proof"`                  // what the RPMs were solved against: "proven against HOST", "assumed (…)"
-	Hosts        []string     `json:"hosts,omitempty"`        // the surveyed servers
-	Images       []Image      `json:"images"`                 // sorted by name
-	Repositories []Repository `json:"repositories,omitempty"` // that the packages come from
-	Packages     []Package    `json:"packages"`               // sorted by NEVRA
-	Files        []File       `json:"files"`                  // sorted by name
-	Network      *Network     `json:"network,omitempty"`      // what was fetched for the pod network
-	Addons       []Addon      `json:"addons,omitempty"`       // in the order in which they are installed
-	Manifests    []Source     `json:"manifests,omitempty"`    // read by URL for their images alone
+	Platform     string            `json:"platform"`               // linux/amd64
+	OS           string            `json:"os"`                     // el9: what the RPMs are for
+	Proof        string            `json:"proof"`                  // what the RPMs were solved against: "proven against HOST", "assumed (…)"
+	Hosts        []string          `json:"hosts,omitempty"`        // the surveyed servers
+	Drivers      map[string]string `json:"drivers,omitempty"`      // of those with cards, the version of NVIDIA's
+	Images       []Image           `json:"images"`                 // sorted by name
+	Repositories []Repository      `json:"repositories,omitempty"` // that the packages come from
+	Packages     []Package         `json:"packages"`               // sorted by NEVRA
+	Files        []File            `json:"files"`                  // sorted by name
+	Network      *Network          `json:"network,omitempty"`      // what was fetched for the pod network
+	Addons       []Addon           `json:"addons,omitempty"`       // in the order in which they are installed
+	Manifests    []Source          `json:"manifests,omitempty"`    // read by URL for their images alone
 }
 
 // Image is one image reference as upstream wrote it, always with its host:

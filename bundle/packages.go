@@ -36,7 +36,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	}
 	dir := RPMDir(closure.OS)
 	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
-	p.Lock.OS, p.Lock.Proof, p.Lock.Hosts = closure.OS, closure.Proof, closure.Hosts
+	p.Lock.OS, p.Lock.Proof, p.Lock.Hosts, p.Lock.Drivers = closure.OS, closure.Proof, closure.Hosts, closure.Together
 	for _, s := range closure.Repositories {
 		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata})
 	}

@@ -1,10 +1,6 @@
 package bundle
 
-import (
-	"slices"
-
-	"airgap.dev/airgap/bundle/rpm"
-)
+import "slices"
 
 // GPUList stands for what cards need in a package's NeededBy.
 const GPUList = "gpu"
@@ -36,15 +32,4 @@ func (l Lock) forCards() map[string]bool {
 		}
 	}
 	return only
-}
-
-// Driver is the version of NVIDIA's driver among the server's packages, "" where
-// it gets none.
-func (l Lock) Driver(host string) string {
-	for _, p := range l.PackagesOf(host) {
-		if n, err := rpm.ParseNEVRA(p.NEVRA); err == nil && n.Name == "nvidia-driver-cuda" {
-			return n.Version
-		}
-	}
-	return ""
 }

@@ -33,7 +33,4 @@ func TestPackagesOf(t *testing.T) {
 			t.Errorf("%s gets %v, want %v", host, got, want)
 		}
 	}
-	if l.Driver("g1") != "580.82.07" || l.Driver("w1") != "" {
-		t.Errorf("drivers are %q and %q", l.Driver("g1"), l.Driver("w1"))
-	}
 }

@@ -110,6 +110,9 @@ func (s Setup) planDriver(context.Context) ([]string, error) {
 }
 
 func (s Setup) loadDriver(ctx context.Context) error {
+	if err := s.build(ctx); err != nil {
+		return err
+	}
 	for _, module := range s.modules() {
 		if s.loaded(module) {
 			continue

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MIGUnit divides the cards again at each boot, before CDIUnit: the mode outlasts
-	// a boot, the instances do not (NVIDIA: MIG user guide).
+	// MIGUnit divides the cards again at each boot, before CDIUnit: instances do not
+	// outlast one, nor, from Hopper on, does the mode (NVIDIA: MIG user guide).
 	MIGUnit = "airgap-mig.service"
 	migFile = "/etc/sysconfig/airgap-mig"
 	migUndo = undoDir + "/mig.json"
@@ -194,6 +194,9 @@ func (m MIG) whole(ctx context.Context) error {
 	}
 	if err := host.Remove(m.path(migFile)); err != nil {
 		return err
+	}
+	if !m.has(driverFile) { // nobody can ask the cards; the next driver finds them as its generation keeps them
+		return host.Remove(m.path(migUndo))
 	}
 	m.run(ctx, "nvidia-smi", "mig", "-dci") //nolint:errcheck // the next one would say
 	m.run(ctx, "nvidia-smi", "mig", "-dgi") //nolint:errcheck // the next one would say

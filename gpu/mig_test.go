@@ -10,6 +10,7 @@ import (
 // withMIG has two cards, whole; the unit divides them.
 func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 	m, s := newMachine(t)
+	m.put(t, driverFile, open580)
 	cards := []Divided{{Card: "0 (NVIDIA H200)"}, {Card: "1 (NVIDIA H200)"}}
 	m.does("nvidia-smi -mig 1", func() { cards[0].On, cards[1].On = true, true })
 	m.does("nvidia-smi mig -dgi", func() { cards[0].Profiles, cards[1].Profiles = nil, nil })
@@ -21,6 +22,19 @@ func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 		Cards: func(context.Context) ([]Divided, error) { return slices.Clone(cards), nil },
 		Users: func(context.Context) ([]string, error) { return nil, nil },
 	}, cards
+}
+
+// TestMIGWithoutADriver: what cannot be asked keeps no reset back.
+func TestMIGWithoutADriver(t *testing.T) {
+	m, mig, _ := withMIG(t, "1g.18gb")
+	if err := MIGStep(mig).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.remove(t, driverFile)
+	m.calls = nil
+	if err := MIGStep(MIG{Setup: mig.Setup}).Undo(t.Context()); err != nil || m.has(migUndo) || m.has(migFile) || len(m.ran("nvidia-smi")) > 0 {
+		t.Errorf("%v; ran %q", err, m.ran("nvidia-smi"))
+	}
 }
 
 func TestMIG(t *testing.T) {

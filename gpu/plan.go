@@ -12,6 +12,7 @@ import (
 type Server struct {
 	OS       string   // "el9"
 	Kernels  []string // as uname -r has them, the running one first
+	Core     string   // release of the newest kernel-core; "" where none is installed
 	Compiler int      // major version of the gcc that the running kernel was built with; 0: unknown
 	Devices  []Device
 }
@@ -63,6 +64,11 @@ func (c Config) Plan(s Server) (Plan, error) {
 	}
 	if c.Source == DKMS {
 		p.Packages = append(p.Packages, "dkms")
+	}
+	if c.Source == DKMS && s.OS != "el8" && s.Core != "" {
+		// EPEL's dkms wants it, and what is installed already must do: the newest one
+		// would bring a kernel of its own, without most of its modules.
+		p.Packages = append(p.Packages, "kernel-devel-matched-"+s.Core)
 	}
 	if HasSwitches(s.Devices) {
 		p.Driver = append(p.Driver, "nvidia-fabricmanager")

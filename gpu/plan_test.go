@@ -19,6 +19,7 @@ func TestPlan(t *testing.T) {
 		config   Config
 		os       string
 		kernels  []string
+		core     string
 		compiler int
 		cards    []string
 		choice   string
@@ -29,6 +30,8 @@ func TestPlan(t *testing.T) {
 	}{
 		{name: "built on the host", os: "el9", kernels: []string{el9}, compiler: 11, cards: []string{h100}, choice: "580 (open)",
 			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(built, "dkms"), version: "580."},
+		{name: "a kernel-core that is there", os: "el9", kernels: []string{el9}, core: el9, compiler: 11, cards: []string{h100}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "dkms", "kernel-devel-matched-"+el9), version: "580."},
 		{name: "for the next boot, too", os: "el9", kernels: []string{el9, next}, compiler: 11, cards: []string{v100}, choice: "580 (proprietary)",
 			driver: []string{"kmod-nvidia-latest-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "kernel-devel-"+next, "dkms"), version: "580."},
 		{name: "NVSwitches", os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:22a3:068000"}, choice: "580 (open)",
@@ -57,7 +60,7 @@ func TestPlan(t *testing.T) {
 				devices = append(devices, host.PCIDevice{Vendor: id[0], Device: id[1], Class: id[2]})
 			}
 			test.config.Default()
-			got, err := test.config.Plan(Server{OS: test.os, Kernels: test.kernels, Compiler: test.compiler, Devices: Detect(devices)})
+			got, err := test.config.Plan(Server{OS: test.os, Kernels: test.kernels, Core: test.core, Compiler: test.compiler, Devices: Detect(devices)})
 			if test.refusal != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refusal) {
 					t.Errorf("got %v, want %s", err, test.refusal)

@@ -101,8 +101,10 @@ func judgeForeign(f *Facts, w *Want) Result {
 		return Result{Fail, "NVIDIA's installer and RPMs (" + libraries + ") are both there", "one of them", "nvidia-uninstall, then install the RPMs again; reboot"}
 	case libraries != "" && module != "" && libraries != module:
 		return Result{Fail, fmt.Sprintf("the loaded module is %s, the libraries are %s", module, libraries), "the same version", "reboot; if they still differ, install the driver's packages again, all of one version"}
-	case f.Runfile && w.bringsDKMS():
-		return Result{Fail, "a driver by NVIDIA's installer, and the bundle brings RPMs", "one of them", "nvidia-uninstall and reboot; or leave the driver out of packages.install"}
+	case libraries != "" && w.Installer:
+		return Result{Fail, "a driver by RPM (" + libraries + "), and the bundle brings NVIDIA's installer", "one of them", "remove those packages and reboot; or set gpu.source to dkms, precompiled or host, and make the bundle again"}
+	case f.Runfile && w.bringsDriver():
+		return Result{Fail, "a driver by NVIDIA's installer, and the bundle brings RPMs", "one of them", "nvidia-uninstall and reboot; or set gpu.source to runfile or host, and make the bundle again"}
 	case libraries == "" && module == "":
 		return pass("none")
 	default:

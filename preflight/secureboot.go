@@ -67,7 +67,7 @@ var secureBoot = Check{
 func judgeSecureBoot(f *Facts, w *Want) Result {
 	refuses := f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
 	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts",
-		"a person at the console: mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key; or take modules that Red Hat or NVIDIA signed"}
+		"gpu.source: precompiled takes modules that a vendor signed. Or, with this check set to warn: install makes the key and stops at the driver; then mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console, and run the same command again"}
 	switch {
 	case !refuses:
 		return pass("off")
@@ -85,6 +85,11 @@ func judgeSecureBoot(f *Facts, w *Want) Result {
 
 // buildsDriver tells whether the bundle has modules that are compiled on the host.
 func (w *Want) buildsDriver() bool { return w.Installer || w.bringsDKMS() }
+
+// bringsDriver tells whether it has packages of a driver.
+func (w *Want) bringsDriver() bool {
+	return w.bringsDKMS() || slices.Contains(w.Packages, "nvidia-driver-cuda")
+}
 
 func (w *Want) bringsDKMS() bool {
 	return slices.ContainsFunc(w.Packages, func(name string) bool {

@@ -135,7 +135,7 @@ func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
 		if int(q.Value()) != o.Count {
 			found = append(found, Finding{
 				Saw: fmt.Sprintf("%d %s for the scheduler", q.Value(), o.Resource), Want: fmt.Sprint(o.Count),
-				Fix: "kubectl get pods -A -o wide | grep device-plugin, and its log; airgap gpu status",
+				Fix: "kubectl get pods -A -o wide | grep device-plugin, and its log; airgap gpu status; after a change of the section gpu: the same airgap join again",
 			})
 		}
 	}

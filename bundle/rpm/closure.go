@@ -15,6 +15,8 @@ type Closure struct {
 	// "assumed (profile el9-minimal)".
 	Proof string
 	Hosts []string // the surveyed servers
+	// Together is the version of Extra.Together, by host.
+	Together map[string]string
 	// Repositories are those that were searched.
 	Repositories []Searched
 }

@@ -24,18 +24,18 @@ func (x Extra) String() string {
 
 const versionHere = "{version}"
 
-// extra is what is asked for, or a sentence that says why there is no version
+// extra is what is asked for and the version that was found, or a sentence that says why there is no version
 // that all have.
-func (u *universe) extra(s system, x Extra, locked []Locked) (asks []asking, problem string) {
+func (u *universe) extra(s system, x Extra, locked []Locked) (asks []asking, version, problem string) {
 	asks = listed(x.Install, x.By)
 	if len(x.Together) == 0 {
-		return asks, ""
+		return asks, "", ""
 	}
 	versions := u.common(x)
 	if len(versions) == 0 {
-		return nil, u.uncommon(x)
+		return nil, "", u.uncommon(x)
 	}
-	version := versions[0]
+	version = versions[0]
 	for _, v := range versions {
 		if x.holds(s, v, locked) {
 			version = v
@@ -45,7 +45,7 @@ func (u *universe) extra(s system, x Extra, locked []Locked) (asks []asking, pro
 	for _, name := range x.Together {
 		asks = append(asks, asking{strings.ReplaceAll(name, versionHere, version) + "-" + version, x.By})
 	}
-	return asks, ""
+	return asks, version, ""
 }
 
 // holds tells whether the server has a package in this version, or an earlier plan

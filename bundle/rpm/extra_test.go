@@ -71,6 +71,9 @@ func TestExtra(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if v := c.Together["g1"]; (v != "") != (len(test.extra.Together) > 0) || !strings.HasPrefix(v, test.extra.Version) || c.Together["w1"] != "" {
+				t.Errorf("the versions are %v", c.Together)
+			}
 			var got []string
 			for _, p := range c.Packages {
 				if p.Name != "app" {

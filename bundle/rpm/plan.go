@@ -29,7 +29,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
-	c := &Closure{OS: req.OS, Proof: "assumed (profile " + profileName(req.OS) + ")"}
+	c := &Closure{OS: req.OS, Together: n.together, Proof: "assumed (profile " + profileName(req.OS) + ")"}
 	for _, s := range u.sources {
 		c.Repositories = append(c.Repositories, s.Searched)
 	}

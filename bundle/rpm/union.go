@@ -16,13 +16,14 @@ type union struct {
 	packages map[*entry]*usage
 	wrong    map[string][]string // problem to the hosts that have it
 	order    []string            // problems as they came up
+	together map[string]string   // the version of Extra.Together, by host
 }
 
 // usage is who needs a package: packages by name, and servers.
 type usage struct{ by, hosts map[string]bool }
 
 func newUnion(u *universe, locked []Locked) *union {
-	n := &union{universe: u, locked: locked, packages: map[*entry]*usage{}, wrong: map[string][]string{}}
+	n := &union{universe: u, locked: locked, packages: map[*entry]*usage{}, wrong: map[string][]string{}, together: map[string]string{}}
 	for _, l := range locked {
 		if e := u.exactly(l); e != nil {
 			n.held = append(n.held, e)
@@ -63,10 +64,15 @@ func (n *union) gone(install []string) []string {
 // add finds what a server needs, or several that are alike. Where there is a
 // choice, it falls on what is locked or what other servers need already.
 func (n *union) add(ctx context.Context, s system, install []string, only Extra) error {
-	more, problem := n.universe.extra(s, only, n.locked)
+	more, version, problem := n.universe.extra(s, only, n.locked)
 	if problem != "" {
 		n.note(problem, s)
 		return nil
+	}
+	if version != "" {
+		for _, host := range s.hosts() {
+			n.together[host] = version
+		}
 	}
 	p, err := newProblem(ctx, n.universe, s, append(listed(install, InstallList), more...))
 	if err != nil {

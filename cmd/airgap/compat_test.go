@@ -103,7 +103,7 @@ func TestCompatibility(t *testing.T) {
 		"V100 with 595, refused":       {wanting("gpu: {branch: 595}\n"), gpuHost("1db4", ""), []string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"}, nil},
 		"Blackwell, refused":           {wanting("gpu: {flavour: proprietary}\n"), gpuHost("2901", ""), []string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"}, nil},
 		"cards that nobody has seen":   {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
-		"the site's own driver":        {wanting("gpu: {source: host}\n"), []*preflight.Facts{rocky9}, nil, nil},
+		"the site's own driver":        {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":       {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
 		"Secure Boot without a key":    {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
 		"Secure Boot, precompiled":     {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},

@@ -21,18 +21,14 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 	var clashes []clash
 	for _, n := range c.GPUNodes() {
 		i := slices.IndexFunc(surveyed, func(f *preflight.Facts) bool { return f.Host == n.Name })
-		if i < 0 && c.GPU.Source != gpu.Site {
+		if i < 0 {
 			clashes = append(clashes, clash{
 				of: n.Name, found: "it has the role gpu, and nobody knows its cards and its kernel", want: "its facts",
-				fix: "run airgap survey on it and give the file's directory with --facts; or set gpu.source to host, and install its driver yourselves", fatal: true,
+				fix: "run airgap survey on it and give the file's directory with --facts", fatal: true,
 			})
 			continue
 		}
-		server := gpu.Server{}
-		if i >= 0 {
-			server = gpuServer(surveyed[i])
-		}
-		plan, err := c.GPU.Plan(server)
+		plan, err := c.GPU.Plan(gpuServer(surveyed[i]))
 		if errors.Is(err, gpu.ErrNoCard) {
 			continue // a check says so
 		}
@@ -49,7 +45,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 }
 
 func gpuServer(f *preflight.Facts) gpu.Server {
-	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
+	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: newest(f, "kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
 // kernelsOf are the running kernel and the newest installed one, which the host
@@ -58,27 +54,30 @@ func kernelsOf(f *preflight.Facts) []string {
 	if f.Kernel.Release == "" {
 		return nil
 	}
-	kernels := []string{f.Kernel.Release}
 	core := "kernel-core"
 	if strings.Contains(f.Kernel.Release, "uek") {
 		core = "kernel-uek-core"
 	}
-	var installed []preflight.Package
+	if next := newest(f, core); next != "" && next != f.Kernel.Release {
+		return []string{f.Kernel.Release, next}
+	}
+	return []string{f.Kernel.Release}
+}
+
+// newest is the release of the newest installed package of that name, as uname -r
+// would have it; "" where there is none.
+func newest(f *preflight.Facts, name string) string {
+	var found preflight.Package
 	for _, p := range f.Packages {
-		if p.Name == core {
-			installed = append(installed, p)
+		evr := rpm.EVR{Version: p.Version, Release: p.Release}
+		if p.Name == name && (found.Name == "" || evr.Compare(rpm.EVR{Version: found.Version, Release: found.Release}) > 0) {
+			found = p
 		}
 	}
-	if len(installed) == 0 {
-		return kernels
+	if found.Name == "" {
+		return ""
 	}
-	newest := slices.MaxFunc(installed, func(a, b preflight.Package) int {
-		return rpm.EVR{Version: a.Version, Release: a.Release}.Compare(rpm.EVR{Version: b.Version, Release: b.Release})
-	})
-	if next := newest.Version + "-" + newest.Release + "." + newest.Arch; next != f.Kernel.Release {
-		kernels = append(kernels, next)
-	}
-	return kernels
+	return found.Version + "-" + found.Release + "." + found.Arch
 }
 
 // driverPackages are what nodes with cards get beside the others.

@@ -171,7 +171,10 @@ func (s *gpuSettings) offers(r *nvml.Report) []nodereport.Offer {
 	}
 	var all []nodereport.Offer
 	for name, n := range count {
-		all = append(all, nodereport.Offer{Resource: name, Count: n * max(s.TimeSlices, 1)})
+		if name == gpuResource { // the plugin's configuration shares no other
+			n *= max(s.TimeSlices, 1)
+		}
+		all = append(all, nodereport.Offer{Resource: name, Count: n})
 	}
 	slices.SortFunc(all, func(a, b nodereport.Offer) int { return strings.Compare(a.Resource, b.Resource) })
 	return all
@@ -180,8 +183,8 @@ func (s *gpuSettings) offers(r *nvml.Report) []nodereport.Offer {
 // partResource is "nvidia.com/mig-1g.10gb", of "NVIDIA A100-SXM4-80GB MIG 1g.10gb".
 // The plus of "1g.10gb+me" may not stand in a name.
 func partResource(part nvml.Instance) string {
-	_, profile, is := strings.Cut(part.Name, " MIG ")
-	if !is {
+	profile := gpu.ProfileOf(part.Name)
+	if profile == "" {
 		return ""
 	}
 	return "nvidia.com/mig-" + strings.ReplaceAll(profile, "+", ".")

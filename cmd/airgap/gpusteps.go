@@ -24,10 +24,22 @@ import (
 // beforeDriver has the cards free for NVIDIA's driver. It comes before everything
 // that takes long: it may end with the wish for a reboot.
 func (s *site) beforeDriver() []step.Step {
-	if !s.node.Has(config.GPU) || s.config.GPU.Source == gpu.Site {
+	cards := gpu.Setup{Host: s.machine.Host, Root: s.machine.Root}
+	switch {
+	case !s.node.Has(config.GPU) && cards.WasSetUp():
+		return []step.Step{stillSetUp()}
+	case !s.node.Has(config.GPU) || s.config.GPU.Source == gpu.Site:
 		return nil
 	}
-	return []step.Step{gpu.NouveauStep(gpu.Setup{Host: s.machine.Host, Root: s.machine.Root})}
+	return []step.Step{gpu.NouveauStep(cards)}
+}
+
+// stillSetUp stops where airgap.yaml has taken the role gpu from a node that has it
+// still: half of it would go, and the other half offer cards that no pod can have.
+func stillSetUp() step.Step {
+	return step.Step{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) {
+		return false, hint(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it anew")
+	}}
 }
 
 // driverSteps load the driver that packages have brought, or NVIDIA's installer
@@ -81,7 +93,7 @@ func (s *site) driverVersion(wanted gpu.Choice) (string, error) {
 	if s.config.GPU.Source == gpu.Runfile {
 		return s.config.GPU.InstallerVersion(), nil
 	}
-	version := s.index.Lock.Driver(s.node.Name)
+	version := s.index.Lock.Drivers[s.node.Name]
 	if version == "" || (gpu.Driver{Version: version}).Branch() != wanted.Branch {
 		return "", hint(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", wanted, version),
 			"survey this host again and make the bundle with its facts: its cards are others than they were")
@@ -106,7 +118,7 @@ func (s *site) gpuSettings() (*gpuSettings, error) {
 	case gpu.Runfile:
 		settings.Driver = c.InstallerVersion()
 	default:
-		settings.Driver = s.index.Lock.Driver(s.node.Name)
+		settings.Driver = s.index.Lock.Drivers[s.node.Name]
 	}
 	return settings, nil
 }

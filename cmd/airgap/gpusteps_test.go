@@ -47,7 +47,7 @@ func gpuSite(t *testing.T, section, driver string, cards ...string) *site {
 	s.index.Lock.Images = append(s.index.Lock.Images, bundle.Image{Name: s.config.GPU.Image(), Digest: pluginDigest})
 	if driver != "" {
 		s.index.Lock.Packages = append(s.index.Lock.Packages, bundle.Package{NEVRA: "nvidia-driver-cuda-3:" + driver + "-1.el9.x86_64", Hosts: []string{s.node.Name}, NeededBy: []string{bundle.GPUList}})
-		s.index.Lock.Hosts = []string{s.node.Name}
+		s.index.Lock.Hosts, s.index.Lock.Drivers = []string{s.node.Name}, map[string]string{s.node.Name: driver}
 	}
 	return s
 }
@@ -99,6 +99,10 @@ func TestGPUSteps(t *testing.T) {
 		s.node.Roles = []config.Role{config.Worker}
 		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil)) + joined(s.labelSteps()); got != "" {
 			t.Errorf("another node gets %s", got)
+		}
+		s.machine.Host.(rpmHost).MapFS["etc/modules-load.d/airgap-nvidia.conf"] = &fstest.MapFile{}
+		if _, err := s.beforeDriver()[0].Done(t.Context()); err == nil || !strings.Contains(err.Error(), "does not give this node the role gpu any more") {
+			t.Errorf("a node that had it: %v", err)
 		}
 	}
 }

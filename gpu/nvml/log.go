@@ -27,7 +27,9 @@ const logLines = 20_000
 // xidLine is journald's short-unix form of what the driver writes:
 //
 //	1763856000.123456 g1 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
-var xidLine = regexp.MustCompile(`^(\d+)\.\d+ \S+ kernel: .*NVRM: Xid \(PCI:([0-9a-fA-F]{4,}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (\d+),`)
+//
+// Of a card that is divided, the part follows the address: "(PCI:0000:4e:00 GPU-I:05)".
+var xidLine = regexp.MustCompile(`^(\d+)\.\d+ \S+ kernel: .*NVRM: Xid \(PCI:([0-9a-fA-F]{4,}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})[^)]*\): (\d+),`)
 
 // ReadLog looks for Xid events of this boot that are no older than age in the
 // kernel's log, of which journald has the last 20,000 lines read. Those that

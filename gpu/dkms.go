@@ -1,0 +1,61 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// build has DKMS make the module for each kernel whose headers are there and that
+// has none. The driver's package tries it for the running kernel alone, and says
+// nothing when that fails: no disk left, headers that came after it.
+func (s Setup) build(ctx context.Context) error {
+	sources, err := fs.Glob(s.Host.FS(), "var/lib/dkms/nvidia*")
+	if err != nil || len(sources) == 0 || !s.has("usr/sbin/dkms") {
+		return err
+	}
+	have, err := s.kernels("nvidia")
+	if err != nil {
+		return err
+	}
+	headers, err := fs.Glob(s.Host.FS(), "lib/modules/*/build/Makefile")
+	if err != nil {
+		return err
+	}
+	for _, h := range headers {
+		kernel := path.Base(path.Dir(path.Dir(h)))
+		if slices.Contains(have, kernel) {
+			continue
+		}
+		if err := s.run(ctx, "dkms", "autoinstall", "-k", kernel); err != nil {
+			return s.explainBuild(ctx, kernel, err)
+		}
+	}
+	return nil
+}
+
+// explainBuild adds the end of the compiler's log.
+func (s Setup) explainBuild(ctx context.Context, kernel string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f := &Failure{
+		What: "build NVIDIA's kernel module for " + kernel, Err: err,
+		Next: "mend what the compiler says, then run the same command again: headers and compiler are there by the bundle",
+	}
+	logs, globErr := fs.Glob(s.Host.FS(), "var/lib/dkms/nvidia*/*/build/make.log")
+	if globErr != nil || len(logs) == 0 {
+		return f
+	}
+	log := logs[len(logs)-1]
+	text, readErr := fs.ReadFile(s.Host.FS(), log)
+	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+		f.Said = fmt.Sprintf("/%s: %v", log, readErr)
+		return f
+	}
+	f.Said = "/" + log + " ends:\n" + lastLines(string(text), 12)
+	return f
+}
