@@ -97,6 +97,9 @@ func (r runfile) install(ctx context.Context) error {
 	if err := host.WriteJSON(r.path(runfileUndo), runfileRecord{r.Version}); err != nil {
 		return err
 	}
+	if err := r.unload(ctx); err != nil {
+		return err
+	}
 	file := path.Join(runfileDir, "nvidia.run")
 	if err := r.unpack(ctx, r.path(file)); err != nil {
 		return fmt.Errorf("copy NVIDIA's .run file: %w", err)
@@ -109,6 +112,30 @@ func (r runfile) install(ctx context.Context) error {
 		return err
 	}
 	return os.RemoveAll(r.path(runfileDir))
+}
+
+// unload makes room: the installer gives up while a module of NVIDIA's is loaded. One
+// that is in use stays away from the next boot on; DriverStep loads the new one.
+func (r runfile) unload(ctx context.Context) error {
+	if !r.loaded("nvidia") {
+		return nil
+	}
+	if err := host.Remove(r.path(modulesFile)); err != nil {
+		return err
+	}
+	if r.hasUnit(PersistenceUnit) {
+		if err := r.run(ctx, "systemctl", "stop", PersistenceUnit); err != nil {
+			return err
+		}
+	}
+	err := r.run(ctx, "modprobe", "-r", "nvidia_uvm", "nvidia")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || r.loaded("nvidia") {
+		return &RebootError{Why: "another driver of NVIDIA's is loaded and in use; it is not loaded at the next boot"}
+	}
+	return nil
 }
 
 func (r runfile) unpack(ctx context.Context, to string) error {
@@ -186,20 +213,41 @@ func (r runfile) explain(ctx context.Context, what string, err error) error {
 }
 
 // refuseForeign stops before files of a package are overwritten: the next update of
-// either would leave two versions mixed.
+// either would leave two versions mixed. What an interrupted run of this step has left
+// is its own.
 func (r runfile) refuseForeign() error {
 	installed, err := r.installed()
 	if err != nil {
 		return err
 	}
+	record, err := host.ReadJSON[runfileRecord](r.path(runfileUndo))
+	if err != nil {
+		return err
+	}
 	libraries, err := r.libraries()
-	if err != nil || len(libraries) == 0 || installed != "" {
+	if err != nil || len(libraries) == 0 || installed != "" || record.Version == r.Version {
 		return err
 	}
 	return &Failure{
 		What: "install NVIDIA's driver " + r.Version,
 		Err:  fmt.Errorf("this host has driver files that no .run file has installed: %s", libraries[0].path),
 		Next: "remove that driver (rpm -qf " + libraries[0].path + " names its package), or use it: gpu.source: dkms or host",
+	}
+}
+
+// refuseHalf: NVIDIA's uninstaller is what a run of its installer writes last.
+func (r runfile) refuseHalf(version, installed string) error {
+	libraries, err := r.libraries()
+	if err != nil {
+		return err
+	}
+	left := installed == version || slices.Contains(versions(libraries), version)
+	if !left || installed == version && r.has("usr/bin/nvidia-uninstall") {
+		return nil
+	}
+	return &Failure{
+		What: "uninstall NVIDIA's driver " + version, Err: errors.New("its installation was interrupted, and there is no uninstaller yet"),
+		Next: "run the same airgap install, or join, again until it goes on from here, then airgap reset",
 	}
 }
 
@@ -210,6 +258,9 @@ func (r runfile) uninstall(ctx context.Context) error {
 	}
 	installed, err := r.installed()
 	if err != nil {
+		return err
+	}
+	if err := r.refuseHalf(record.Version, installed); err != nil {
 		return err
 	}
 	if installed == record.Version {

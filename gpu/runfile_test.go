@@ -37,11 +37,14 @@ mkdir -p "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64"
 printf '580.82.07\nNVIDIA Accelerated Graphics Driver\n' >"$ROOT/var/lib/nvidia/log"
 : >"$ROOT/usr/lib64/libnvidia-ml.so.580.82.07"
 echo "kernel/drivers/video/nvidia.ko:" >>"$ROOT/lib/modules/` + runs + `/modules.dep"
+[ ! -e "$ROOT/cut" ] || exit 9
+mkdir -p "$ROOT/usr/bin"
+: >"$ROOT/usr/bin/nvidia-uninstall"
 `
 
 const uninstallerText = `#!/bin/sh
 echo "$@" >"$ROOT/uninstalled"
-rm -r "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64/libnvidia-ml.so.580.82.07"
+rm -r "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64/libnvidia-ml.so.580.82.07" "$ROOT/usr/bin/nvidia-uninstall"
 echo >"$ROOT/lib/modules/` + runs + `/modules.dep"
 `
 
@@ -59,6 +62,50 @@ func withRunfile(t *testing.T) (*machine, Setup) {
 
 func (m *machine) bundle(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(installer(m.root))), nil
+}
+
+// TestRunfileOverAnother: a loaded driver in use goes with a reboot, after which it is
+// not loaded again.
+func TestRunfileOverAnother(t *testing.T) {
+	m, s := withRunfile(t)
+	m.put(t, "sys/module/nvidia/refcnt", "1")
+	m.put(t, modulesFile, "nvidia\n")
+	m.put(t, "path/modprobe", "#!/bin/sh\necho \"$@\" >"+m.root+"/unloaded; exit 1\n")
+	if err := os.Chmod(filepath.Join(m.root, "path/modprobe"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := RunfileStep(s, m.bundle).Run(t.Context())
+	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia" {
+		t.Errorf("got %v, ran modprobe %q", err, m.get("unloaded"))
+	}
+}
+
+// TestRunfileCut: the power goes amid NVIDIA's installer, which has its list and its
+// library on the disk and no uninstaller yet, or only the library. The next run goes on;
+// until then reset says so, and forgets nothing.
+func TestRunfileCut(t *testing.T) {
+	for _, lost := range []string{"", "var/lib/nvidia/log"} {
+		m, s := withRunfile(t)
+		m.put(t, "cut", "")
+		st := RunfileStep(s, m.bundle)
+		if err := st.Run(t.Context()); err == nil {
+			t.Fatal("it was cut, and nobody says so")
+		}
+		if lost != "" {
+			m.remove(t, lost)
+		}
+		if err := RunfileStep(Setup{Host: s.Host, Root: s.Root}, nil).Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "was interrupted") || !m.has(runfileUndo) {
+			t.Errorf("reset: %v", err)
+		}
+		m.remove(t, "cut")
+		if err := st.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, st.Done, true)
+		if err := RunfileStep(Setup{Host: s.Host, Root: s.Root}, nil).Undo(t.Context()); err != nil || m.has(runfileUndo) {
+			t.Errorf("reset afterwards: %v", err)
+		}
+	}
 }
 
 func TestRunfile(t *testing.T) {
