@@ -47,13 +47,13 @@ func (s *site) settingSteps() []step.Step {
 }
 
 // versionLockStep locks those of the bundle's packages that airgap alone may
-// replace.
+// replace. Which they are is asked when its turn has come, for packages may have
+// brought some of them.
 func (s *site) versionLockStep() step.Step {
-	l, err := s.versionLock()
-	if err != nil {
-		return step.Step{Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf", Done: func(context.Context) (bool, error) { return false, err }}
-	}
-	return rpm.VersionLockStep(l)
+	return later("versionlock", "Lock the packages of Kubernetes in dnf", func() (step.Step, error) {
+		l, err := s.versionLock()
+		return rpm.VersionLockStep(l), err
+	})
 }
 
 // versionLock has the packages of Kubernetes, and on a node with cards the driver's

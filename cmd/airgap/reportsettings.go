@@ -77,25 +77,23 @@ func (s *site) nodeReportStep() step.Step {
 	return nodereport.Step(func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })
 }
 
-// nodeReportUnitStep has this host report.
+// nodeReportUnitStep has this host report, of what is on it by then.
 func (s *site) nodeReportUnitStep() step.Step {
-	settings, err := s.reportSettings()
-	var text []byte
-	if err == nil {
-		text, err = json.MarshalIndent(settings, "", "  ")
-	}
-	made := nodereport.ServiceStep(nodereport.Service{
-		Host: host.Local{}, SettingsFile: reportFile, Settings: append(text, '\n'),
-		Reported: func(ctx context.Context) (*nodereport.NodeReport, error) {
-			client, _, err := settings.client()
-			if err != nil {
-				return nil, err
-			}
-			return nodereport.Read(ctx, client, settings.Node)
-		},
+	return later("node-report-unit", "Have this host report what only it knows", func() (step.Step, error) {
+		settings, err := s.reportSettings()
+		if err != nil {
+			return step.Step{}, err
+		}
+		text, err := json.MarshalIndent(settings, "", "  ")
+		return nodereport.ServiceStep(nodereport.Service{
+			Host: host.Local{}, SettingsFile: reportFile, Settings: append(text, '\n'),
+			Reported: func(ctx context.Context) (*nodereport.NodeReport, error) {
+				client, _, err := settings.client()
+				if err != nil {
+					return nil, err
+				}
+				return nodereport.Read(ctx, client, settings.Node)
+			},
+		}), err
 	})
-	if err != nil {
-		made.Done = func(context.Context) (bool, error) { return false, err }
-	}
-	return made
 }
