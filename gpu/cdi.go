@@ -94,7 +94,7 @@ func (s Setup) describe(ctx context.Context) error {
 
 // complete is nil when the description has as many cards as the bus.
 func (s Setup) complete() error {
-	cards, err := s.cards()
+	cards, err := s.FreeCards()
 	if err != nil {
 		return err
 	}

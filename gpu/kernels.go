@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,16 @@ func (s Setup) kernels(module string) ([]string, error) {
 func (s Setup) running() (string, error) {
 	text, err := fs.ReadFile(s.Host.FS(), "proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(text)), err
+}
+
+// HasModule reports whether the running kernel has NVIDIA's module, loaded or not.
+func (s Setup) HasModule() (bool, error) {
+	running, err := s.running()
+	if err != nil {
+		return false, err
+	}
+	kernels, err := s.kernels("nvidia")
+	return slices.Contains(kernels, running), err
 }
 
 // loaded reports whether the kernel has a module, in the spelling of /sys/module.

@@ -40,7 +40,7 @@ func (s Setup) driverRuns(ctx context.Context) (bool, error) {
 	if holds, err := host.Holds(s.path(modulesFile), s.modulesText(), 0o644); err != nil || !holds {
 		return false, err
 	}
-	d, err := s.driver()
+	d, err := s.Loaded()
 	if err != nil || d == (Driver{}) || !s.loaded("nvidia_uvm") {
 		return false, err
 	}
@@ -69,8 +69,8 @@ func (s Setup) modules() []string {
 
 func (s Setup) modulesText() []byte { return []byte(ours + strings.Join(s.modules(), "\n") + "\n") }
 
-// driver is the one that is loaded; the zero Driver where none is.
-func (s Setup) driver() (Driver, error) {
+// Loaded is the driver that is loaded; the zero Driver where none is.
+func (s Setup) Loaded() (Driver, error) {
 	text, err := fs.ReadFile(s.Host.FS(), driverFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Driver{}, nil
@@ -121,7 +121,7 @@ func (s Setup) loadDriver(ctx context.Context) error {
 			return s.explainModule(ctx, module, err)
 		}
 	}
-	d, err := s.driver()
+	d, err := s.Loaded()
 	if err != nil {
 		return err
 	}

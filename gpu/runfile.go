@@ -75,12 +75,7 @@ func (r runfile) done() (bool, error) {
 	if err != nil || installed == "" || installed != r.Version {
 		return false, err
 	}
-	running, err := r.running()
-	if err != nil {
-		return false, err
-	}
-	kernels, err := r.kernels("nvidia")
-	return slices.Contains(kernels, running), err
+	return r.HasModule()
 }
 
 // installed is the version that NVIDIA's installer has installed; "" for none.

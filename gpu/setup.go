@@ -48,8 +48,8 @@ func (s Setup) unitIs(ctx context.Context, question, unit string) (bool, error) 
 	return true, nil
 }
 
-// cards are the GPUs on the bus that containers can have.
-func (s Setup) cards() ([]Device, error) {
+// FreeCards are the GPUs on the bus that containers can have.
+func (s Setup) FreeCards() ([]Device, error) {
 	found, err := host.PCIDevices(s.Host.FS(), Vendor)
 	if err != nil {
 		return nil, err

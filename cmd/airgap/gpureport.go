@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,22 +22,23 @@ type gpuSettings struct {
 
 // cards is nil on a host without any, unless it should have some.
 func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, error) {
-	found := &nodereport.GPU{}
-	var err error
-	if found.Bus, err = busCards(h); err != nil || found.Bus == 0 && s == nil {
+	here, found := gpu.Setup{Host: h}, &nodereport.GPU{}
+	bus, err := here.FreeCards()
+	if err != nil || len(bus) == 0 && s == nil {
 		return nil, err
 	}
-	driver, err := runningDriver(h)
+	found.Bus = len(bus)
+	driver, err := here.Loaded()
 	if err != nil {
 		return nil, err
 	}
-	if found.Module, err = hasModule(h); err != nil {
+	if found.Module, err = here.HasModule(); err != nil {
 		return nil, err
 	}
 	if s != nil {
 		found.Want = &nodereport.Cards{Driver: s.Driver, Count: s.Cards}
 	}
-	if driver == nil {
+	if driver == (gpu.Driver{}) {
 		return found, nil // NVML asks the driver
 	}
 	found.Driver = driver.Version
@@ -77,48 +74,6 @@ func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
 		return &nodereport.NVML{Error: err.Error()}
 	}
 	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), Products: products(said), Faults: said.Faults()}
-}
-
-// busCards counts the GPUs that containers can have.
-func busCards(h host.Host) (int, error) {
-	devices, err := host.PCIDevices(h.FS(), gpu.Vendor)
-	count := 0
-	for _, d := range gpu.Detect(devices) {
-		if d.Kind == gpu.GPU && d.Reserved() == "" {
-			count++
-		}
-	}
-	return count, err
-}
-
-// runningDriver is nil where none is loaded.
-func runningDriver(h host.Host) (*gpu.Driver, error) {
-	text, err := fs.ReadFile(h.FS(), "proc/driver/nvidia/version")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nothing to be said of it
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the driver's version: %w", err)
-	}
-	driver, err := gpu.ParseDriver(string(text))
-	return &driver, err
-}
-
-// nvidiaModule is its line in modules.dep, wherever dkms, weak-modules or the
-// installer have put it: "extra/nvidia.ko.xz:".
-var nvidiaModule = regexp.MustCompile(`(?m)^(\S*/)?nvidia\.ko(\.(xz|zst|gz))?:`)
-
-// hasModule looks for the running kernel's, by depmod's list.
-func hasModule(h host.Host) (bool, error) {
-	kernel, err := nodereport.Kernel(h)
-	if err != nil {
-		return false, err
-	}
-	list, err := fs.ReadFile(h.FS(), "lib/modules/"+kernel+"/modules.dep")
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return nvidiaModule.Match(list), err
 }
 
 // products counts cards that answer.

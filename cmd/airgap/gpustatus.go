@@ -98,11 +98,11 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 	for _, d := range st.devices {
 		st.Bus = append(st.Bus, busDevice{d.PCI.Address, d.String(), d.Kind})
 	}
-	driver, err := runningDriver(h)
+	driver, err := gpu.Setup{Host: h}.Loaded()
 	switch {
 	case err != nil:
 		return st, err
-	case driver == nil:
+	case driver == gpu.Driver{}:
 		return st, notLoaded(h)
 	}
 	st.Driver, st.Faults = driver.String(), loggedFaults(ctx, h)
@@ -112,7 +112,7 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 		st.NVML, err = nvml.Ask(ctx, h)
 	}
 	if err == nil {
-		st.Faults = slices.Concat(st.disagreements(*driver), st.NVML.Faults(), st.Faults)
+		st.Faults = slices.Concat(st.disagreements(driver), st.NVML.Faults(), st.Faults)
 	}
 	return st, err
 }
@@ -129,7 +129,7 @@ func notLoaded(h host.Host) error {
 	if err != nil {
 		return err
 	}
-	has, err := hasModule(h)
+	has, err := gpu.Setup{Host: h}.HasModule()
 	if err != nil || has {
 		return errors.Join(err, fmt.Errorf("ask NVML: %w", nvml.ErrNoDriver))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
 )
@@ -143,8 +144,8 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 // TestGPUStatusOfThisHost runs the command: where there is no card it says so, in
 // each format, and what it is told wrongly is a usage error.
 func TestGPUStatusOfThisHost(t *testing.T) {
-	if n, err := busCards(thisMachine().Host); n > 0 || err != nil {
-		t.Skip("this machine has cards", n, err)
+	if cards, err := (gpu.Setup{Host: thisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
+		t.Skip("this machine has cards", len(cards), err)
 	}
 	for args, want := range map[string]int{"": exitError, "--output json": exitError, "--watch-xid 2h": exitUsage, "--watch-xid -1s": exitUsage, "more": exitUsage} {
 		var stdout, stderr bytes.Buffer

@@ -107,12 +107,12 @@ func (s *site) gpuSettings() (*gpuSettings, error) {
 	if !s.node.Has(config.GPU) {
 		return nil, nil //nolint:nilnil // nothing to compare with
 	}
-	cards, err := busCards(s.machine.Host)
+	cards, err := gpu.Setup{Host: s.machine.Host}.FreeCards()
 	if err != nil {
 		return nil, err
 	}
 	c := s.config.GPU
-	settings := &gpuSettings{Cards: cards, TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}
+	settings := &gpuSettings{Cards: len(cards), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}
 	switch c.Source {
 	case gpu.Site:
 	case gpu.Runfile:
