@@ -73,6 +73,10 @@ Versions that cannot work together are refused first, by airgap.yaml and by the
 kernels, systems, GPUs and loaded GPU drivers of the surveyed servers; --matrix
 prints the table with its sources.
 
+The facts of nodes with the role gpu decide their driver: branch and module by their
+cards, headers and compiler by their kernels. packages.repositories has to name
+NVIDIA's repository, and for DKMS EPEL; the section gpu may decide otherwise.
+
 A key of this user's own, made with the first bundle, signs it. --sign-key FILE signs
 with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
 --require-key then holds to exactly that key.
