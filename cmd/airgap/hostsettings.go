@@ -50,7 +50,7 @@ func (s *site) settingSteps() []step.Step {
 // replace. Which they are is asked when its turn has come, for packages may have
 // brought some of them.
 func (s *site) versionLockStep() step.Step {
-	return later("versionlock", "Lock the packages of Kubernetes in dnf", func() (step.Step, error) {
+	return later(rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo}), func() (step.Step, error) {
 		l, err := s.versionLock()
 		return rpm.VersionLockStep(l), err
 	})

@@ -79,7 +79,7 @@ func (s *site) nodeReportStep() step.Step {
 
 // nodeReportUnitStep has this host report, of what is on it by then.
 func (s *site) nodeReportUnitStep() step.Step {
-	return later("node-report-unit", "Have this host report what only it knows", func() (step.Step, error) {
+	return later(nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile}), func() (step.Step, error) {
 		settings, err := s.reportSettings()
 		if err != nil {
 			return step.Step{}, err
