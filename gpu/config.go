@@ -126,7 +126,7 @@ func (c Config) InstallerFile() string { return path.Base(c.Installer.URL) }
 // InstallerVersion is the version of the driver in NVIDIA's installer, by its
 // name; "" where that tells none.
 func (c Config) InstallerVersion() string {
-	version, _ := RunfileVersion(c.InstallerFile()) // the section was judged
+	version, _ := runfileVersion(c.InstallerFile()) // the section was judged
 	return version
 }
 

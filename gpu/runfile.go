@@ -29,9 +29,9 @@ const (
 	installerLog = "/var/lib/nvidia/log"
 )
 
-// RunfileVersion is the version in the name of a .run file, as NVIDIA names them:
+// runfileVersion is the version in the name of a .run file, as NVIDIA names them:
 // "580.82.07" of NVIDIA-Linux-x86_64-580.82.07.run.
-func RunfileVersion(name string) (string, error) {
+func runfileVersion(name string) (string, error) {
 	m := regexp.MustCompile(`^NVIDIA-Linux-\w+-(\d{3,4}(\.\d+){1,2})[^/]*\.run$`).FindStringSubmatch(path.Base(name))
 	if m == nil {
 		return "", fmt.Errorf("read the driver's version: %q is not like NVIDIA-Linux-x86_64-580.82.07.run", path.Base(name))

@@ -187,7 +187,7 @@ func TestRunfileVersion(t *testing.T) {
 		"cuda_13.0.1_580.82.07_linux.run":                         "",
 		"NVIDIA-Linux-x86_64-580.82.07.run.gz":                    "",
 	} {
-		if got, err := RunfileVersion(name); got != want || (err == nil) != (want != "") {
+		if got, err := runfileVersion(name); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

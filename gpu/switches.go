@@ -1,6 +1,9 @@
 package gpu
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // HasSwitches tells whether NVSwitches join the host's cards, which takes the fabric
 // manager.
@@ -16,7 +19,7 @@ func HasSwitches(devices []Device) bool {
 func HasHiddenSwitches(devices []Device) bool {
 	onBoard := 0
 	for _, d := range devices {
-		if d.Kind == GPU && d.Architecture == Blackwell && dataCenter(d.PCI.Device) {
+		if d.Kind == GPU && dataCenter(d.PCI.Device) {
 			onBoard++
 		}
 	}
@@ -27,12 +30,7 @@ func HasHiddenSwitches(devices []Device) bool {
 const boardCards = 8
 
 // dataCenter tells Blackwell's chips for such boards, GB100 to GB112, from those of
-// cards that are put into slots.
+// cards that are put into slots, GB202 and on.
 func dataCenter(device string) bool {
-	for _, r := range ranges() {
-		if r.is == Blackwell && r.has(device) {
-			return r.chips == "GB100 GB102" || r.chips == "GB110 GB112"
-		}
-	}
-	return false
+	return slices.ContainsFunc(ranges(), func(r idRange) bool { return r.has(device) && strings.HasPrefix(r.chips, "GB1") })
 }

@@ -217,17 +217,9 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	client, err := bundle.NewClient(c.Sources)
+	client, err := newClient(c)
 	if err != nil {
 		return nil, err
-	}
-	for _, r := range c.Packages.Repositories {
-		if r.Login == (rpm.Login{}) {
-			continue
-		}
-		if err := client.Use(bundle.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
-			return nil, err
-		}
 	}
 	images, err := imageNeeds(c)
 	if err != nil {
@@ -258,6 +250,23 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 		return nil, err
 	}
 	return plan, checkNetwork(c, surveyed, plan)
+}
+
+// newClient asks upstream, with the logins of the repositories that have one.
+func newClient(c *config.Cluster) (*bundle.Client, error) {
+	client, err := bundle.NewClient(c.Sources)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.Packages.Repositories {
+		if r.Login == (rpm.Login{}) {
+			continue
+		}
+		if err := client.Use(bundle.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
+			return nil, err
+		}
+	}
+	return client, nil
 }
 
 // held is what the lock beside the configuration decides; nil without one.

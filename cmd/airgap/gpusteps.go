@@ -81,24 +81,26 @@ func (s *site) gpuSetup() (gpu.Setup, error) {
 	if !some {
 		return cards, hint(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
 	}
-	if cards.Version, err = s.driverVersion(choice); err != nil {
-		return cards, err
+	cards.Version = s.lockedDriver()
+	if (gpu.Driver{Version: cards.Version}).Branch() != choice.Branch {
+		return cards, hint(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", choice, cards.Version),
+			"survey this host again and make the bundle with its facts: its cards are others than they were")
 	}
 	cards.Driver, cards.Fabric, cards.Hidden = choice, gpu.HasSwitches(found), gpu.HasHiddenSwitches(found)
 	return cards, nil
 }
 
-// driverVersion is that of the driver that the bundle has for this host.
-func (s *site) driverVersion(wanted gpu.Choice) (string, error) {
-	if s.config.GPU.Source == gpu.Runfile {
-		return s.config.GPU.InstallerVersion(), nil
+// lockedDriver is the version that the bundle has for this host; "" where it has
+// none, or the site sees to it.
+func (s *site) lockedDriver() string {
+	switch s.config.GPU.Source {
+	case gpu.Site:
+		return ""
+	case gpu.Runfile:
+		return s.config.GPU.InstallerVersion()
+	default:
+		return s.index.Lock.Drivers[s.node.Name]
 	}
-	version := s.index.Lock.Drivers[s.node.Name]
-	if version == "" || (gpu.Driver{Version: version}).Branch() != wanted.Branch {
-		return "", hint(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", wanted, version),
-			"survey this host again and make the bundle with its facts: its cards are others than they were")
-	}
-	return version, nil
 }
 
 // gpuSettings are what the report of this host compares with: the cards as they are
@@ -112,15 +114,7 @@ func (s *site) gpuSettings() (*gpuSettings, error) {
 		return nil, err
 	}
 	c := s.config.GPU
-	settings := &gpuSettings{Cards: len(cards), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}
-	switch c.Source {
-	case gpu.Site:
-	case gpu.Runfile:
-		settings.Driver = c.InstallerVersion()
-	default:
-		settings.Driver = s.index.Lock.Drivers[s.node.Name]
-	}
-	return settings, nil
+	return &gpuSettings{Driver: s.lockedDriver(), Cards: len(cards), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}, nil
 }
 
 // labelSteps say on the Node that it has cards.

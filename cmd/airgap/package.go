@@ -39,7 +39,7 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := registry.Units()
+	units, err := allUnits()
 	if err != nil {
 		return nil, err
 	}
@@ -61,23 +61,25 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
 		Time: info.ModTime(),
 	}
-	backups, err := backup.Units()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(units, backups)
-	cards, err := gpu.Units()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(units, cards)
-	units[nodereport.UnitName] = nodereport.UnitText()
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
 	}
 	var b bytes.Buffer
 	err = rpm.BuildPackage(&b, spec, keys.rpm)
 	return b.Bytes(), err
+}
+
+// allUnits are the systemd units of all packages, by their names.
+func allUnits() (map[string][]byte, error) {
+	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
+	for _, units := range []func() (map[string][]byte, error){registry.Units, backup.Units, gpu.Units} {
+		some, err := units()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, some)
+	}
+	return all, nil
 }
 
 // The scriptlets of airgap.rpm. The user serves the registry and owns nothing.
