@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// compare says how the solver's record differs from installing just missing.
+// compare says how the solver's record differs from installing just missing, each in
+// the place of another build that is our own, if there is one.
 // A line is "install B@REPOSITORY", "erase A@@System", "upgrade A@@System
 // B@REPOSITORY", "problem …" and the like, A and B being NAME-EVR.ARCH.
-func compare(lines []string, missing []NEVRA) []string {
+func compare(lines []string, missing, own []NEVRA) []string {
 	var differences []string
 	open := map[string]bool{}
 	for _, p := range missing {
@@ -26,7 +27,7 @@ func compare(lines []string, missing []NEVRA) []string {
 		if ours {
 			delete(open, p.String())
 		}
-		if !ours || verb != "install" {
+		if !ours || verb != "install" && !replaces(own, packages, p) {
 			differences = append(differences, "would "+sentence(line))
 		}
 	}
@@ -36,6 +37,14 @@ func compare(lines []string, missing []NEVRA) []string {
 		}
 	}
 	return differences
+}
+
+// replaces reports whether the packages of a line, "A@@System B@REPOSITORY", are one of
+// our own and p in its place.
+func replaces(own []NEVRA, packages string, p NEVRA) bool {
+	old, _, found := strings.Cut(packages, "@@System ")
+	n, err := ParseNEVRA(old)
+	return found && err == nil && slices.Contains(own, n) && n.replacedBy(p)
 }
 
 // objections are what the solver says stands in the way, in its own words and

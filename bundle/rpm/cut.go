@@ -60,12 +60,33 @@ func (t Transaction) repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.dropDoubles(ctx, begun, have); err != nil {
+		return err
+	}
 	again := slices.DeleteFunc(begun, func(p NEVRA) bool { return !have[p.String()] })
 	if len(again) == 0 {
 		return nil
 	}
 	if err := t.reinstall(ctx, again); err != nil {
 		return fmt.Errorf("install again what dnf had installed when it was cut: %w", err)
+	}
+	return nil
+}
+
+// dropDoubles erases those of our own packages whose place a transaction that was cut
+// had given to another build: rpm installs the new one before it erases the old one.
+func (t Transaction) dropDoubles(ctx context.Context, begun []NEVRA, have map[string]bool) error {
+	var old []NEVRA
+	for _, n := range t.Own {
+		if have[n.String()] && slices.ContainsFunc(begun, func(p NEVRA) bool { return have[p.String()] && n.replacedBy(p) }) {
+			old = append(old, n)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	if _, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: append([]string{"-e"}, rpmNames(old)...), Log: t.Log}); err != nil {
+		return fmt.Errorf("erase packages that others had replaced when dnf was cut: %w", err)
 	}
 	return nil
 }

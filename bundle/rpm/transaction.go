@@ -27,8 +27,11 @@ type Transaction struct {
 	// another build of them: what others need, on a server that nobody
 	// surveyed.
 	IfAbsent map[NEVRA]bool
-	Log      string // file that dnf's output is appended to; "" for none
-	Root     string // where Host's file system begins; "" is "/"
+	// Own are packages that airgap brought to the host, see Brought: another build of
+	// one takes its place. All others stay as they are.
+	Own  []NEVRA
+	Log  string // file that dnf's output is appended to; "" for none
+	Root string // where Host's file system begins; "" is "/"
 }
 
 // TransactionError says how what dnf would do differs from the lock.
@@ -88,7 +91,7 @@ func (t Transaction) Check(ctx context.Context) ([]NEVRA, error) {
 	if err != nil {
 		return nil, err
 	}
-	if differences := compare(lines, missing); len(differences) > 0 {
+	if differences := compare(lines, missing, t.Own); len(differences) > 0 {
 		return nil, &TransactionError{differences}
 	}
 	return missing, nil
@@ -132,8 +135,9 @@ func (t Transaction) compareInstalled(ctx context.Context, before map[string]boo
 		return err
 	}
 	var differences []string
+	replaced := t.replaced(missing)
 	for name := range before {
-		if !after[name] {
+		if !after[name] && !replaced[name] {
 			differences = append(differences, name+" is gone")
 		}
 	}
@@ -148,6 +152,18 @@ func (t Transaction) compareInstalled(ctx context.Context, before map[string]boo
 	slices.Sort(differences)
 	return fmt.Errorf("check what dnf installed: %w", errors.New(strings.Join(differences, "; ")))
 }
+
+// replaced are those of our own packages whose place others of the same name take.
+func (t Transaction) replaced(by []NEVRA) map[string]bool {
+	gone := map[string]bool{}
+	for _, old := range t.Own {
+		gone[old.String()] = slices.ContainsFunc(by, old.replacedBy)
+	}
+	return gone
+}
+
+// replacedBy reports whether p is another build of the same package.
+func (n NEVRA) replacedBy(p NEVRA) bool { return p.Name == n.Name && p.Arch == n.Arch && p != n }
 
 // solve has dnf resolve the packages without running the transaction, and
 // gives its solver's own record of the result: that is made for programs,

@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,14 +257,16 @@ func TestCompare(t *testing.T) {
 		{"one more", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch"}},
 		{"from elsewhere", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
 		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch (installed)"}},
-		{"upgrade", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", []string{"would upgrade b-1-1.x86_64 (installed) b-2:1-1.x86_64"}},
+		{"upgrade", "upgrade a-0-1.noarch@@System a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", []string{"would upgrade a-0-1.noarch (installed) a-1-1.noarch"}},
+		{"upgrade of our own", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", nil},
+		{"our own for another", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System c-2:1-1.x86_64@airgap", []string{"would upgrade b-1-1.x86_64 (installed) c-2:1-1.x86_64", "would not install b-2:1-1.x86_64"}},
 		{"no solution", "problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f solution 1 deljob install oneof a-1-1.noarch@airgap",
 			[]string{"says: nothing provides x needed by a-1-1.noarch"}},
 		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64", "would not install b-2:1-1.x86_64"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := compare(strings.Split(tt.lines, "|"), lock); !slices.Equal(got, tt.want) {
+			if got := compare(strings.Split(tt.lines, "|"), lock, []NEVRA{named(t, "b-0:1-1.x86_64")}); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -308,5 +311,67 @@ func TestIfAbsent(t *testing.T) {
 	tr.IfAbsent = map[NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
 	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 || missing[0].Name != "agent" {
 		t.Errorf("missing are %v, %v; want agent alone", missing, err)
+	}
+}
+
+// TestReplace has the real dnf put another build in the place of a package that
+// airgap brought, newer and then older, also after a power cut in between, and
+// leave one alone that somebody else did.
+func TestReplace(t *testing.T) {
+	h := aHost(t)
+	state := filepath.Join(t.TempDir(), "dnf")
+	build := func(version string) Transaction {
+		agent, library := spec("agent", "library >= 1.0"), spec("library")
+		agent.Version = version
+		from, repository := vendor(t, agent, library)
+		tr := transaction(t, h, from, repository, "agent")
+		var err error
+		tr.StateDir = state
+		if tr.Own, err = Brought(state); err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	if err := build("1.0").Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	foreign := build("2.0")
+	foreign.Own = nil
+	if err := foreign.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "would upgrade agent") {
+		t.Errorf("a package of somebody else's: %v", err)
+	}
+	for _, version := range []string{"2.0", "1.5"} {
+		if err := build(version).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantInstalled(t, h, "agent-"+version+"-1", "library-1.0-1")
+	}
+	cut := build("3.0")
+	newer := filepath.Join(strings.TrimPrefix(cut.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")
+	begun := []NEVRA{named(t, "agent-0:3.0-1.x86_64")}
+	if err := errors.Join(cut.remember(begun, map[string]bool{}), host.WriteJSON(cut.begunPath(), begun)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", "--force", newer}}); err != nil {
+		t.Fatal(err)
+	}
+	wantInstalled(t, h, "agent-1.5-1", "agent-3.0-1", "library-1.0-1")
+	if err := cut.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantInstalled(t, h, "agent-3.0-1", "library-1.0-1")
+	if err := cut.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantInstalled(t, h)
+}
+
+func wantInstalled(t *testing.T, h host.Host, want ...string) {
+	t.Helper()
+	out, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", "%{NAME}-%{VERSION}-%{RELEASE}\n"}})
+	got := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return strings.HasPrefix(p, "gpg-pubkey") })
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("installed are %q, want %q (%v)", got, want, err)
 	}
 }

@@ -136,6 +136,13 @@ func (t Transaction) recorded() (record, error) {
 	return done, nil
 }
 
+// Brought are the packages that Run has installed on the host with this StateDir,
+// also in the place of earlier ones.
+func Brought(stateDir string) ([]NEVRA, error) {
+	done, err := Transaction{StateDir: stateDir}.recorded()
+	return done.Packages, err
+}
+
 // remember adds to the record what is not there before.
 func (t Transaction) remember(missing []NEVRA, before map[string]bool) error {
 	done, err := t.recorded()

@@ -40,6 +40,9 @@ func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 	if err != nil {
 		return t, err
 	}
+	if t.Own, err = rpm.Brought(dnfDir); err != nil {
+		return t, err
+	}
 	surveyed := slices.Contains(s.index.Lock.Hosts, here)
 	for _, p := range s.index.Lock.PackagesOf(here) {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
