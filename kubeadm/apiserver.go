@@ -2,7 +2,9 @@ package kubeadm
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -130,6 +132,19 @@ func apiServerVolumes(c Config) []any {
 	return append(volumes, object{
 		"name": "audit-log", "hostPath": AuditDir, "mountPath": AuditDir, "pathType": "Directory",
 	})
+}
+
+// policyEnv makes the API server's manifest another one when the audit policy is:
+// it reads that once, when it starts.
+func policyEnv(c Config) []any {
+	if c.Audit.Log == NoAudit {
+		return nil
+	}
+	policy, err := c.Audit.policy()
+	if err != nil {
+		return nil // APIServerFiles says so
+	}
+	return []any{object{"name": "AIRGAP_AUDIT_POLICY", "value": fmt.Sprintf("%.8x", sha256.Sum256(policy))}}
 }
 
 // ownAuthentication reports whether the site decides who gets in by arguments

@@ -101,6 +101,9 @@ func baseline(c Config) object {
 		"controllerManager": object{"extraArgs": baselineArgs(c, ControllerManager)},
 		"scheduler":         object{"extraArgs": baselineArgs(c, Scheduler)},
 	}
+	if envs := policyEnv(c); envs != nil {
+		o["apiServer"].(object)["extraEnvs"] = envs
+	}
 	if etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any); etcd["external"] == nil {
 		o["etcd"] = object{"local": object{"extraArgs": baselineArgs(c, Etcd)}}
 	}

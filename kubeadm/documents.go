@@ -31,13 +31,23 @@ const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
 func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
 	return documents(
 		initConfiguration(c, n),
-		merge(merge(clusterConfiguration(c, n), baseline(c)), c.Overrides.ClusterConfiguration),
-		merge(merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet),
+		cluster(c, n),
+		kubelet(c, f),
 		merge(object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": f.ProxyMode(),
 		}, c.Overrides.KubeProxy),
 	)
+}
+
+// cluster is what the control plane is made from.
+func cluster(c Config, n Node) object {
+	return merge(merge(clusterConfiguration(c, n), baseline(c)), c.Overrides.ClusterConfiguration)
+}
+
+// kubelet is what every kubelet of the cluster reads.
+func kubelet(c Config, f Facts) object {
+	return merge(merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet)
 }
 
 func kubeletConfiguration(c Config, f Facts) object {

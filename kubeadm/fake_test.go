@@ -26,6 +26,7 @@ type fakeHost struct {
 func newFake(t *testing.T) (*fakeHost, Machine) {
 	t.Helper()
 	f := &fakeHost{root: t.TempDir(), answers: map[string]func(host.Cmd) ([]byte, error){}}
+	f.put(t, "proc/1/comm", "systemd\n")
 	return f, Machine{Host: f, Root: f.root}
 }
 

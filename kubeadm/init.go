@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -44,8 +45,10 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func
 	err = m.begin(ctx, command{
 		verb: "init",
 		// kubeadm makes a bootstrap token unasked, and would write it into the log.
-		args:    []string{"--config", m.path(ConfigFile), "--skip-token-print"},
-		prepare: func() error { return host.WriteFile(m.path(ConfigFile), text, 0o600) },
+		args: []string{"--config", m.path(ConfigFile), "--skip-token-print"},
+		prepare: func() error {
+			return errors.Join(host.WriteFile(m.path(ConfigFile), text, 0o600), m.noteConfigured(c, n))
+		},
 	})
 	if err != nil {
 		return err

@@ -110,6 +110,7 @@ func (j joining) run(ctx context.Context) error {
 	if s == began {
 		join.prepare = inOrder(func() error { return j.awaitOldSelf(ctx, ticket) }, join.prepare)
 	}
+	join.prepare = inOrder(join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}

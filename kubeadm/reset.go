@@ -44,7 +44,7 @@ func (m Machine) leave(ctx context.Context) error {
 	if err := m.cleanFilter(ctx, before); err != nil {
 		return err
 	}
-	return errors.Join(host.Remove(m.path(ConfigFile)), host.Remove(m.path(stateFile)))
+	return errors.Join(host.Remove(m.path(ConfigFile)), host.Remove(m.path(configuredFile)), host.Remove(m.path(upgradedFile)), host.Remove(m.path(stateFile)))
 }
 
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one

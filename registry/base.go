@@ -36,13 +36,13 @@ func (s Store) rest(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) ([]*bundle
 	return rest, nil
 }
 
-// Named is the newest bundle of the store with this name, with what it leaves
+// Named is the newest bundle of the store with this name, or the one with this ID, with what it leaves
 // out.
 func (s Store) Named(name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	opened, broken := s.Open(trusted...)
 	opened = bundle.NewestFirst(opened)
 	for _, b := range opened {
-		if b.Index().Name == name {
+		if b.Index().Name == name || b.ID() == name {
 			return over(b, opened)
 		}
 	}

@@ -1,0 +1,83 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// configuredFile says with which configuration this host became a node, or was
+// upgraded last. It counts where kubeadm came back fine.
+const configuredFile = stateDir + "/kubeadm.configured"
+
+// configured is the part of the configuration that kubeadm works from.
+type configured struct {
+	Version string `json:"version"`        // of Kubernetes: "1.36.3"
+	Hash    string `json:"hash,omitempty"` // of the rest, as far as this kind of host depends on it
+}
+
+// configuredBy is what a host of this kind has when it is as c says. A worker has
+// nothing of the control plane's.
+func (m Machine) configuredBy(c Config, n Node) (configured, error) {
+	driver, err := HostDriver(m.Host)
+	if err != nil {
+		return configured{}, err
+	}
+	parts := []object{kubelet(c, Facts{Driver: driver})}
+	if n.ControlPlane {
+		parts = append(parts, cluster(c, Node{})) // without the names of one host
+	}
+	text, err := documents(parts...)
+	sum := sha256.Sum256(text)
+	return configured{strings.TrimPrefix(c.Version, "v"), hex.EncodeToString(sum[:])}, err
+}
+
+func (m Machine) noteConfigured(c Config, n Node) error {
+	now, err := m.configuredBy(c, n)
+	if err != nil {
+		return err
+	}
+	return host.WriteJSON(m.path(configuredFile), now)
+}
+
+// Behind says in what a host that has joined differs from the configuration so that
+// only an upgrade can mend it; "" where it does not, or has not joined.
+func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
+	s, err := m.state()
+	if err != nil || s != ended {
+		return "", err
+	}
+	have, err := m.configured(ctx)
+	if err != nil {
+		return "", err
+	}
+	want, err := m.configuredBy(c, n)
+	switch {
+	case err != nil:
+		return "", err
+	case have.Version != want.Version:
+		return fmt.Sprintf("Kubernetes %s, not %s", have.Version, want.Version), nil
+	case have.Hash != "" && have.Hash != want.Hash:
+		return "another configuration of Kubernetes " + have.Version, nil
+	}
+	return "", nil
+}
+
+// configured is what this host was made with. An airgap that did not write it down
+// left the kubelet's version alone.
+func (m Machine) configured(ctx context.Context) (configured, error) {
+	have, err := host.ReadJSON[configured](m.path(configuredFile))
+	if err != nil || have.Version != "" {
+		return have, err
+	}
+	out, err := m.Host.Run(ctx, host.Cmd{Name: "kubelet", Args: []string{"--version"}})
+	if err != nil {
+		return have, fmt.Errorf("ask for the kubelet's version: %w", err)
+	}
+	have.Version = strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes v")
+	return have, nil
+}

@@ -1,0 +1,193 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// Upgrade brings a host that has joined to another version of Kubernetes, or to
+// another configuration of it. ControlPlane comes before the new kubelet's package
+// and Kubelet after it: a kubelet must not be newer than the API server (version skew
+// policy).
+type Upgrade struct {
+	Machine Machine
+	Config  Config
+	Node    Node
+	Facts   Facts
+	First   bool // this host upgrades what all have in common: configuration, DNS, kube-proxy
+}
+
+const (
+	// upgradedFile says for which configuration kubeadm has done its part of an
+	// upgrade, when the kubelet has yet to do its own.
+	upgradedFile = stateDir + "/kubeadm.upgraded"
+	upgradeFile  = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
+)
+
+// ControlPlane has kubeadm upgrade the static pods of this host, if it has any, the
+// kubelet's configuration and, on the first host, what all have in common. kubeadm
+// itself puts static pods back that do not come up, and may be run again.
+func (u Upgrade) ControlPlane() step.Step {
+	return step.Step{
+		Name: "kubeadm-upgrade", Title: "Upgrade this host's part of the cluster (kubeadm upgrade)",
+		Done: func(context.Context) (bool, error) { return u.notes(configuredFile, upgradedFile) },
+		Plan: func(context.Context) ([]string, error) { return u.plan(), nil },
+		Run:  u.run,
+	}
+}
+
+// Kubelet starts the kubelet whose package and configuration are there by now, and
+// waits until the API server shows it with its version.
+func (u Upgrade) Kubelet() step.Step {
+	return step.Step{
+		Name: "kubelet-upgrade", Title: "Start the upgraded kubelet",
+		Done: func(ctx context.Context) (bool, error) {
+			noted, err := u.notes(configuredFile)
+			return noted && u.kubeletIs(ctx) == nil, err
+		},
+		Plan: func(context.Context) ([]string, error) { return []string{"restart kubelet.service"}, nil },
+		Run:  u.startKubelet,
+	}
+}
+
+// notes reports whether one of the files has this host's configuration as it is to
+// be.
+func (u Upgrade) notes(files ...string) (bool, error) {
+	want, err := u.Machine.configuredBy(u.Config, u.Node)
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		have, err := host.ReadJSON[configured](u.Machine.path(file))
+		if err != nil || have == want {
+			return have == want, err
+		}
+	}
+	return false, nil
+}
+
+func (u Upgrade) plan() []string {
+	changes := []string{"kubeadm " + u.verb() + ": Kubernetes " + u.Config.Tag()}
+	if u.First {
+		changes = append([]string{"write " + ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster"}, changes...)
+		changes = append(changes, "kubeadm init phase addon kube-proxy")
+	}
+	return changes
+}
+
+func (u Upgrade) verb() string {
+	if u.First {
+		return "upgrade apply"
+	}
+	return "upgrade node"
+}
+
+func (u Upgrade) run(ctx context.Context) error {
+	m := u.Machine
+	text, err := documents(u.configuration())
+	if err != nil {
+		return err
+	}
+	if err := host.WriteFile(m.path(upgradeFile), text, 0o600); err != nil {
+		return err
+	}
+	if u.First {
+		err = u.runFirst(ctx)
+	} else {
+		err = m.kubeadm(ctx, nil, nil, "upgrade", "node", "--config", m.path(upgradeFile))
+	}
+	if err != nil {
+		return err
+	}
+	want, err := m.configuredBy(u.Config, u.Node)
+	if err != nil {
+		return err
+	}
+	return host.WriteJSON(m.path(upgradedFile), want)
+}
+
+// runFirst gives the cluster the new configuration, from which kubeadm then makes
+// static pods, the kubelets' file and the add-ons. kube-proxy has its own document,
+// which kubeadm upgrade does not replace.
+func (u Upgrade) runFirst(ctx context.Context) error {
+	m := u.Machine
+	text, err := InitDocuments(u.Config, u.Node, u.Facts)
+	if err != nil {
+		return err
+	}
+	if err := host.WriteFile(m.path(ConfigFile), text, 0o600); err != nil {
+		return err
+	}
+	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.path(ConfigFile)); err != nil {
+		return err
+	}
+	if err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile)); err != nil {
+		return err
+	}
+	return u.kubeProxy(ctx)
+}
+
+// configuration is kubeadm's for an upgrade (kubeadm.k8s.io/v1beta4).
+func (u Upgrade) configuration() object {
+	how := object{"imagePullPolicy": "IfNotPresent"}
+	if len(u.Config.IgnorePreflightErrors) > 0 {
+		how["ignorePreflightErrors"] = u.Config.IgnorePreflightErrors
+	}
+	return withTimeouts(u.Config, object{
+		"apiVersion": kubeadmAPI, "kind": "UpgradeConfiguration",
+		"apply": merge(how, object{"kubernetesVersion": u.Config.Tag()}),
+		"node":  how,
+	})
+}
+
+func (u Upgrade) startKubelet(ctx context.Context) error {
+	m := u.Machine
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", "kubelet"}, {"restart", "kubelet"}} {
+		if err := m.run(ctx, "systemctl", args...); err != nil {
+			return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+		}
+	}
+	if err := m.awaitNode(ctx, 2*time.Minute, u.kubeletIs); err != nil {
+		return m.explain(ctx, Failure{What: "wait for the upgraded kubelet", Err: err, unit: "kubelet"})
+	}
+	if err := m.noteConfigured(u.Config, u.Node); err != nil {
+		return err
+	}
+	return host.Remove(m.path(upgradedFile))
+}
+
+// kubeletIs is nil when the API server shows this node as ready, with the version
+// that it is to have. The kubelet's own credentials may read just this.
+func (u Upgrade) kubeletIs(ctx context.Context) error {
+	client, err := u.Machine.Client(KubeletConf)
+	if err != nil {
+		return err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, u.Node.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("ask the API server for node %s: %w", u.Node.Name, err)
+	}
+	if have := node.Status.NodeInfo.KubeletVersion; have != u.Config.Tag() {
+		return fmt.Errorf("the API server shows node %s with kubelet %s, not %s", u.Node.Name, have, u.Config.Tag())
+	}
+	if !nodeReady(node) {
+		return fmt.Errorf("node %s is not ready", u.Node.Name)
+	}
+	return nil
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
