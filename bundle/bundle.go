@@ -34,7 +34,13 @@ type Index struct {
 	Parts         []Part    `json:"parts"`
 	Files         []Entry   `json:"files"`          // in tar order
 	Base          *Base     `json:"base,omitempty"` // of a delta: what it leaves out
+
+	id string
 }
+
+// ID is the SHA-256 of the signed index in hex: no other bundle has it. It is "" for an
+// index that was not read from a bundle.
+func (i *Index) ID() string { return i.id }
 
 // Part is one file of the stick's tar stream.
 type Part struct {

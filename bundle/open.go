@@ -137,6 +137,7 @@ func readIndex(source fs.FS, sums sums) (*Index, error) {
 			return nil, fmt.Errorf("%s and %s disagree about %s", IndexName, SumsName, p.Name)
 		}
 	}
+	index.id = sums[IndexName]
 	return index, nil
 }
 

@@ -120,9 +120,9 @@ func (s *site) otherHosts(v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan
 func (s *site) stepsAgain(h *hub, v *bundle.View) []step.Step {
 	nobody := &admission{}
 	if s.servesRegistry() {
-		return s.controlPlaneSteps(h, v, nobody, ui.Discard())
+		return s.controlPlaneSteps(h, v, nobody, nil, ui.Discard())
 	}
-	return s.workerSteps(h, nobody)
+	return s.workerSteps(h, nobody, nil)
 }
 
 // showDryRun prints the result and turns failed checks into exit code 3.

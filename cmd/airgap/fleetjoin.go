@@ -71,12 +71,12 @@ func (f *fleet) join(ctx context.Context, p ui.Progress) []joined {
 
 // joinOne joins a host. One that reboots or loses its network on the way is
 // waited for, and joins again: finished steps are not repeated there. So is
-// what the lost connection left at work.
-func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *joined) error {
+// what the lost connection left at work. The flags are more of airgap join's.
+func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *joined, flags ...string) error {
 	defer f.revoke(ctx, m)
 	var until time.Time // zero while the host has not gone away
 	for losses := 0; ; {
-		err := f.joinOnce(ctx, m, line, result)
+		err := f.joinOnce(ctx, m, line, result, flags)
 		gone, busy := wentAway(err), !until.IsZero() && stillBusy(err)
 		if gone {
 			losses++
@@ -93,7 +93,7 @@ func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *jo
 }
 
 // joinOnce runs airgap join there, with a code if the host has not joined.
-func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *joined) error {
+func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *joined, flags []string) error {
 	here, err := m.membership(ctx)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	}
 	far := faraway{show: line}
 	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
-	args = append(args, skipFlags(f.skip)...)
+	args = append(append(args, skipFlags(f.skip)...), flags...)
 	if here.Joined {
 		err = m.run(ctx, &far, nil, "\n", args...)
 	} else {

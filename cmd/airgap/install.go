@@ -104,6 +104,9 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
+	if err := s.refuseUpgrade(ctx, dir); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return a.rehearseInstall(ctx, s, o.skip, v, t.keys)
 	}
@@ -167,16 +170,22 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	steps := append(s.firstSteps(), s.registrySteps(v, trusted, p)...)
 	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
-	steps = append(steps, kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts))
+	steps = append(steps,
+		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
+		kubeadm.AgreementStep(m),
+		kubeadm.Permissions(m, c.Kubernetes),
+		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
+	return append(steps, s.clusterSteps(v)...)
+}
+
+// clusterSteps are what the first host brings into the cluster, once there is one.
+func (s *site) clusterSteps(v *bundle.View) []step.Step {
+	m, c := s.machine, s.config
+	var steps []step.Step
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
 		steps = append(steps, kubeadm.NoForwarding(m))
 	}
-	steps = append(steps,
-		kubeadm.AgreementStep(m),
-		kubeadm.Permissions(m, c.Kubernetes),
-		s.networkStep(fromView(v)),
-		s.dataPlaneStep(),
-	)
+	steps = append(steps, s.networkStep(fromView(v)), s.dataPlaneStep())
 	steps = append(steps, s.deviceSteps()...)
 	steps = append(steps,
 		backup.Step(backups()),

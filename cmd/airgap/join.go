@@ -16,7 +16,7 @@ import (
 type joinOptions struct {
 	addr, caHash, codeFile, node string
 	keys, skip                   []string
-	newCode, dryRun              bool
+	newCode, dryRun, prepare     bool
 }
 
 func (a *app) join() *cobra.Command {
@@ -33,6 +33,9 @@ The code lets one server in, once, within two hours. It is read from a prompt, f
 never from the command line, where every user of this host could read it.`,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
+			if o.prepare && (o.newCode || o.dryRun) {
+				return usage("airgap join: --prepare is for a node that is to be upgraded: leave --new-code and --dry-run away")
+			}
 			if o.newCode && o.dryRun {
 				return usage("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
 			}
@@ -60,6 +63,7 @@ never from the command line, where every user of this host could read it.`,
 	}
 	keyFlags(cmd, &o.keys)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change; asks for no code")
+	cmd.Flags().BoolVar(&o.prepare, "prepare", false, "on a node that is to be upgraded: only get what that takes, for airgap upgrade")
 	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
 	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
@@ -104,6 +108,12 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 		return err
 	}
 	s.peer = preflight.Peer{Name: hub.addr, Ahead: hub.ahead}
+	if o.prepare {
+		return a.runPrepare(ctx, s, hub)
+	}
+	if err := s.mayUpgrade(ctx); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return a.rehearseJoin(ctx, s, hub, o.skip)
 	}

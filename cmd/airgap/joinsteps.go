@@ -18,44 +18,57 @@ import (
 // joinSteps is the whole way of this host into the cluster, in order; stored
 // says that its store needs no more room.
 func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progress) (steps []step.Step, stored bool, err error) {
+	up, err := s.upgradeBefore(ctx, h.open, h.addr, false)
+	if err != nil {
+		return nil, false, err
+	}
 	if !s.servesRegistry() {
-		return s.workerSteps(h, a), true, nil
+		return s.workerSteps(h, a, up), true, nil
 	}
 	v, err := h.view(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	s.toStore, err = registry.Store{Dir: storeDir}.Left(v, h.trusted...)
-	return s.controlPlaneSteps(h, v, a, p), s.toStore == 0, err
+	return s.controlPlaneSteps(h, v, a, up, p), s.toStore == 0, err
 }
 
-func (s *site) workerSteps(h *hub, a *admission) []step.Step {
+// workerSteps has the steps of an upgrade, up, where this host is a node already and
+// not as the bundle has it.
+func (s *site) workerSteps(h *hub, a *admission, up []step.Step) []step.Step {
 	steps := append(s.firstSteps(),
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
 		filesStep("index", "Keep the signed index", indexDir, h.signed),
 	)
-	steps = append(steps, s.nodeSteps(h.open, h.addr)...)
-	steps = append(steps,
+	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr)...)
+	steps = append(steps, s.memberSteps(h, a, up)...)
+	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep())
+}
+
+// memberSteps make this host a node, or its kubelet the upgraded one.
+func (s *site) memberSteps(h *hub, a *admission, up []step.Step) []step.Step {
+	steps := []step.Step{
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
 		kubeadm.AgreementStep(s.machine),
-		kubeadm.Permissions(s.machine, s.config.Kubernetes))
-	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep())
+		kubeadm.Permissions(s.machine, s.config.Kubernetes),
+		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
+	}
+	if len(up) > 0 {
+		steps = append([]step.Step{s.upgrade(false).Kubelet()}, steps...)
+	}
+	return steps
 }
 
 // controlPlaneSteps make this host the equal of the first one: it has the same
 // keys, the whole bundle, and serves it.
-func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, p ui.Progress) []step.Step {
+func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step.Step, p ui.Progress) []step.Step {
 	m := s.machine
 	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
 	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
-	steps = append(steps, s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
+	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
-	steps = append(steps,
-		kubeadm.Join(m, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
-		kubeadm.AgreementStep(m),
-		kubeadm.Permissions(m, s.config.Kubernetes),
-		kubeadm.SpreadDNS(m),
-		backup.Step(backups()))
+	steps = append(steps, s.memberSteps(h, a, up)...)
+	steps = append(steps, kubeadm.SpreadDNS(m), backup.Step(backups()))
 	steps = append(steps, s.labelSteps()...)
 	return append(steps,
 		s.nodeReportUnitStep(),

@@ -60,8 +60,14 @@ func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 // then; whether it holds needs no registry, and taking it back only what it
 // wrote down.
 func (s *site) packagesStep(from source, addr string) step.Step {
+	return s.packagesOf(from, addr, func(rpm.NEVRA) bool { return true })
+}
+
+// packagesOf installs those of the lock's packages that are wanted.
+func (s *site) packagesOf(from source, addr string, wanted func(rpm.NEVRA) bool) step.Step {
+	others := func(p rpm.NEVRA) bool { return !wanted(p) }
 	t, err := s.locked(dnfDir)
-	t.Log = dnfLog
+	t.Log, t.Packages = dnfLog, slices.DeleteFunc(t.Packages, others)
 	made := rpm.PackagesStep(t)
 	made.Title = "Install the packages with dnf"
 	if err != nil {
@@ -72,7 +78,7 @@ func (s *site) packagesStep(from source, addr string) step.Step {
 		if err != nil {
 			return err
 		}
-		t.Log = dnfLog
+		t.Log, t.Packages = dnfLog, slices.DeleteFunc(t.Packages, others)
 		return t.Run(ctx)
 	}
 	return made

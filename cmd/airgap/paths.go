@@ -13,6 +13,7 @@ const (
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
 	reportFile  = stateDir + "/report.json"   // what airgap-node-report.service has to look at
 	backupDir   = stateDir + "/backup"        // of the control plane: keys are in it
+	upgradeDir  = stateDir + "/upgrade"       // what an upgrade writes down, and its way back
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
 	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 

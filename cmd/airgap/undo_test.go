@@ -27,8 +27,8 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	back := resetSteps(false)
 	for command, steps := range map[string][]step.Step{
 		"install":                      s.installSteps(bundle.NewView(), nil, ui.Discard()),
-		"join of a worker":             s.workerSteps(&hub{}, nil),
-		"join of a control-plane host": s.controlPlaneSteps(&hub{}, bundle.NewView(), nil, ui.Discard()),
+		"join of a worker":             s.workerSteps(&hub{}, nil, nil),
+		"join of a control-plane host": s.controlPlaneSteps(&hub{}, bundle.NewView(), nil, nil, ui.Discard()),
 	} {
 		last := -1
 		for _, forth := range steps {

@@ -56,3 +56,19 @@ func (s Store) systemctl(ctx context.Context, args ...string) error {
 	_, err := s.Host.Run(ctx, host.Cmd{Name: "systemctl", Args: args})
 	return err
 }
+
+// Once takes one backup, if there is none.
+func Once(s Store) step.Step {
+	return step.Step{
+		Name: "backup-once", Title: "Back up the control plane",
+		Done: func(context.Context) (bool, error) {
+			newest, err := s.Newest()
+			return newest != nil, err
+		},
+		Plan: func(context.Context) ([]string, error) { return []string{"take a backup in " + s.Dir}, nil },
+		Run: func(ctx context.Context) error {
+			_, err := s.Take(ctx)
+			return err
+		},
+	}
+}

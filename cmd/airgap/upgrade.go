@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify"
+)
+
+type upgradeOptions struct {
+	keys, skip   []string
+	dryRun       bool
+	noSSH        bool
+	noWayBack    bool
+	drainTimeout time.Duration
+}
+
+const upgradeLong = `Brings a cluster to the bundle in DIR: to the next minor or a patch of Kubernetes, to
+other versions of what comes with it, or only to another configuration. Run it on the
+first control-plane host, with the airgap.rpm of that bundle installed.
+
+What can be checked is checked before anything is changed: that the versions follow
+each other, that airgap.yaml changes nothing that a running cluster cannot change, that
+every host passes preflight and dnf would do exactly what the lock says, that the
+cluster is well, that no PodDisruptionBudget and no webhook would stop it. Then, step
+by step: the cluster is written down as it is; every registry and every host gets what
+it will need, images compared with their digests; each control-plane host keeps etcd's
+snapshot, keys and configuration as they are; the first control-plane host is upgraded,
+the others, the workers, one at a time. Each is drained first, as its
+PodDisruptionBudgets allow, and after each the cluster is compared with what was
+written down. Network plugin and add-ons come last.
+
+Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
+with --no-ssh, it says what to run on which host, and goes on when that is done.
+
+The command can be interrupted at any point, and goes on when it is run again.
+airgap rollback takes an upgrade back that does not come to a good end.`
+
+func (a *app) upgrade() *cobra.Command {
+	var o upgradeOptions
+	cmd := &cobra.Command{
+		Use:     "upgrade DIR",
+		Short:   "Bring the cluster to another bundle: Kubernetes, its parts, its configuration",
+		Long:    upgradeLong,
+		Example: "  airgap upgrade /media/stick/bank-1.36 --dry-run\n  airgap upgrade /media/stick/bank-1.36",
+		Args:    oneArg("the bundle's directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), args[0], o) },
+	}
+	keyFlags(cmd, &o.keys)
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "only check, and say what would be done, in which order")
+	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
+	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
+	f.DurationVar(&o.drainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
+	f.BoolVar(&o.noWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
+	return cmd
+}
+
+// upgrade is one at work, on the first control-plane host.
+type upgrade struct {
+	app     *app
+	options upgradeOptions
+	site    *site // as the new bundle has it
+	old     *site // as the cluster is
+	view    *bundle.View
+	trusted []*ecdsa.PublicKey
+	fleet   *fleet // nil: the other hosts are worked on by hand
+	record  upgradeRecord
+	client  kubernetes.Interface
+	nodes   map[string]corev1.Node // of the cluster, as they were at the start
+	p       ui.Progress
+}
+
+// upgraded is the result on stdout.
+type upgraded struct {
+	From      bundleRef `json:"from"`
+	To        bundleRef `json:"to"`
+	Changed   int       `json:"changed"`   // steps that ran
+	Unchanged int       `json:"unchanged"` // steps whose result held already
+}
+
+func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) error {
+	if err := mustBeRoot("upgrade"); err != nil {
+		return err
+	}
+	v, t, err := openWhole(dir, o.keys)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	u := &upgrade{app: a, options: o, view: v, trusted: t.keys}
+	if err := u.open(t); err != nil {
+		return err
+	}
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	u.fleet, err = a.connectFleet(ctx, u.site, v.Top(), installOptions{skip: o.skip, noSSH: o.noSSH})
+	if err != nil {
+		return err
+	}
+	defer u.fleet.close()
+	u.p = a.newProgress()
+	if err := u.check(ctx); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return u.rehearse()
+	}
+	result, err := u.run(ctx)
+	if err != nil {
+		return hint(err, "mend it and run the same command again: finished steps are not repeated. airgap rollback takes the upgrade back")
+	}
+	done := upgraded{u.record.From, u.record.To, result.Changed, result.Unchanged}
+	return a.print(done, func(w io.Writer) error { return done.write(w) })
+}
+
+func (r upgraded) write(w io.Writer) error {
+	if r.Changed == 0 {
+		_, err := fmt.Fprintf(w, "nothing to do: the cluster is as bundle %s has it, with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "upgraded from Kubernetes %s to %s and verified (%d steps ran, %d held already)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
+	return err
+}
+
+// open finds out what is to be upgraded from, and whether this is the host to do it.
+func (u *upgrade) open(t *trust) error {
+	index := u.view.Top().Index()
+	s, err := newSite(index, "")
+	if err != nil {
+		return err
+	}
+	s.required = t.required
+	u.site = s
+	if first := s.config.Master(); s.node.Name != first.Name {
+		return hint(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.node.Name, first.Name), "run the same command there")
+	}
+	joined, err := s.machine.Joined()
+	if err != nil {
+		return err
+	}
+	if !joined {
+		return hint(errors.New("upgrade the cluster: this host is not in one"), "airgap install %s sets one up", u.view.Top().Dir())
+	}
+	if u.record, err = readUpgradeRecord(); err != nil {
+		return err
+	}
+	to := refTo(index, s.config.Kubernetes.Version)
+	if u.record.under() && u.record.To.ID != to.ID {
+		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
+			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
+	}
+	return u.openOld(to)
+}
+
+// openOld finds the bundle that the cluster is as: what the upgrade that is under way
+// began from, else the newest one of this host's store.
+func (u *upgrade) openOld(to bundleRef) error {
+	of := func(i *bundle.Index) bool { return i.ID() == u.record.From.ID }
+	if !u.record.under() {
+		of = func(i *bundle.Index) bool { return i.ID() != to.ID || u.record.To.ID == to.ID }
+	}
+	index, err := storedIndex(u.trusted, of)
+	if err != nil {
+		return err
+	}
+	if u.old, err = newSite(index, u.site.node.Name); err != nil {
+		return err
+	}
+	if !u.record.under() && u.record.To.ID != to.ID {
+		u.record = upgradeRecord{From: refTo(index, u.old.config.Kubernetes.Version), To: to, Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
+	}
+	return nil
+}
+
+// others are the nodes beside the first control-plane host, in the order of an
+// upgrade.
+func (u *upgrade) others() []config.Node {
+	var masters, workers []config.Node
+	for _, n := range u.site.config.Nodes {
+		_, there := u.nodes[n.Name]
+		switch {
+		case n.Name == u.site.node.Name || !there:
+		case n.Has(config.ControlPlane):
+			masters = append(masters, n)
+		default:
+			workers = append(workers, n)
+		}
+	}
+	return append(masters, workers...)
+}
+
+func (u *upgrade) run(ctx context.Context) (step.Result, error) {
+	steps, err := u.steps(ctx)
+	if err != nil {
+		return step.Result{}, err
+	}
+	return runSteps(ctx, steps, u.p)
+}
+
+// rehearse says in which order what would be done.
+func (u *upgrade) rehearse() error {
+	r, words := u.record, []string{}
+	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
+		words = append(words, n.Name)
+	}
+	return u.app.print(r, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "every check passes; Kubernetes %s → %s, one host after the other: %s\n%s\nnothing was changed\n",
+			r.From.Kubernetes, r.To.Kubernetes, strings.Join(words, ", "), u.wayBack())
+		return err
+	})
+}
+
+// compare judges the cluster by how it was before the upgrade. Containers that were
+// started anew are what an upgrade does.
+func (u *upgrade) compare(ctx context.Context) error {
+	before, err := (&verifyModes{baseline: compareBaseline, file: upgradeBaselineFile}).before()
+	if err != nil {
+		return err
+	}
+	v, err := u.verification(ctx, false)
+	if err != nil {
+		return err
+	}
+	v.Baseline, v.Skip = before, append([]string{"restarts"}, v.Skip...)
+	return u.judge(ctx, v)
+}
+
+// verification is of the nodes that there are: others of airgap.yaml join later.
+func (u *upgrade) verification(ctx context.Context, systemOnly bool) (verify.Options, error) {
+	v, err := u.site.verification(ctx, verifyOptions{
+		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.skip, timeout: 10 * time.Minute, soak: 5 * time.Second,
+	}, u.p)
+	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
+	return v, err
+}
+
+func (u *upgrade) judge(ctx context.Context, v verify.Options) error {
+	report, err := verify.Run(ctx, v)
+	if err != nil {
+		return err
+	}
+	if !report.OK {
+		return u.app.showVerdict(report)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// check finds what would stop the upgrade, before anything is changed. What the
+// cluster itself may have to say is asked only until the first host is touched: from
+// then on the cluster is what it is, and going on is the way out.
+func (u *upgrade) check(ctx context.Context) error {
+	if err := u.fixed(); err != nil {
+		return err
+	}
+	if err := u.look(ctx); err != nil {
+		return err
+	}
+	if err := u.order(ctx); err != nil {
+		return err
+	}
+	if !u.record.Changed {
+		if err := u.undisturbed(ctx); err != nil {
+			return err
+		}
+	}
+	return u.app.gate(ctx, u.site, u.options.skip, u.view, u.trusted, u.fleet, u.p)
+}
+
+// fixed refuses what a running cluster cannot change.
+func (u *upgrade) fixed() error {
+	old, new := u.old.config, u.site.config
+	var all []string
+	for _, f := range []struct{ name, old, new string }{
+		{"name", old.Name, new.Name},
+		{"kubernetes.controlPlaneEndpoint", old.Kubernetes.ControlPlaneEndpoint, new.Kubernetes.ControlPlaneEndpoint},
+		{"kubernetes.podSubnet", old.Kubernetes.PodSubnet, new.Kubernetes.PodSubnet},
+		{"kubernetes.serviceSubnet", old.Kubernetes.ServiceSubnet, new.Kubernetes.ServiceSubnet},
+		{"kubernetes.encryptionAtRest", old.Kubernetes.EncryptionAtRest, new.Kubernetes.EncryptionAtRest},
+		{"network.plugin", old.Network.Plugin, new.Network.Plugin},
+		{"runtime.name", old.Runtime.Name, new.Runtime.Name},
+		{"registry.port", fmt.Sprint(old.Registry.Port), fmt.Sprint(new.Registry.Port)},
+	} {
+		if f.old != f.new {
+			all = append(all, fmt.Sprintf("%s is %s, and was %s", f.name, f.new, f.old))
+		}
+	}
+	for _, was := range old.Nodes {
+		now, err := new.Node(was.Name)
+		switch {
+		case err != nil:
+		case now.Address != was.Address:
+			all = append(all, fmt.Sprintf("the address of node %s is %s, and was %s", was.Name, now.Address, was.Address))
+		case now.Has(config.ControlPlane) != was.Has(config.ControlPlane):
+			all = append(all, fmt.Sprintf("node %s has the roles %s, and had %s", was.Name, list(now.Roles), list(was.Roles)))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return hint(errors.New("the bundle's airgap.yaml changes what a running cluster cannot change:\n  "+strings.Join(all, "\n  ")),
+		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
+}
+
+// look asks the cluster for its nodes.
+func (u *upgrade) look(ctx context.Context) (err error) {
+	if u.client, err = u.site.machine.Client(kubeadm.AdminConf); err != nil {
+		return err
+	}
+	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return hint(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+	}
+	u.nodes = map[string]corev1.Node{}
+	var strangers []string
+	for _, n := range nodes.Items {
+		u.nodes[n.Name] = n
+		if _, err := u.site.config.Node(n.Name); err != nil {
+			strangers = append(strangers, n.Name)
+		}
+		if n.Spec.Unschedulable && !u.record.Changed && !slices.Contains(u.record.Cordoned, n.Name) {
+			u.record.Cordoned = append(u.record.Cordoned, n.Name)
+		}
+	}
+	if len(strangers) > 0 {
+		return hint(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
+	}
+	return nil
+}
+
+// order compares versions: of the API server, which is what the upgrade starts from,
+// and of the kubelets.
+func (u *upgrade) order(ctx context.Context) error {
+	version, err := patiently(ctx, func(context.Context) (string, error) {
+		v, err := u.client.Discovery().ServerVersion()
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimPrefix(v.GitVersion, "v"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	want := u.site.config.Kubernetes.Version
+	if err := kubeadm.UpgradePath(version, want); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.nodes)) {
+		n := u.nodes[name]
+		if err := kubeadm.UpgradePath(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), want); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// undisturbed wants a cluster that is well, with nothing in it that would hold the
+// upgrade up, and a way back.
+func (u *upgrade) undisturbed(ctx context.Context) error {
+	if problem := u.noWayBack(); problem != "" && !u.options.noWayBack {
+		return hint(fmt.Errorf("this upgrade could not be taken back: %s", problem), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
+	}
+	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
+	if err != nil {
+		return err
+	}
+	if len(budgets) > 0 {
+		var all []string
+		for _, b := range budgets {
+			all = append(all, b.String())
+		}
+		return hint(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
+	}
+	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.node.Name); err != nil {
+		return err
+	}
+	v, err := u.verification(ctx, true)
+	if err != nil {
+		return err
+	}
+	if err := u.judge(ctx, v); err != nil {
+		return hint(err, "mend what is broken before the upgrade; --skip leaves a rule out")
+	}
+	return nil
+}
+
+// noWayBack says why airgap rollback could not take this upgrade back; "" when it
+// could.
+func (u *upgrade) noWayBack() string {
+	if etcd, _ := u.old.config.Kubernetes.Overrides.ClusterConfiguration["etcd"].(map[string]any); etcd["external"] != nil {
+		return "etcd is the site's own, and airgap has no snapshot of it"
+	}
+	return ""
+}
+
+func (u *upgrade) wayBack() string {
+	if problem := u.noWayBack(); problem != "" {
+		return "no way back: " + problem
+	}
+	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)
+}
+
+// storedIndex is that of the newest bundle of this host's store that is wanted.
+func storedIndex(trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
+	bundles, err := registry.Store{Dir: storeDir}.Open(trusted...)
+	for _, b := range bundles {
+		defer b.Close()
+	}
+	for _, b := range bundle.NewestFirst(bundles) {
+		if wanted(b.Index()) {
+			return b.Index(), nil
+		}
+	}
+	return nil, hint(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+storeDir), err), "airgap registry import DIR puts it there")
+}

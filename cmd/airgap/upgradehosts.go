@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// prepareStep has all other hosts get what they will need, at the same time.
+func (u *upgrade) prepareStep(others []config.Node) step.Step {
+	prepared := func(n *corev1.Node) error { return noted(n, preparedNote, u.record.To.ID) }
+	return step.Step{
+		Name: "prepare", Title: "Bring images and registries of the other hosts up to date",
+		Done: func(ctx context.Context) (bool, error) { return u.all(ctx, others, prepared) },
+		Run: func(ctx context.Context) error {
+			if u.fleet == nil {
+				return u.byHand(ctx, others, prepared, "--prepare")
+			}
+			f := u.fleet
+			f.each(ctx, u.members(others), func(ctx context.Context, m *member) error {
+				line := u.p.Host(m.node.Name)
+				err := f.joinOne(ctx, m, line, &joined{}, "--prepare")
+				line.End(err)
+				return err
+			})
+			return f.problems(ctx, "could not be prepared", "mend it and run the same command again")
+		},
+	}
+}
+
+// hostStep upgrades another host.
+func (u *upgrade) hostStep(n config.Node) step.Step {
+	return step.Step{
+		Name: "upgrade-" + n.Name, Title: "Upgrade " + n.Name,
+		Done: func(ctx context.Context) (bool, error) {
+			return u.all(ctx, []config.Node{n}, func(node *corev1.Node) error {
+				if !u.released(node) {
+					return errors.New("it takes no pods")
+				}
+				return u.upgraded(node)
+			})
+		},
+		Run: func(ctx context.Context) error {
+			if err := u.drain(ctx, n); err != nil {
+				return err
+			}
+			if err := u.work(ctx, n); err != nil {
+				return err
+			}
+			if slices.Contains(u.record.Cordoned, n.Name) {
+				return nil
+			}
+			return kubeadm.Uncordon(ctx, u.client, n.Name)
+		},
+	}
+}
+
+// work runs what there is to run on a host that was drained.
+func (u *upgrade) work(ctx context.Context, n config.Node) error {
+	if u.fleet == nil {
+		return u.byHand(ctx, []config.Node{n}, u.upgraded)
+	}
+	m := u.fleet.member(n.Name)
+	line := u.p.Host(n.Name)
+	m.err = u.fleet.joinOne(ctx, m, line, &joined{Node: n.Name})
+	line.End(m.err)
+	if m.err != nil {
+		return fmt.Errorf("%s: %w", n.Name, m.err)
+	}
+	return u.await(ctx, []config.Node{n}, u.upgraded, time.Minute)
+}
+
+// upgraded is nil for a host that says that it is as the bundle has it, and whose
+// kubelet shows it.
+func (u *upgrade) upgraded(node *corev1.Node) error {
+	if have := node.Status.NodeInfo.KubeletVersion; have != u.site.config.Kubernetes.Tag() {
+		return fmt.Errorf("its kubelet is %s", have)
+	}
+	if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}) {
+		return errors.New("it is not ready")
+	}
+	return noted(node, bundleNote, u.record.To.ID)
+}
+
+// released reports whether a host takes pods, or did not before the upgrade either.
+func (u *upgrade) released(node *corev1.Node) bool {
+	return !node.Spec.Unschedulable || slices.Contains(u.record.Cordoned, node.Name)
+}
+
+func noted(node *corev1.Node, key, id string) error {
+	if node.Annotations[key] != id {
+		return fmt.Errorf("it has not said so (annotation %s)", key)
+	}
+	return nil
+}
+
+// keepsPodsOff is a taint that pods seldom tolerate.
+func keepsPodsOff(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoSchedule }
+
+func (u *upgrade) members(nodes []config.Node) []*member {
+	var all []*member
+	for _, n := range nodes {
+		all = append(all, u.fleet.member(n.Name))
+	}
+	return all
+}
+
+// byHand says what somebody has to run on hosts that nobody reaches through SSH, and
+// waits until it is done.
+func (u *upgrade) byHand(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, flags ...string) error {
+	line, err := u.site.joinLine(nodes[0])
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	command := strings.Join(append([]string{line.Line}, flags...), " ")
+	u.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U), run:\n  %s", strings.Join(names, ", "), command)
+	u.p.Now("waits for " + strings.Join(names, ", "))
+	defer u.p.Now("")
+	return u.await(ctx, nodes, done, 0)
+}
+
+// await waits until what is asked of some hosts holds; at most that long, 0 being for
+// ever.
+func (u *upgrade) await(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, atMost time.Duration) error {
+	if atMost > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, atMost)
+		defer cancel()
+	}
+	var last error
+	for {
+		left, err := u.left(ctx, nodes, done)
+		if ctx.Err() == nil {
+			if last = errors.Join(left, err); last == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(last, ctx.Err())
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+func (u *upgrade) all(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (bool, error) {
+	left, err := u.left(ctx, nodes, done)
+	return left == nil, err
+}
+
+// left says of which hosts it does not hold.
+func (u *upgrade) left(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (left, err error) {
+	for _, n := range nodes {
+		node, err := u.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("ask for node %s: %w", n.Name, err)
+		}
+		if problem := done(node); problem != nil {
+			left = errors.Join(left, fmt.Errorf("%s: %w", n.Name, problem))
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify"
+)
+
+// steps is the whole upgrade, in order.
+func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
+	s := u.site
+	images, err := s.imagesStep()
+	if err != nil {
+		return nil, err
+	}
+	own, err := u.ownSteps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps := append([]step.Step{u.recordStep(), u.baselineStep()}, s.registrySteps(u.view, u.trusted, u.p)...)
+	steps = append(steps, joinMaterialStep(s.machine, s.config.Kubernetes, u.view.Top(), s.choice), images)
+	if others := u.others(); len(others) > 0 {
+		steps = append(steps, u.prepareStep(others))
+	}
+	steps = append(steps, backupBefore(u.record.To.ID), u.changedStep())
+	steps = append(append(steps, own...), u.compareStep(s.node.Name, "after "+s.node.Name))
+	for _, n := range u.others() {
+		steps = append(steps, u.hostStep(n), u.compareStep(n.Name, "after "+n.Name))
+	}
+	steps = append(steps, s.clusterSteps(u.view)...)
+	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
+}
+
+func (u *upgrade) recordStep() step.Step {
+	return step.Step{
+		Name: "upgrade-record", Title: "Write down what is upgraded from and to",
+		Done: func(context.Context) (bool, error) {
+			r, err := readUpgradeRecord()
+			return r.To.ID == u.record.To.ID, err
+		},
+		Run: func(context.Context) error { return beginUpgrade(u.record) },
+	}
+}
+
+// baselineStep writes the cluster down as it is, also what the site's own workloads
+// lack: that is no fault of the upgrade then.
+func (u *upgrade) baselineStep() step.Step {
+	return step.Step{
+		Name: "baseline", Title: "Write the cluster down as it is before the upgrade",
+		Done: func(context.Context) (bool, error) { return exists(upgradeBaselineFile), nil },
+		Run: func(ctx context.Context) error {
+			v, err := u.verification(ctx, false)
+			if err != nil {
+				return err
+			}
+			v.Timeout = time.Minute
+			report, err := verify.Run(ctx, v)
+			if err != nil {
+				return err
+			}
+			modes := verifyModes{baseline: saveBaseline, file: upgradeBaselineFile}
+			cluster, err := modes.cluster(ctx, u.client, nil)
+			if err != nil {
+				return err
+			}
+			return modes.save(report, cluster, u.p)
+		},
+	}
+}
+
+// changedStep notes, before it is so, that there is something to take back.
+func (u *upgrade) changedStep() step.Step {
+	return step.Step{
+		Name: "upgrade-begins", Title: "Note that the first host is about to be changed",
+		Done: func(context.Context) (bool, error) {
+			r, err := readUpgradeRecord()
+			return r.Changed, err
+		},
+		Run: func(context.Context) error { return noteUpgrade(func(r *upgradeRecord) { r.Changed = true }) },
+	}
+}
+
+// compareStep compares the cluster with what it was like, once: host is the node that
+// was upgraded before it, "" is the end.
+func (u *upgrade) compareStep(host, when string) step.Step {
+	return step.Step{
+		Name: "compare-" + host, Title: "Compare the cluster with what it was like, " + when,
+		Done: func(context.Context) (bool, error) {
+			r, err := readUpgradeRecord()
+			return slices.Contains(r.Verified, host), err
+		},
+		Run: func(ctx context.Context) error {
+			if err := u.compare(ctx); err != nil {
+				return err
+			}
+			return noteUpgrade(func(r *upgradeRecord) { r.Verified = append(r.Verified, host) })
+		},
+	}
+}
+
+func (u *upgrade) endStep() step.Step {
+	return step.Step{
+		Name: "upgrade-ends", Title: "Note that the upgrade has come to its end",
+		Done: func(context.Context) (bool, error) {
+			r, err := readUpgradeRecord()
+			return !r.Ended.IsZero(), err
+		},
+		Run: func(context.Context) error {
+			return noteUpgrade(func(r *upgradeRecord) { r.Ended = time.Now().UTC() })
+		},
+	}
+}
+
+// drainStep lets a host's pods go elsewhere, and says on its Node that its turn has
+// come.
+func (u *upgrade) drainStep(n config.Node) step.Step {
+	return step.Step{
+		Name: "drain", Title: "Let the pods of " + n.Name + " go elsewhere",
+		Done: func(ctx context.Context) (bool, error) {
+			node, err := u.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return node.Annotations[upgradeNote] == u.record.To.ID && (node.Spec.Unschedulable || u.alone(n)), nil
+		},
+		Run: func(ctx context.Context) error { return u.drain(ctx, n) },
+	}
+}
+
+func (u *upgrade) drain(ctx context.Context, n config.Node) error {
+	if u.alone(n) {
+		u.p.Say("the pods of %s stay: there is no other host for them", n.Name)
+	} else if err := kubeadm.Drain(ctx, u.client, n.Name, kubeadm.DrainOptions{Timeout: u.options.drainTimeout, Say: u.p.Say}); err != nil {
+		return err
+	}
+	return annotate(ctx, u.client, n.Name, upgradeNote, u.record.To.ID)
+}
+
+// alone reports whether no other host takes pods.
+func (u *upgrade) alone(n config.Node) bool {
+	for name, other := range u.nodes {
+		if name != n.Name && !slices.Contains(u.record.Cordoned, name) && !slices.ContainsFunc(other.Spec.Taints, keepsPodsOff) {
+			return false
+		}
+	}
+	return true
+}
+
+// releaseStep lets pods come to a host again that was drained.
+func (u *upgrade) releaseStep(n config.Node) step.Step {
+	return step.Step{
+		Name: "uncordon", Title: "Let pods come to " + n.Name + " again",
+		Done: func(ctx context.Context) (bool, error) {
+			node, err := u.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return u.released(node), nil
+		},
+		Run: func(ctx context.Context) error { return kubeadm.Uncordon(ctx, u.client, n.Name) },
+	}
+}

@@ -1,0 +1,227 @@
+package scenario
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+//go:embed upgrade.yaml
+var shopYAML string
+
+//go:embed upgrade.py
+var shoppersPY string
+
+// lostShare is how many of the requests to a workload of three pods, of which one may
+// be away, an upgrade may lose.
+const lostShare = 0.001
+
+// upgrade takes a cluster of three control-plane hosts and two workers, with a
+// workload that is being asked all the time, to the next minor of Kubernetes and to
+// another line of containerd.
+func upgrade(ctx context.Context, e *Env) error {
+	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
+		return err
+	}
+	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+		first := l.Machines[0]
+		stop, err := l.Balance(ctx, vip, 6443, l.Machines[:3]...)
+		if err != nil {
+			return err
+		}
+		defer stop() // it ends with this process at the latest
+		u := upgrading{e: e, l: l, edits: haEdits()}
+		return e.inOrder([]part{
+			{"a cluster of Kubernetes 1.35", func() error { return u.cluster(ctx) }},
+			{"a workload, and those who ask it", func() error { return u.shop(ctx) }},
+			{"the next bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
+			{"install is not the way", func() error { return u.noInstall(ctx) }},
+			{"a budget that never allows", func() error { return u.neverAllows(ctx) }},
+			{"a webhook that nobody answers", func() error { return u.deadWebhook(ctx) }},
+			{"dry run", func() error { return u.rehearsed(ctx) }},
+			{"upgrade", func() error { return u.upgrade(ctx) }},
+			{"no request beyond its budget was lost", func() error { return u.asked(ctx) }},
+			{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"once more changes nothing", func() error { return u.again(ctx) }},
+		})
+	})
+}
+
+// upgrading is a cluster that is upgraded.
+type upgrading struct {
+	e     *Env
+	l     *lab.Lab
+	edits []string // of the lab's airgap.yaml, for the hosts
+	next  string   // the stick with the next bundle
+}
+
+func (u *upgrading) first() lab.Machine { return u.l.Machines[0] }
+
+// cluster installs Kubernetes 1.35 on all servers, with containerd 1.7.
+func (u *upgrading) cluster(ctx context.Context) error {
+	e, stick := u.e, filepath.Join(u.e.Work, "stick")
+	if err := errors.Join(e.survey(ctx, u.l.Machines...), e.makeBundle(ctx, stick, append(u.edits, containerd1Edits()...)...)); err != nil {
+		return err
+	}
+	if err := errors.Join(e.letIn(ctx, u.first(), u.l.Machines[1:]...), e.begin(ctx, u.first(), stick)); err != nil {
+		return err
+	}
+	if _, err := e.must(ctx, u.first(), []string{"the cluster is verified"}, fleetInstall()...); err != nil {
+		return err
+	}
+	return u.versions(ctx, "1.35.8", "1.7.35")
+}
+
+// versions wants every node to have these, of Kubernetes and of containerd.
+func (u *upgrading) versions(ctx context.Context, kubernetes, containerd string) error {
+	const list = kubectl + `get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.nodeInfo.containerRuntimeVersion} {.spec.unschedulable}{"\n"}{end}'`
+	return u.e.script(ctx, u.first(),
+		fmt.Sprintf(list+` | sed 's|//v|//|' | grep -cx 'v%s containerd://%s ' | grep -qx %d`, kubernetes, containerd, len(u.l.Machines)),
+		fmt.Sprintf(kubectl+`-n kube-system get pods -l tier=control-plane -o jsonpath='{range .items[*]}{.spec.containers[0].image}{"\n"}{end}' | grep kube- | grep -vc ':v%s$' | grep -qx 0`, kubernetes),
+		fmt.Sprintf(kubectl+`-n kube-system rollout status ds/kube-proxy --timeout=60s && `+kubectl+`-n kube-system get ds kube-proxy -o jsonpath={.spec.template.spec.containers[0].image} | grep -q ':v%s$'`, kubernetes))
+}
+
+// shop is a workload of which one pod may be away, and a program on the first server
+// that asks it ten times a second by its Service.
+func (u *upgrading) shop(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), shopYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("apply the shop", 0); err != nil {
+		return err
+	}
+	if err := u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s"); err != nil {
+		return err
+	}
+	r, err = u.e.On(ctx, u.first(), shoppersPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
+	if err != nil {
+		return err
+	}
+	return r.want("ask the shop", 0)
+}
+
+// nextBundle is made from what the servers are like by now.
+func (u *upgrading) nextBundle(ctx context.Context) error {
+	e := u.e
+	u.next = filepath.Join(e.Work, "next", "stick")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(u.next), 0o755), e.survey(ctx, u.l.Machines...)); err != nil {
+		return err
+	}
+	config, err := e.Config("next/airgap.yaml", u.edits...)
+	if err != nil {
+		return err
+	}
+	if err := e.bundleTwice(ctx, "-f", config, "-o", u.next); err != nil {
+		return err
+	}
+	if err := u.first().AttachStick(ctx, u.next); err != nil {
+		return err
+	}
+	return e.script(ctx, u.first(), "cd "+lab.StickPath+"/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm")
+}
+
+func upgradeCommand(options ...string) []string {
+	return append([]string{"airgap", "upgrade", labSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
+}
+
+// refused wants the upgrade to be refused with these words, and nothing changed.
+func (u *upgrading) refused(ctx context.Context, code int, words ...string) error {
+	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("an upgrade that cannot be", code, words...); err != nil {
+		return err
+	}
+	return errors.Join(u.e.script(ctx, u.first(), "! test -e /var/lib/airgap/upgrade"), u.versions(ctx, "1.35.8", "1.7.35"))
+}
+
+func (u *upgrading) noInstall(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install of another version", 1, "Kubernetes 1.35.8, not 1.36.3", "airgap upgrade "+lab.StickPath+"/bank")
+}
+
+func (u *upgrading) neverAllows(ctx context.Context) error {
+	if err := u.e.script(ctx, u.first(), kubectl+"create poddisruptionbudget never --selector=app=shop --min-available=3"); err != nil {
+		return err
+	}
+	return errors.Join(u.refused(ctx, 1, "PodDisruptionBudget", "default/never"), u.e.script(ctx, u.first(), kubectl+"delete poddisruptionbudget never"))
+}
+
+const deadWebhook = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: lost}
+webhooks:
+  - name: lost.bank.example
+    clientConfig: {service: {namespace: default, name: lost, path: /}}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods, configmaps, nodes]}]
+    sideEffects: None
+    failurePolicy: Fail
+    admissionReviewVersions: [v1]
+`
+
+func (u *upgrading) deadWebhook(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), deadWebhook, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("apply a webhook", 0); err != nil {
+		return err
+	}
+	return errors.Join(u.refused(ctx, 1, "lost.bank.example", "would stop the upgrade"), u.e.script(ctx, u.first(), kubectl+"delete validatingwebhookconfiguration lost"))
+}
+
+func (u *upgrading) rehearsed(ctx context.Context) error {
+	_, err := u.e.must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed"}, upgradeCommand("--dry-run")...)
+	return errors.Join(err, u.e.script(ctx, u.first(), "! test -e /var/lib/airgap/upgrade"))
+}
+
+func (u *upgrading) upgrade(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(u.e.Log, r.Stderr)
+	return r.want("upgrade", 0, "upgraded from Kubernetes 1.35.8 to 1.36.3 and verified")
+}
+
+// asked ends the asking and counts what was lost.
+func (u *upgrading) asked(ctx context.Context) error {
+	r, err := u.e.must(ctx, u.first(), nil, "sh", "-c", "systemctl stop shoppers; cat /run/shoppers.json")
+	if err != nil {
+		return err
+	}
+	var said struct {
+		Asked, Lost int
+		Longest     float64 // seconds without an answer
+		Errors      []string
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &said); err != nil {
+		return err
+	}
+	fmt.Fprintf(u.e.Log, "%d requests, %d lost, at most %.1f s without an answer: %q\n", said.Asked, said.Lost, said.Longest, said.Errors)
+	if said.Asked < 100 || float64(said.Lost) > lostShare*float64(said.Asked) {
+		return fmt.Errorf("of %d requests %d were lost, want at most %.1f in a thousand: %q", said.Asked, said.Lost, 1000*lostShare, said.Errors)
+	}
+	return nil
+}
+
+func (u *upgrading) again(ctx context.Context) error {
+	began := time.Now()
+	_, err := u.e.must(ctx, u.first(), []string{"nothing to do: the cluster is as bundle bank has it"}, upgradeCommand()...)
+	fmt.Fprintf(u.e.Log, "again: %.0f s\n", time.Since(began).Seconds())
+	return err
+}
