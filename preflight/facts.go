@@ -68,6 +68,9 @@ type Facts struct {
 	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // of the programs looked for, those that are there
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
 	Packages     []Package        `yaml:"packages" json:"packages"`
+	// Brought are the packages that an airgap has installed here, as
+	// NAME-EPOCH:VERSION-RELEASE.ARCH; of those that it has replaced since, too.
+	Brought []string `yaml:"brought,omitempty" json:"brought,omitempty"`
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`

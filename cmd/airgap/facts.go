@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"airgap.dev/airgap/bundle/rpm"
@@ -93,7 +94,9 @@ func loadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 	return facts, nil
 }
 
-// installedPackages are a server's, without the keys that rpm lists among them.
+// installedPackages are a server's, without the keys that rpm lists among them, and
+// without what an airgap has brought: that is chosen anew with each bundle, and what is
+// chosen may take its place.
 func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 	in := rpm.Installed{Host: facts.Host, Streams: facts.Streams}
 	for _, p := range facts.Packages {
@@ -104,7 +107,9 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 		if err != nil {
 			return in, err
 		}
-		in.Packages = append(in.Packages, one)
+		if !slices.Contains(facts.Brought, one.NEVRA.String()) {
+			in.Packages = append(in.Packages, one)
+		}
 	}
 	return in, nil
 }

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"testing"
+
+	"airgap.dev/airgap/preflight"
+)
+
+// TestBroughtPackages are not there for a plan, for another build may take their
+// place; those of the site's own are, and keys are no packages.
+func TestBroughtPackages(t *testing.T) {
+	facts := &preflight.Facts{
+		Host: "node1",
+		Packages: []preflight.Package{
+			{Name: "bash", Epoch: "0", Version: "5.1", Release: "1.el9", Arch: "x86_64"},
+			{Name: "kubelet", Epoch: "0", Version: "1.35.8", Release: "1", Arch: "x86_64"},
+			{Name: "kubectl", Epoch: "0", Version: "1.36.0", Release: "1", Arch: "x86_64"}, // by hand, since
+			{Name: "gpg-pubkey", Epoch: "0", Version: "1", Release: "2", Arch: "(none)"},
+		},
+		Brought: []string{"kubelet-0:1.35.8-1.x86_64", "kubectl-0:1.35.8-1.x86_64"},
+	}
+	in, err := installedPackages(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range in.Packages {
+		names = append(names, p.NEVRA.String())
+	}
+	if len(names) != 2 || names[0] != "bash-0:5.1-1.el9.x86_64" || names[1] != "kubectl-0:1.36.0-1.x86_64" {
+		t.Errorf("for a plan there are %q", names)
+	}
+}

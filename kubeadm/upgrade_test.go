@@ -1,0 +1,215 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+func TestUpgradePath(t *testing.T) {
+	for _, tc := range []struct{ from, to, says string }{
+		{"1.35.8", "1.36.3", ""},
+		{"1.36.0", "1.36.3", ""},
+		{"1.36.3", "1.36.3", ""},
+		{"1.35.8", "1.37.0", "1.36 comes next"},
+		{"1.36.3", "2.0.0", "one minor at a time"},
+		{"1.36.3", "1.36.2", "older"},
+		{"1.36.3", "1.35.9", "older"},
+		{"1.36", "1.36.3", "read the cluster's version"},
+		{"1.36.3", "next", "read the bundle's version"},
+	} {
+		err := UpgradePath(tc.from, tc.to)
+		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s to %s: %v, want %q", tc.from, tc.to, err, tc.says)
+		}
+	}
+}
+
+// TestBehind: what of a configuration an upgrade has to bring, by the kind of host.
+func TestBehind(t *testing.T) {
+	master, worker := Node{Name: "cp1", ControlPlane: true}, Node{Name: "w1"}
+	const was = "version: 1.36.3"
+	for _, tc := range []struct {
+		name, now, master, worker string
+	}{
+		{"nothing", was, "", ""},
+		{"another version", "version: 1.36.4", "Kubernetes 1.36.3, not 1.36.4", "Kubernetes 1.36.3, not 1.36.4"},
+		{"the kubelet's", was + "\noverrides: {kubelet: {maxPods: 50}}", "another configuration of Kubernetes 1.36.3", "another configuration of Kubernetes 1.36.3"},
+		{"the control plane's", was + "\naudit: {maxAge: 7}", "another configuration of Kubernetes 1.36.3", ""},
+		{"the audit policy", was + "\naudit: {policy: {rules: [{level: Metadata}]}}", "another configuration of Kubernetes 1.36.3", ""},
+		{"checks of kubeadm", was + "\nignorePreflightErrors: [Swap]", "", ""},
+	} {
+		for _, host := range []struct {
+			n    Node
+			want string
+		}{{master, tc.master}, {worker, tc.worker}} {
+			n, want := host.n, host.want
+			t.Run(tc.name+" on "+n.Name, func(t *testing.T) {
+				_, m := newFake(t)
+				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != "" {
+					t.Errorf("a host that has not joined: %q, %v", got, err)
+				}
+				if err := errors.Join(m.noteConfigured(section(t, was), n), m.setState(ended)); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != want {
+					t.Errorf("got %q, %v, want %q", got, err, want)
+				}
+			})
+		}
+	}
+}
+
+// TestBehindOfOld: an airgap that did not write the configuration down.
+func TestBehindOfOld(t *testing.T) {
+	f, m := newFake(t)
+	f.answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
+	if err := m.setState(ended); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"1.35.8": "", "1.36.3": "Kubernetes 1.35.8, not 1.36.3"} {
+		if got, err := m.Behind(t.Context(), section(t, "version: "+version), Node{Name: "w1"}); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", version, got, err, want)
+		}
+	}
+}
+
+// node is an API server with one node, whose kubelet has the version that it is
+// started with.
+func upgradeAPI(t *testing.T, f *fakeHost, m Machine) *atomic.Value {
+	t.Helper()
+	version := new(atomic.Value)
+	version.Store("v1.35.8")
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(r.URL.Path, "/configmaps/") {
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-proxy"},"data":{"config.conf":"mode: iptables"}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"nodeInfo":{"kubeletVersion":%q},"conditions":[{"type":"Ready","status":"True"}]}}`, version.Load())
+	}))
+	t.Cleanup(server.Close)
+	a := &api{Server: server}
+	f.put(t, clusterCA, a.ca())
+	for _, file := range []string{AdminConf, KubeletConf} {
+		f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+	}
+	f.put(t, kubeletConfig, "healthzPort: 0\n")
+	return version
+}
+
+// TestUpgrade goes the way of a worker and of the first host, and once more: nothing
+// is repeated.
+func TestUpgrade(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
+			f, m := newFake(t)
+			version := upgradeAPI(t, f, m)
+			n := Node{Name: "w1", Address: "192.0.2.21", ControlPlane: first}
+			if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), n), m.setState(ended)); err != nil {
+				t.Fatal(err)
+			}
+			f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { version.Store("v1.36.3"); return nil, nil }
+			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3\nignorePreflightErrors: [Swap]"), Node: n, First: first}
+			plane, kubelet := u.ControlPlane(), u.Kubelet()
+			mustHold(t, plane.Done, false)
+			if err := plane.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, plane.Done, true)
+			mustHold(t, kubelet.Done, false)
+			want := []string{"kubeadm upgrade node --config " + upgradeFile}
+			if first {
+				want = []string{
+					"kubeadm init phase upload-config all --config " + ConfigFile,
+					"kubeadm upgrade apply --yes --config " + upgradeFile,
+					"kubeadm init phase addon kube-proxy --config " + ConfigFile,
+				}
+			}
+			if strings.Join(f.calls, "|") != strings.Join(want, "|") {
+				t.Errorf("ran %q, want %q", f.calls, want)
+			}
+			text, err := os.ReadFile(m.path(upgradeFile))
+			if err != nil || !strings.Contains(string(text), "kubernetesVersion: v1.36.3") || strings.Count(string(text), "- Swap") != 2 {
+				t.Errorf("%s is\n%s, %v", upgradeFile, text, err)
+			}
+			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind == "" {
+				t.Errorf("before the kubelet has started it is behind by %q, %v", behind, err)
+			}
+			if err := kubelet.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, plane.Done, true)
+			mustHold(t, kubelet.Done, true)
+			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind != "" {
+				t.Errorf("at the end it is behind by %q, %v", behind, err)
+			}
+		})
+	}
+}
+
+// TestUpgradeFails: what kubeadm could not do is not noted as done.
+func TestUpgradeFails(t *testing.T) {
+	f, m := newFake(t)
+	upgradeAPI(t, f, m)
+	f.fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
+	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}}
+	err := u.ControlPlane().Run(t.Context())
+	var failure *Failure
+	if !errors.As(err, &failure) || !strings.Contains(err.Error(), "kubeadm upgrade") || !strings.Contains(failure.Next, "registry") {
+		t.Errorf("got %v", err)
+	}
+	mustHold(t, u.ControlPlane().Done, false)
+}
+
+// TestRehearseWrites: a webhook that says no, or does not answer, is named; one that
+// may not be asked this way is not; nothing is written.
+func TestRehearseWrites(t *testing.T) {
+	for _, tc := range []struct{ name, refused, says, want string }{
+		{"nobody objects", "", "", ""},
+		{"a dead webhook", "/nodes/cp1", `failed calling webhook \"lost.bank.example\"`, "change node cp1"},
+		{"a strict one", "/pods", `admission webhook \"strict\" denied the request`, "make a pod in kube-system"},
+		{"one with side effects", "/configmaps/kubeadm-config", "admission webhook does not support dry run", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, m := newFake(t)
+			asked := 0
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked++
+				if r.URL.Query().Get("dryRun") != "All" {
+					t.Errorf("%s %s would be kept", r.Method, r.URL)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if tc.refused != "" && strings.HasSuffix(r.URL.Path, tc.refused) {
+					w.WriteHeader(http.StatusInternalServerError)
+					fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"%s"}`, tc.says)
+					return
+				}
+				_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]string{"name": "x"}})
+			}))
+			defer server.Close()
+			a := &api{Server: server}
+			f.put(t, clusterCA, a.ca())
+			f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
+			client, err := m.Client(AdminConf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = RehearseWrites(t.Context(), client, "cp1")
+			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "webhook")) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if tc.want == "" && asked != 4 {
+				t.Errorf("asked for %d writes", asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,32 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// broughtFile is where airgap keeps which packages it has installed on a host.
+const broughtFile = "var/lib/airgap/dnf/installed.json"
+
+// readBrought reads which packages airgap brought to a server, which a later bundle
+// may replace: all others stay as they are.
+func readBrought(_ context.Context, r reader, f *Facts) error {
+	text, err := r.optional(broughtFile)
+	if err != nil || text == "" {
+		return err
+	}
+	var done struct {
+		Packages []struct {
+			Name, Version, Release, Arch string
+			Epoch                        int
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &done); err != nil {
+		return fmt.Errorf("read %s: %w", broughtFile, err)
+	}
+	for _, p := range done.Packages {
+		f.Brought = append(f.Brought, fmt.Sprintf("%s-%d:%s-%s.%s", p.Name, p.Epoch, p.Version, p.Release, p.Arch))
+	}
+	return nil
+}

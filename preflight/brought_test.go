@@ -1,0 +1,32 @@
+package preflight
+
+import (
+	"slices"
+	"testing"
+	"testing/fstest"
+)
+
+func TestReadBrought(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+		fails      bool
+	}{
+		{"no airgap yet", "", nil, false},
+		{"packages", `{"packages":[{"epoch":2,"version":"1.4","release":"1.el9","name":"conntrack-tools","arch":"x86_64"},{"version":"1.36.3","release":"1","name":"kubelet","arch":"x86_64"}],"keys":["gpg-pubkey-1-2"]}`,
+			[]string{"conntrack-tools-2:1.4-1.el9.x86_64", "kubelet-0:1.36.3-1.x86_64"}, false},
+		{"cut off", `{"packages":[`, nil, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			if tc.text != "" {
+				files[broughtFile] = &fstest.MapFile{Data: []byte(tc.text)}
+			}
+			var f Facts
+			err := readBrought(t.Context(), reader{fs: files}, &f)
+			if (err != nil) != tc.fails || !slices.Equal(f.Brought, tc.want) {
+				t.Errorf("got %q, %v, want %q", f.Brought, err, tc.want)
+			}
+		})
+	}
+}
