@@ -41,17 +41,23 @@ type Server struct {
 // Start runs a server until the test ends, with flags beside its own.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
+	return StartOn(t, filepath.Join(t.TempDir(), "etcd"), flags...)
+}
+
+// StartOn is Start with etcd's data in a directory that may have some.
+func StartOn(t testing.TB, data string, flags ...string) *Server {
+	t.Helper()
 	etcd, apiserver := find(t, "etcd"), find(t, "kube-apiserver")
 	dir := t.TempDir()
 	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t), flags: flags}
 	if err := writeIdentity(dir); err != nil {
 		t.Fatal(err)
 	}
-	data := start(t, filepath.Join(dir, "etcd.log"), etcd,
-		"--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync",
+	store := start(t, filepath.Join(dir, "etcd.log"), etcd,
+		"--data-dir="+data, "--unsafe-no-fsync",
 		"--listen-client-urls="+s.etcdURL, "--advertise-client-urls="+s.etcdURL,
 		"--listen-peer-urls=http://127.0.0.1:0")
-	t.Cleanup(data.end)
+	t.Cleanup(store.end)
 	s.Config = &rest.Config{
 		Host: "https://127.0.0.1:" + s.port, BearerToken: token, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "pki", "apiserver.crt")},

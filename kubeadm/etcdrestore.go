@@ -1,0 +1,140 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// revisionBump is how far the restored etcd's revision is ahead of the snapshot's.
+// Clients of the old etcd, as kubelets on hosts that live on, keep the revisions
+// that they saw and watch from there: in an etcd that went back they would miss
+// changes, or see some that never were. So the revision jumps over all that can
+// have been written after the snapshot, and what was before counts as compacted:
+// a watch from there ends with "too old", and its client lists everything anew.
+// The figure is that of etcd's documentation (op-guide/recovery; etcd#16028): at a
+// thousand writes a second, eleven days.
+const revisionBump = 1_000_000_000
+
+// writeAheadLog, in bytes, is what etcd allocates for its log at once.
+const writeAheadLog = 64 << 20
+
+// SnapshotInfo is what a snapshot of etcd holds.
+type SnapshotInfo struct {
+	Bytes    int64 `json:"bytes"`
+	Revision int64 `json:"revision"`
+	Keys     int   `json:"keys"`
+}
+
+// ReadSnapshot reads the whole of a snapshot's file: its checksum, then the pages
+// and entries of the database.
+func ReadSnapshot(file string) (SnapshotInfo, error) {
+	info, err := readSnapshot(file)
+	if err != nil {
+		return info, fmt.Errorf("read the snapshot of etcd in %s: %w", file, err)
+	}
+	return info, nil
+}
+
+func readSnapshot(file string) (info SnapshotInfo, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return info, err
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return info, err
+	}
+	if err := CheckSnapshot(f, stat.Size()); err != nil {
+		return info, err
+	}
+	err = noPanic(func(m snapshot.Manager) error {
+		status, err := m.Status(file)
+		info = SnapshotInfo{Bytes: stat.Size(), Revision: status.Revision, Keys: status.TotalKey}
+		return err
+	})
+	return info, err
+}
+
+// RestoreEtcd makes the data of a new etcd out of a snapshot's file, in dataDir,
+// which must have no data: one member of that name, with that peer URL
+// (https://ADDRESS:2380), and none of those that the old etcd had. The revision is
+// ahead of the snapshot's. The data appears at once and durably, or not at all;
+// what an interrupted run left is begun anew.
+func RestoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error {
+	if err := restoreEtcd(ctx, file, dataDir, name, peerURL); err != nil {
+		return fmt.Errorf("restore etcd's data to %s: %w", dataDir, err)
+	}
+	return nil
+}
+
+func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error {
+	member, draft := filepath.Join(dataDir, "member"), filepath.Join(dataDir, restoring)
+	if _, err := os.Lstat(member); err == nil {
+		return fmt.Errorf("%s is there already", member)
+	}
+	if err := errors.Join(ctx.Err(), os.RemoveAll(draft), os.MkdirAll(dataDir, 0o700)); err != nil {
+		return err
+	}
+	if err := roomFor(file, dataDir); err != nil {
+		return err
+	}
+	err := noPanic(func(m snapshot.Manager) error {
+		return m.Restore(snapshot.RestoreConfig{
+			SnapshotPath: file, OutputDataDir: draft,
+			Name: name, PeerURLs: []string{peerURL}, InitialCluster: name + "=" + peerURL, InitialClusterToken: "etcd-cluster",
+			RevisionBump: revisionBump, MarkCompacted: true,
+		})
+	})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(draft))
+	}
+	if err := host.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(draft, "member"), member); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(draft), host.SyncDir(dataDir))
+}
+
+// restoring is the directory, in that of the data, in which new data is made. That
+// of the data itself need not be empty: a file system has its lost+found there.
+const restoring = ".airgap-restoring"
+
+// roomFor is asked beforehand: without room etcd's library ends the program.
+func roomFor(file, dir string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	free, err := host.FreeSpace(dir)
+	if err != nil {
+		return err
+	}
+	if need := 2*info.Size() + 2*writeAheadLog; free < need {
+		return fmt.Errorf("%s are free, and a snapshot of %s takes %s", ui.Size(free), ui.Size(info.Size()), ui.Size(need))
+	}
+	return nil
+}
+
+// noPanic calls etcd's library, which logs, and panics where its own program would
+// end.
+func noPanic(work func(snapshot.Manager) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("etcd's library: %v", r)
+		}
+	}()
+	return work(snapshot.NewV3(zap.NewNop().WithOptions(zap.WithFatalHook(zapcore.WriteThenPanic))))
+}
