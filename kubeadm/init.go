@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,12 +24,14 @@ func Init(m Machine, c Config, n Node, f Facts) step.Step {
 		Name: "kubeadm", Title: "Start the control plane (kubeadm init)",
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planInit(c, n, f) },
-		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, ready) },
+		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, nil) },
 		Undo: func(ctx context.Context) error { return m.leave(ctx) },
 	}
 }
 
-func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func(context.Context) error) error {
+// init starts a new cluster, or one that was saved.
+func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, saved *Saved) error {
+	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	s, err := m.state()
 	if err != nil {
 		return err
@@ -45,10 +46,12 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, ready func
 	err = m.begin(ctx, command{
 		verb: "init",
 		// kubeadm makes a bootstrap token unasked, and would write it into the log.
-		args: []string{"--config", m.path(ConfigFile), "--skip-token-print"},
-		prepare: func() error {
-			return errors.Join(host.WriteFile(m.path(ConfigFile), text, 0o600), m.noteConfigured(c, n))
-		},
+		args: append([]string{"--config", m.path(ConfigFile), "--skip-token-print"}, saved.args()...),
+		prepare: inOrder(
+			func() error { return host.WriteFile(m.path(ConfigFile), text, 0o600) },
+			func() error { return m.noteConfigured(c, n) },
+			func() error { return saved.bring(ctx, m, c, n) },
+		),
 	})
 	if err != nil {
 		return err

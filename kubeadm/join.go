@@ -107,10 +107,7 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	if s == began {
-		join.prepare = inOrder(func() error { return j.awaitOldSelf(ctx, ticket) }, join.prepare)
-	}
-	join.prepare = inOrder(join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return j.awaitOldSelf(ctx, ticket) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
@@ -120,9 +117,9 @@ func (j joining) run(ctx context.Context) error {
 	return j.m.awaitNode(ctx, time.Minute, j.ready)
 }
 
-// awaitOldSelf waits until the cluster knows that this host's kubelet, which an
-// interrupted join may have started, is gone: kubeadm takes a Node that is Ready
-// for another host of the same name.
+// awaitOldSelf waits until the cluster knows that a kubelet of this name is gone:
+// that of an interrupted join, or of the lost host in whose place this one comes.
+// kubeadm takes a Node that is Ready for another host of the same name.
 func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
 	return await(ctx, 2*time.Minute, func(ctx context.Context) error {
 		node, err := t.client.CoreV1().Nodes().Get(ctx, j.node.Name, metav1.GetOptions{})
@@ -131,7 +128,7 @@ func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
 		}
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return fmt.Errorf("the cluster still has node %s as ready, from the join that was interrupted", j.node.Name)
+				return fmt.Errorf("the cluster has node %s as ready: another host has that name, or this one had it a moment ago", j.node.Name)
 			}
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
 // ticketFor is a ticket that the fake API server accepts.
@@ -172,6 +173,14 @@ func TestPresentWithoutAServer(t *testing.T) {
 	}
 }
 
+// joinStep joins a worker with a code that the fake API server accepts.
+func joinStep(t *testing.T, m Machine, a *api) step.Step {
+	t.Helper()
+	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
+		return a.ticketFor(t, "abcdef.0123456789abcdef"), nil
+	})
+}
+
 // TestJoinAfterACut takes the interrupted join back, and waits until the
 // cluster has noticed that the old kubelet is gone.
 func TestJoinAfterACut(t *testing.T) {
@@ -183,9 +192,7 @@ func TestJoinAfterACut(t *testing.T) {
 	left := -1
 	join := f.answers["kubeadm join"]
 	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
-	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
-		return a.ticketFor(t, "abcdef.0123456789abcdef"), nil
-	})
+	s := joinStep(t, m, a)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,10 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return m.secede(ctx, client, args)
 	}
 	if s != ended || m.Wipe {
-		return m.kubeadmReset(ctx, args...)
+		if err := m.kubeadmReset(ctx, args...); err != nil || s == ended {
+			return err
+		}
+		return m.dropRestored()
 	}
 	// The phase deletes etcd's data. It also tells the other members, but
 	// there are none, or none that can be reached.
@@ -73,6 +76,15 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return err
 	}
 	return m.keepEtcd(ctx)
+}
+
+// dropRestored deletes the data that an interrupted init has restored. kubeadm
+// deletes etcd's, but only where it had come so far as to know of an etcd.
+func (m Machine) dropRestored() error {
+	if _, err := os.Stat(m.path(ConfigFile)); err != nil {
+		return host.IgnoreMissing(err) // it was to join
+	}
+	return errors.Join(os.RemoveAll(m.path(etcdDir+"/"+restoring)), os.RemoveAll(m.path(etcdDir+"/member")))
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since

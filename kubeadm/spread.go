@@ -84,9 +84,7 @@ func twoReady(ctx context.Context, client kubernetes.Interface) error {
 	}
 	ready := 0
 	for _, n := range nodes.Items {
-		if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		}) {
+		if calledReady(n) {
 			ready++
 		}
 	}

@@ -1,0 +1,135 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+)
+
+// Identity is what the files of a control-plane host say of its cluster: what has
+// to be the same where its data is to be used again.
+type Identity struct {
+	Node          string `json:"node"`       // the host's own
+	Version       string `json:"kubernetes"` // without the v
+	Endpoint      string `json:"endpoint"`   // HOST:PORT of the API servers
+	PodSubnet     string `json:"podSubnet"`
+	ServiceSubnet string `json:"serviceSubnet"`
+	Encrypted     bool   `json:"encrypted"` // Secrets in etcd are
+}
+
+// ReadIdentity reads it from the manifests and the kubeconfig file that kubeadm has
+// made. read gives a file by its path on the host.
+func ReadIdentity(read func(path string) ([]byte, error)) (Identity, error) {
+	id, err := readIdentity(read)
+	if err != nil {
+		return id, fmt.Errorf("read which cluster it was: %w", err)
+	}
+	return id, nil
+}
+
+func readIdentity(read func(string) ([]byte, error)) (id Identity, err error) {
+	api, err := readManifest(read, APIServer)
+	if err != nil {
+		return id, err
+	}
+	manager, err := readManifest(read, ControllerManager)
+	if err != nil {
+		return id, err
+	}
+	etcd, err := readManifest(read, Etcd)
+	if err != nil {
+		return id, err
+	}
+	id = Identity{
+		Node: etcd.flags["name"], Version: strings.TrimPrefix(api.tag, "v"),
+		PodSubnet: manager.flags["cluster-cidr"], ServiceSubnet: api.flags["service-cluster-ip-range"],
+		Encrypted: api.flags["encryption-provider-config"] != "",
+	}
+	id.Endpoint, err = readEndpoint(read)
+	return id, err
+}
+
+// staticPodFile is what a manifest of a static pod says.
+type staticPodFile struct {
+	tag   string // of its image
+	flags map[string]string
+}
+
+func readManifest(read func(string) ([]byte, error), part Part) (staticPodFile, error) {
+	text, err := read(manifestOf(part))
+	if err != nil {
+		return staticPodFile{}, err
+	}
+	var pod corev1.Pod
+	if err := yaml.Unmarshal(text, &pod); err != nil || len(pod.Spec.Containers) == 0 {
+		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", manifestOf(part)), err)
+	}
+	c := pod.Spec.Containers[0]
+	return staticPodFile{c.Image[strings.LastIndex(c.Image, ":")+1:], parseFlags(c.Command)}, nil
+}
+
+func readEndpoint(read func(string) ([]byte, error)) (string, error) {
+	text, err := read(AdminConf)
+	if err != nil {
+		return "", err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", AdminConf, err)
+	}
+	return strings.TrimPrefix(config.Host, "https://"), nil
+}
+
+// Agrees is nil where a cluster of this configuration is the same one, and can use
+// its data; else it names everything in which it differs.
+func (i Identity) Agrees(c Config) error {
+	var differs []error
+	compare := func(what, was, is string) {
+		if was != is {
+			differs = append(differs, fmt.Errorf("%s was %s, and is %s in airgap.yaml", what, was, is))
+		}
+	}
+	compare("the API's address", i.Endpoint, c.ControlPlaneEndpoint)
+	compare("the pods' network", i.PodSubnet, c.PodSubnet)
+	compare("the Services' network", i.ServiceSubnet, c.ServiceSubnet)
+	compare("encryption of Secrets", onOrOff(i.Encrypted), onOrOff(c.EncryptionAtRest != NoEncryption))
+	return errors.Join(append(differs, i.fits(c.Version), ownEtcd(c))...)
+}
+
+func onOrOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// fits wants the same minor: only upgrades take data to another one.
+func (i Identity) fits(release string) error {
+	was, err := version.ParseGeneric(i.Version)
+	if err != nil {
+		return fmt.Errorf("which Kubernetes it was: %w", err)
+	}
+	is, err := version.ParseGeneric(release)
+	if err != nil {
+		return err
+	}
+	if line(was) != line(is) {
+		return fmt.Errorf("Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, line(was))
+	}
+	return nil
+}
+
+// ownEtcd refuses an etcd whose data is not where kubeadm has it by default.
+func ownEtcd(c Config) error {
+	etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any)
+	local, _ := etcd["local"].(map[string]any)
+	if dir, is := local["dataDir"]; etcd["external"] != nil || is && dir != etcdDir {
+		return errors.New("airgap.yaml has an etcd of its own (kubernetes.overrides.clusterConfiguration.etcd), which airgap does not restore")
+	}
+	return nil
+}

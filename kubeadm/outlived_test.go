@@ -1,0 +1,106 @@
+package kubeadm
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// revisionOf is what the next snapshot would have.
+func revisionOf(t *testing.T, client kubernetes.Interface) int64 {
+	t.Helper()
+	list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	must(err)
+	n, err := strconv.ParseInt(list.ResourceVersion, 10, 64)
+	must(err)
+	return n
+}
+
+func addNode(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(err)
+	setReady(t, client, node, corev1.ConditionTrue)
+	_, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(err)
+}
+
+func setReady(t *testing.T, client kubernetes.Interface, node *corev1.Node, status corev1.ConditionStatus) {
+	t.Helper()
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	_, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+	must(err)
+}
+
+// TestLost: a node that has been heard of is not lost, whatever it is called; one
+// that is called ready from of old is neither, until it is given up.
+func TestLost(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}}, metav1.CreateOptions{})
+	if err != nil && !strings.Contains(err.Error(), "already exists") {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"back", "gone", "gone-too"} {
+		addNode(t, client, name)
+	}
+	revision := revisionOf(t, client)
+	lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "back", metav1.GetOptions{})
+	must(err)
+	now := metav1.NowMicro()
+	lease.Spec.RenewTime = &now
+	_, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Update(t.Context(), lease, metav1.UpdateOptions{})
+	must(err)
+
+	brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if lost, err := Lost(brief, client, revision); err == nil || !strings.Contains(err.Error(), "neither heard of gone, gone-too nor given them up") {
+		t.Errorf("before they are given up: %v, %v", lost, err)
+	}
+	for _, name := range []string{"gone", "gone-too"} {
+		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		must(err)
+		setReady(t, client, node, corev1.ConditionUnknown)
+	}
+	lost, err := Lost(t.Context(), client, revision)
+	if err != nil || !slices.Equal(lost, []string{"gone", "gone-too"}) {
+		t.Errorf("lost are %v, %v", lost, err)
+	}
+}
+
+// TestRevokeOld takes back the codes of before, and leaves those of now, and other
+// Secrets.
+func TestRevokeOld(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	old, _, err := IssueCode(t.Context(), client, nil)
+	must(err)
+	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
+	must(err)
+	revision := revisionOf(t, client)
+	fresh, _, err := IssueCode(t.Context(), client, nil)
+	must(err)
+	for range 2 {
+		must(revokeOld(t.Context(), client, revision))
+	}
+	left, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
+	must(err)
+	var names []string
+	for _, s := range left.Items {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	want := []string{tokenName(fresh), "other"}
+	slices.Sort(want)
+	if !slices.Equal(names, want) || slices.Contains(names, tokenName(old)) {
+		t.Errorf("there are %v", names)
+	}
+}

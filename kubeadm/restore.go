@@ -1,0 +1,56 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"airgap.dev/airgap/internal/step"
+)
+
+// Saved is what a control plane needs to be the one that it was, besides its
+// configuration.
+type Saved struct {
+	Keys     Parcel // by path: those that the control-plane hosts share
+	Snapshot string // file of etcd's
+}
+
+// Restore is Init for a cluster that was lost: with its keys, and with what its
+// etcd had. Certificates, and the kubeconfig files, are made anew for this host.
+func Restore(m Machine, c Config, n Node, f Facts, saved Saved) step.Step {
+	s := Init(m, c, n, f)
+	s.Title = "Start the control plane with what was saved (kubeadm init)"
+	s.Plan = func(context.Context) ([]string, error) {
+		changes, err := m.planInit(c, n, f)
+		if err == nil && !m.finished() {
+			changes = append([]string{"write the cluster's keys to " + pkiDir, "restore etcd's data to " + etcdDir}, changes...)
+		}
+		return changes, err
+	}
+	s.Run = func(ctx context.Context) error { return m.init(ctx, c, n, f, &saved) }
+	return s
+}
+
+// args let kubeadm find etcd's data where it wants none.
+func (s *Saved) args() []string {
+	if s == nil {
+		return nil
+	}
+	return []string{"--ignore-preflight-errors", "DirAvailable--var-lib-etcd"}
+}
+
+// bring puts what was saved onto the host. Data that is there is that of an
+// interrupted run: begin has refused any other.
+func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
+	if s == nil {
+		return nil
+	}
+	if err := m.takeOver(s.Keys, SharedSecrets(c)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(m.path(etcdDir + "/member")); err != nil {
+		return fmt.Errorf("remove etcd's data of an interrupted run: %w", err)
+	}
+	return RestoreEtcd(ctx, s.Snapshot, m.path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
+}

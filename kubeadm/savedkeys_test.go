@@ -1,0 +1,81 @@
+package kubeadm
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"path"
+	"strings"
+	"testing"
+	"time"
+)
+
+func pemKey(t *testing.T) (crypto.Signer, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	must(err)
+	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+// savedKeys are those of a control plane, with the authorities ending when ends says.
+func savedKeys(t *testing.T, ends time.Time) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"ca", "front-proxy-ca", "etcd/ca"} {
+		key, text := pemKey(t)
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		must(err)
+		files[path.Join(pkiDir, name+".key")] = text
+		files[path.Join(pkiDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	key, text := pemKey(t)
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	must(err)
+	files[path.Join(pkiDir, "sa.key")] = text
+	files[path.Join(pkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	ring, err := keyring{keyring{}.newKey(Secretbox)}.file()
+	must(err)
+	files[EncryptionFile] = string(ring)
+	return files
+}
+
+func TestSavedKeys(t *testing.T) {
+	now := time.Now()
+	files := savedKeys(t, now.Add(time.Hour))
+	keys, err := SavedKeys(readFrom(files), true, now)
+	if err != nil || len(keys) != len(files) {
+		t.Fatalf("%d keys of %d, %v", len(keys), len(files), err)
+	}
+	if keys, err := SavedKeys(readFrom(files), false, now); err != nil || len(keys) != len(files)-1 {
+		t.Errorf("without encryption: %d keys, %v", len(keys), err)
+	}
+	if _, err := SavedKeys(readFrom(files), true, now.Add(2*time.Hour)); err == nil || !strings.Contains(err.Error(), "ca.crt ended on ") {
+		t.Errorf("authorities that have ended: %v", err)
+	}
+	others := savedKeys(t, now.Add(time.Hour))
+	for name := range files {
+		for how, text := range map[string]string{"missing": "", "spoiled": "-----BEGIN NOTHING-----", "another cluster's": others[name]} {
+			if name == EncryptionFile && text == others[name] {
+				continue // nobody can tell but the Secrets
+			}
+			half := map[string]string{}
+			for n, t := range files {
+				half[n] = t
+			}
+			if half[name] = text; text == "" {
+				delete(half, name)
+			}
+			_, err := SavedKeys(readFrom(half), true, now)
+			if err == nil || !strings.Contains(err.Error(), "read the control plane's keys: ") || strings.Contains(err.Error(), "BEGIN") {
+				t.Errorf("%s is %s: %v", name, how, err)
+			}
+		}
+	}
+}
