@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -22,8 +26,24 @@ func backups() backup.Store {
 		Etcd:  func() (backup.Snapshotter, error) { return m.LocalEtcd() },
 		Paths: []string{"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir},
 		// Where kubeadm keeps copies of etcd's data when it upgrades.
-		Except: []string{"/etc/kubernetes/tmp"},
+		Except:  []string{"/etc/kubernetes/tmp"},
+		Cluster: clusterHere,
 	}
+}
+
+// clusterHere is the cluster's name by what this host lays out for those that
+// join; "" where there is nothing yet. It is a note for people, and for restore's
+// comparison: whose signature the index has is nobody's concern here.
+func clusterHere() string {
+	index, err := host.ReadJSON[bundle.Index](filepath.Join(joinDir, bundle.IndexName))
+	if err != nil || index.Config == "" {
+		return ""
+	}
+	c, err := config.Parse("airgap.yaml", []byte(index.Config))
+	if err != nil {
+		return ""
+	}
+	return c.Name
 }
 
 func (a *app) backup() *cobra.Command {

@@ -6,6 +6,9 @@
 // etcdutl restores, the other files lie under the paths that they had on the
 // host, and `sha256sum -c SHA256SUMS` says whether it is whole. It holds the keys
 // of the cluster: root alone may read it, on the host as wherever it goes.
+//
+// Store takes them. Open reads one, wherever it lies, and Check proves it whole and
+// its keys of one piece, before anybody relies on it.
 package backup
 
 import (
@@ -24,12 +27,14 @@ import (
 
 // Store is where the backups of one host lie.
 type Store struct {
-	Host  host.Host
-	Root  string // of the host's files, "/" by default
-	Etcd  func() (Snapshotter, error)
-	Dir   string
-	Keep  int      // how many, the newest ones; 0 is all
-	Paths []string // files and directories of the host, absolute; what is not there is left out
+	Host host.Host
+	Root string // of the host's files, "/" by default
+	Etcd func() (Snapshotter, error)
+	Dir  string
+	Keep int // how many, the newest ones; 0 is all
+	// Cluster gives its name in airgap.yaml, as far as the host knows it; or nil.
+	Cluster func() string
+	Paths   []string // files and directories of the host, absolute; what is not there is left out
 	// Except are directories below those that are left out.
 	Except []string
 }
@@ -44,6 +49,12 @@ type Backup struct {
 	Dir   string    `json:"dir"`
 	Taken time.Time `json:"taken"` // UTC, by the host's clock
 	Bytes int64     `json:"bytes"`
+}
+
+// About is what a backup says of itself. Those of an older airgap say nothing.
+type About struct {
+	Taken   time.Time `json:"taken,omitzero"`    // UTC, by the host's clock
+	Cluster string    `json:"cluster,omitempty"` // its name in airgap.yaml
 }
 
 // stamp is the name of a backup: the time in UTC, to the second. Names sort by it.
@@ -82,7 +93,11 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	}
 	defer os.RemoveAll(dir)
 	taken := time.Now().UTC().Truncate(time.Second)
-	size, err := s.write(ctx, etcd, dir)
+	about := About{Taken: taken}
+	if s.Cluster != nil {
+		about.Cluster = s.Cluster()
+	}
+	size, err := s.write(ctx, etcd, about, dir)
 	if err != nil {
 		return Backup{}, err
 	}

@@ -67,7 +67,7 @@ func TestTake(t *testing.T) {
 	check := exec.Command("sha256sum", "--check", "--strict", sumsName)
 	check.Dir = b.Dir
 	said, err := check.CombinedOutput()
-	want := "etc/kubernetes/admin.conf: OK\netc/kubernetes/pki/ca.key: OK\netcd.db: OK\nvar/lib/airgap/journal.jsonl: OK\n"
+	want := "backup.json: OK\netc/kubernetes/admin.conf: OK\netc/kubernetes/pki/ca.key: OK\netcd.db: OK\nvar/lib/airgap/journal.jsonl: OK\n"
 	if err != nil || string(said) != want {
 		t.Errorf("sha256sum says %v:\n%s", err, said)
 	}

@@ -19,6 +19,7 @@ import (
 
 const (
 	snapshotName = "etcd.db"
+	aboutName    = "backup.json"
 	sumsName     = "SHA256SUMS"
 )
 
@@ -27,7 +28,7 @@ const (
 const reserve = 1 << 30
 
 // write fills dir and reads back what it wrote.
-func (s Store) write(ctx context.Context, etcd Snapshotter, dir string) (size int64, err error) {
+func (s Store) write(ctx context.Context, etcd Snapshotter, about About, dir string) (size int64, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return 0, err
 	}
@@ -39,6 +40,9 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, dir string) (size in
 		if err := s.copyTree(path, dir); err != nil {
 			return 0, err
 		}
+	}
+	if err := host.WriteJSON(filepath.Join(dir, aboutName), about); err != nil {
+		return 0, err
 	}
 	sums, err := sums(dir)
 	if err != nil {

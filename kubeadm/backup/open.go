@@ -1,0 +1,194 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/kubeadm"
+)
+
+// Contents is a backup that is to be used.
+type Contents struct {
+	Dir     string
+	Taken   time.Time // UTC; zero where neither the backup nor its directory's name tells
+	Cluster string    // its name in airgap.yaml; "" where the backup does not tell
+	kubeadm.Identity
+	// Sums is the SHA-256, in hexadecimal digits, of SHA256SUMS: it stands for all
+	// that is in the backup.
+	Sums string
+
+	sums map[string]string // of each file, by its name in Dir
+}
+
+// Open reads what a backup is of. Which files there are, and what is in them, it
+// believes: Check compares.
+func Open(dir string) (*Contents, error) {
+	c := &Contents{Dir: filepath.Clean(dir)}
+	if err := c.open(); err != nil {
+		return nil, fmt.Errorf("open backup %s: %w", dir, err)
+	}
+	return c, nil
+}
+
+func (c *Contents) open() error {
+	text, err := os.ReadFile(filepath.Join(c.Dir, sumsName))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	c.Sums = hex.EncodeToString(sum[:])
+	if c.sums, err = parseSums(text); err != nil {
+		return fmt.Errorf("read %s: %w", sumsName, err)
+	}
+	about, err := c.about()
+	if err != nil {
+		return err
+	}
+	c.Taken, c.Cluster = about.Taken, about.Cluster
+	if named, err := time.Parse(stamp, filepath.Base(c.Dir)); err == nil && c.Taken.IsZero() {
+		c.Taken = named
+	}
+	c.Identity, err = kubeadm.ReadIdentity(c.File)
+	return err
+}
+
+func (c *Contents) about() (about About, err error) {
+	if !c.Has("/" + aboutName) {
+		return about, nil
+	}
+	text, err := c.File("/" + aboutName)
+	if err != nil {
+		return about, err
+	}
+	if err := json.Unmarshal(text, &about); err != nil {
+		return about, fmt.Errorf("read %s: %w", aboutName, err)
+	}
+	return about, nil
+}
+
+// parseSums reads what sha256sum writes. Names must stay inside the directory.
+func parseSums(text []byte) (map[string]string, error) {
+	sums := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		sum, name, two := strings.Cut(lines.Text(), "  ")
+		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !two || !filepath.IsLocal(name) || sums[name] != "" {
+			return nil, fmt.Errorf("%q is no line of it", lines.Text())
+		}
+		sums[name] = sum
+	}
+	if len(sums) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return sums, nil
+}
+
+// Has reports whether the host had a file at path that is in the backup.
+func (c *Contents) Has(path string) bool { return c.sums[strings.TrimPrefix(path, "/")] != "" }
+
+// File is what the host had at path. The bytes are those that SHA256SUMS vouches
+// for. One that is not in the backup is fs.ErrNotExist.
+func (c *Contents) File(path string) ([]byte, error) {
+	name := strings.TrimPrefix(path, "/")
+	if !c.Has(path) {
+		return nil, fmt.Errorf("%s: %w in the backup", path, os.ErrNotExist)
+	}
+	f, err := c.reach(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return text, c.compare(name, hex.EncodeToString(sum[:]))
+}
+
+// reach opens a file without following a link out of the backup.
+func (c *Contents) reach(name string) (*os.File, error) {
+	root, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", name)
+	}
+	return root.Open(name)
+}
+
+func (c *Contents) compare(name, sum string) error {
+	if sum != c.sums[name] {
+		return fmt.Errorf("%s is not what %s says: it is damaged", name, sumsName)
+	}
+	return nil
+}
+
+// Snapshot is the file with etcd's snapshot.
+func (c *Contents) Snapshot() string { return filepath.Join(c.Dir, snapshotName) }
+
+// Check reads every byte: each file is what SHA256SUMS says, etcd's snapshot is
+// what etcd says, and all keys of a control plane are there, fit their
+// certificates, and have not ended. More are the paths of further files that have
+// to be there.
+func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (kubeadm.SnapshotInfo, error) {
+	info, err := c.check(ctx, now, more)
+	if err != nil {
+		return info, &kubeadm.Failure{What: "check backup " + c.Dir, Err: err, Next: "use another backup: each control-plane host takes one a day, and airgap backup --dir may have put copies elsewhere"}
+	}
+	return info, nil
+}
+
+func (c *Contents) check(ctx context.Context, now time.Time, more []string) (info kubeadm.SnapshotInfo, err error) {
+	for name := range c.sums {
+		err = errors.Join(err, cmp.Or(ctx.Err(), c.checkFile(name)))
+	}
+	for _, path := range append([]string{"/" + snapshotName}, more...) {
+		if !c.Has(path) {
+			err = errors.Join(err, fmt.Errorf("%s is not in it", strings.TrimPrefix(path, "/")))
+		}
+	}
+	if err != nil {
+		return info, err
+	}
+	if _, err := c.Keys(now); err != nil {
+		return info, err
+	}
+	return kubeadm.ReadSnapshot(c.Snapshot())
+}
+
+func (c *Contents) checkFile(name string) error {
+	f, err := c.reach(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	return c.compare(name, hex.EncodeToString(sum.Sum(nil)))
+}
+
+// Keys are those that a control plane cannot do without, by their paths on the
+// host; they fit each other, and are valid now.
+func (c *Contents) Keys(now time.Time) (kubeadm.Parcel, error) {
+	return kubeadm.SavedKeys(c.File, c.Encrypted, now)
+}
