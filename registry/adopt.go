@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -21,6 +22,19 @@ func (p PKI) adopt(ca, key []byte) error {
 		return err
 	}
 	return host.WriteFile(p.CAFile(), ca, 0o644)
+}
+
+// CheckAuthority wants the key (PEM) to be that of the authority's certificate, and
+// that to be good now.
+func CheckAuthority(ca, key []byte, now time.Time) error {
+	pair, err := tls.X509KeyPair(ca, key)
+	if err == nil && now.After(pair.Leaf.NotAfter) {
+		err = fmt.Errorf("it ended on %s", pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
+	}
+	if err != nil {
+		return fmt.Errorf("check the registry's authority: %w", err)
+	}
+	return nil
 }
 
 // isAuthority reports whether this host has the authority ca with its key.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
 // Users is the htpasswd file of those who may push: a line each, "NAME:HASH" with
@@ -92,6 +94,22 @@ func (u Users) write(lines []string) error {
 		return err
 	}
 	return handToGroup(u.File, u.Group)
+}
+
+// UsersStep brings about the file of those who may push as another host had it.
+// Undo removes it.
+func UsersStep(u Users, file []byte) step.Step {
+	return step.Step{
+		Name: "users", Title: "Take over who may push to the registry",
+		Done: func(context.Context) (bool, error) { return host.Holds(u.File, file, 0o640) },
+		Plan: func(context.Context) ([]string, error) {
+			return host.PlanFiles(map[string][]byte{u.File: file}, 0o640)
+		},
+		Run: func(context.Context) error {
+			return errors.Join(host.WriteFile(u.File, file, 0o640), handToGroup(u.File, u.Group))
+		},
+		Undo: func(context.Context) error { return host.Remove(u.File) },
+	}
 }
 
 // handToGroup lets the group read the file.

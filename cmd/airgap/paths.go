@@ -14,6 +14,7 @@ const (
 	reportFile  = stateDir + "/report.json"   // what airgap-node-report.service has to look at
 	backupDir   = stateDir + "/backup"        // of the control plane: keys are in it
 	upgradeDir  = stateDir + "/upgrade"       // what an upgrade writes down, and its way back
+	restoredDir = stateDir + "/restored"      // of a restored host: which backup, and what the old host's journal said
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache
 	undoDir     = stateDir + "/undo"          // what steps wrote down for reset
 

@@ -21,7 +21,7 @@ var codeForm = regexp.MustCompile(`\b([a-z0-9]{6}\.[a-z0-9]{16})(?:\.([a-z2-7]{2
 // givesCode reports whether a one-time code is among the command's results.
 func (a reply) givesCode() bool {
 	line := strings.Join(a.args, " ")
-	return strings.Contains(line, "--new-code") || strings.Contains(line, "airgap install")
+	return strings.Contains(line, "--new-code") || strings.Contains(line, "airgap install") || strings.Contains(line, "airgap restore")
 }
 
 // heard keeps a reply for the search, and notes the codes that it gives.

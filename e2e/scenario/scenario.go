@@ -47,6 +47,7 @@ func All() []Scenario {
 		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify},
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
+		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+type restoreOptions struct {
+	bundle     string
+	keys, skip []string
+	node       string
+	dryRun     bool
+}
+
+func (a *app) restore() *cobra.Command {
+	var o restoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore BACKUP --bundle DIR",
+		Short: "Have a lost cluster back on this server, from a backup",
+		Long: `Makes this server, which has no cluster, the first control-plane host of the one
+that airgap backup has kept in the directory BACKUP: with its keys, its Secrets and
+all its objects as they were then. What came later is gone. Any control-plane host
+of airgap.yaml will do, and a backup of any other one.
+
+The steps are those of airgap install, from the bundle in DIR, which must have the
+same minor of Kubernetes. Of the backup come the cluster's and the registry's
+authorities, the keys of service accounts and of Secrets, who may push, and etcd's
+data, as a single member. Certificates are made anew for this host.
+
+First everything is checked: that the backup is whole, that etcd's snapshot verifies,
+that keys fit certificates, that it is of this very cluster, that nobody answers at
+its address any more, and what preflight checks. Nothing is changed before that. The
+command can be interrupted at any point and run again; airgap reset takes it back.
+
+Afterwards the other hosts are joined anew, each with the line that is printed:
+nodes of the same names take the places of the lost ones, and their pods start
+there. Workers that are still alive come back by themselves. A control-plane host
+that is still alive has an etcd of its own, with what the cluster was: run airgap
+reset --wipe-data there, before or after, and join it.
+
+Not in a backup, and not restored: images that the site has pushed to the registries
+(push them again), what pods kept on volumes of their hosts, add-ons' data. What the
+old host's journal said is kept in ` + restoredDir + `.`,
+		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank",
+		Args:    oneArg("the backup's directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.bundle == "" {
+				return usage("airgap restore: --bundle is missing: the directory of the bundle that the cluster was installed from, or of a newer one with the same minor of Kubernetes")
+			}
+			return a.runRestore(cmd.Context(), args[0], o)
+		},
+	}
+	keyFlags(cmd, &o.keys)
+	cmd.Flags().StringVar(&o.bundle, "bundle", "", "directory of the bundle to install from")
+	cmd.Flags().StringVar(&o.node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change here")
+	return cmd
+}
+
+func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) error {
+	if err := mustBeRoot("restore"); err != nil {
+		return err
+	}
+	from, err := openBackup(ctx, dir)
+	if err != nil {
+		return err
+	}
+	v, t, err := openWhole(o.bundle, from.requiredKeys(o.keys))
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	s, err := newSite(v.Top().Index(), o.node)
+	if err != nil {
+		return err
+	}
+	s.required, s.medium = t.required, host.DeviceOf(o.bundle)
+	r := restoration{site: s, from: from}
+	if err := r.check(ctx); err != nil {
+		return err
+	}
+	stored, err := s.stored(v, t.keys)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.rehearse(ctx, s, rehearsal{command: "restore", skip: o.skip, stored: stored, packages: s.dryRunFrom(v), steps: r.steps(v, t.keys, ui.Discard())})
+	}
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	p := a.newProgress()
+	if err := a.pass(ctx, s, o.skip, stored, s.dryRunFrom(v), p); err != nil {
+		return err
+	}
+	done, err := runSteps(ctx, r.steps(v, t.keys, p), p)
+	if err != nil {
+		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+	}
+	return a.finishRestore(ctx, r, done, o.skip, p)
+}
+
+// restored is the result on stdout.
+type restored struct {
+	Node      string               `json:"node"`
+	Taken     time.Time            `json:"taken,omitzero"` // the backup
+	Of        string               `json:"of"`             // the host that the backup is of
+	Etcd      kubeadm.SnapshotInfo `json:"etcd"`
+	Changed   int                  `json:"changed"`
+	Unchanged int                  `json:"unchanged"`
+	Verified  bool                 `json:"verified"`       // nobody was missing, and all was well
+	Lost      []string             `json:"lost,omitempty"` // nodes that have to join anew
+	Join      []joinLine           `json:"join,omitempty"`
+	Strangers []string             `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
+}
+
+// finishRestore says who is missing and how they join. With them the cluster is
+// not what a verdict would ask for: there is one when nobody is.
+func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, skip []string, p ui.Progress) error {
+	result := restored{
+		Node: r.site.node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
+		Changed: done.Changed, Unchanged: done.Unchanged,
+	}
+	p.Now("Wait for the other hosts to be heard of, or given up")
+	lost, strangers, err := r.lost(ctx)
+	result.Strangers = strangers
+	if err != nil {
+		return hint(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
+	}
+	for _, n := range lost {
+		line, err := r.joinLine(ctx, n, done.Changed > 0)
+		if err != nil {
+			return err
+		}
+		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
+	}
+	if len(lost)+len(strangers) == 0 {
+		report, err := r.site.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: skip, timeout: 10 * time.Minute, joinedOnly: true}, p)
+		if err != nil {
+			return err
+		}
+		if !report.OK {
+			return a.showVerdict(report)
+		}
+		result.Verified = true
+	}
+	return a.print(result, result.write)
+}
+
+func (r restored) write(w io.Writer) error {
+	fmt.Fprintf(w, "%s: the cluster is back as %s had it", r.Node, r.Of)
+	if !r.Taken.IsZero() {
+		fmt.Fprintf(w, " on %s", r.Taken.Format("2006-01-02 15:04:05 UTC"))
+	}
+	fmt.Fprintf(w, ": %d keys of etcd (%d steps ran, %d held already)\n", r.Etcd.Keys, r.Changed, r.Unchanged)
+	fmt.Fprintln(w, "Images that the site had pushed to the registries are in no backup: push them again.")
+	if r.Verified {
+		_, err := fmt.Fprintln(w, "The cluster is verified.")
+		return err
+	}
+	for _, name := range r.Strangers {
+		fmt.Fprintf(w, "Node %s is lost, and is not in airgap.yaml any more: kubectl delete node %s\n", name, name)
+	}
+	for _, name := range r.Lost {
+		fmt.Fprintf(w, "Node %s is lost: join a host in its place, and run airgap verify then\n", name)
+	}
+	return writeJoinLines(w, r.Join)
+}
+
+// joinLine is how a lost host joins, with a code if that is wanted.
+func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool) (joinLine, error) {
+	if withCode {
+		return r.site.joinLineWithCode(ctx, n)
+	}
+	return r.site.joinLine(n)
+}
+
+// lost are the nodes of airgap.yaml that the cluster misses, and others that it
+// misses.
+func (r restoration) lost(ctx context.Context) (nodes []config.Node, strangers []string, err error) {
+	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return nil, nil, err
+	}
+	silent, err := kubeadm.Lost(ctx, client, r.from.etcd.Revision)
+	if err != nil {
+		return nil, nil, err
+	}
+	if nodes, err = r.site.missingNodes(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range silent {
+		if n, err := r.site.config.Node(name); err == nil {
+			nodes = append(nodes, n)
+		} else {
+			strangers = append(strangers, name)
+		}
+	}
+	return nodes, strangers, nil
+}

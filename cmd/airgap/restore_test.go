@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+)
+
+// aBackup is one with these files beside those that tell which cluster it is of.
+func aBackup(t *testing.T, files map[string]string) *savedCluster {
+	t.Helper()
+	pod := func(image, arg string) string {
+		return "kind: Pod\nspec: {containers: [{image: '" + image + "', command: [prog, '" + arg + "']}]}\n"
+	}
+	all := map[string]string{
+		"/etc/kubernetes/manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.36.3", "--service-cluster-ip-range=10.96.0.0/16"),
+		"/etc/kubernetes/manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.36.3", "--cluster-cidr=10.244.0.0/16"),
+		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.8-0", "--name=cp1"),
+		"/etc/kubernetes/admin.conf":                             "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.11:6443'}}]\n",
+		"/backup.json":                                           `{"taken":"2026-11-23T02:00:00Z","cluster":"bank"}`,
+	}
+	for name, text := range files {
+		all[name] = text
+	}
+	dir, sums := t.TempDir(), ""
+	for name, text := range all {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		sums += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(text)), name[1:])
+	}
+	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := backup.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &savedCluster{Contents: c}
+}
+
+// TestRestoreIsOfTheSameCluster: all that differs is said at once.
+func TestRestoreIsOfTheSameCluster(t *testing.T) {
+	r := restoration{settingsSite(t, ""), aBackup(t, nil)}
+	if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "no control-plane host") {
+		t.Errorf("on a worker: %v", err)
+	}
+	r.site.node = r.site.config.Nodes[0]
+	r.site.config.Name, r.site.config.Kubernetes.PodSubnet = "bank-b", "10.1.0.0/16"
+	err := r.check(t.Context())
+	for _, says := range []string{"it is not the same cluster", "the cluster's name was bank, and is bank-b", "the pods' network was 10.244.0.0/16", "encryption of Secrets was off"} {
+		if err == nil || !strings.Contains(err.Error(), says) || adviceOf(err) == "" {
+			t.Errorf("%v does not say %q", err, says)
+		}
+	}
+}
+
+// TestInherited: reset knows every step that a restore has and an installation has
+// not, and each comes before what it is for.
+func TestInherited(t *testing.T) {
+	r := restoration{settingsSite(t, ""), aBackup(t, map[string]string{usersFile: "ci:hash", journalFile: "{}"})}
+	inherited := r.inherited()
+	if got := strings.Join(names(inherited), " "); got != "restored authority users" {
+		t.Errorf("got %s", got)
+	}
+	known := names(resetSteps(false))
+	for _, s := range inherited {
+		if !slices.Contains(known, s.Name) {
+			t.Errorf("reset does not know %s", s.Name)
+		}
+	}
+	if without := (restoration{settingsSite(t, ""), aBackup(t, nil)}).inherited(); len(without) != 2 {
+		t.Errorf("nobody may push, and there are %v", names(without))
+	}
+}
+
+func TestStepsTakeTheirPlaces(t *testing.T) {
+	at := func(name, title string) step.Step { return step.Step{Name: name, Title: title} }
+	steps := []step.Step{at("record", ""), at("kubeadm", "init"), at("network", "")}
+	instead(steps, at("kubeadm", "restore"))
+	instead(steps, at("encryption", "of a cluster that has none"))
+	steps = insertAfter(steps, "record", at("restored", ""), at("authority", ""))
+	steps = insertAfter(steps, "kubeadm", at("old-codes", ""))
+	if got := strings.Join(names(steps), " "); got != "record restored authority kubeadm old-codes network" || steps[3].Title != "restore" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestRestoredKeys: a site that holds to its keys goes on to do so.
+func TestRestoredKeys(t *testing.T) {
+	saved := aBackup(t, map[string]string{requiredFile: "SHA256:aa\nSHA256:bb\n"})
+	if got := saved.requiredKeys(nil); !slices.Equal(got, []string{"SHA256:aa", "SHA256:bb"}) {
+		t.Errorf("by the backup: %v", got)
+	}
+	if got := saved.requiredKeys([]string{"SHA256:cc"}); !slices.Equal(got, []string{"SHA256:cc"}) {
+		t.Errorf("by the flag: %v", got)
+	}
+	if got := aBackup(t, nil).requiredKeys(nil); len(got) > 0 {
+		t.Errorf("by nobody: %v", got)
+	}
+}
+
+func TestRestoredSaysWhoIsMissing(t *testing.T) {
+	r := restored{
+		Node: "cp1", Of: "cp2", Taken: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC), Etcd: kubeadm.SnapshotInfo{Keys: 321}, Changed: 30, Unchanged: 3,
+		Lost: []string{"w1"}, Strangers: []string{"w9"}, Join: []joinLine{{Node: "w1", Line: "airgap join 192.0.2.11:5000", Code: "abcdef.0123456789abcdef"}},
+	}
+	var out bytes.Buffer
+	if err := r.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"cp1: the cluster is back as cp2 had it on 2026-11-23 02:00:00 UTC: 321 keys of etcd (30 steps ran, 3 held already)\n",
+		"push them again", "Node w1 is lost: join a host in its place", "kubectl delete node w9", "airgap join 192.0.2.11:5000", "abcdef.0123456789abcdef",
+	} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("%q is not in\n%s", says, &out)
+		}
+	}
+}
+
+// TestUntilFounded: what was brought on the way to the cluster is not brought again
+// once the host has one.
+func TestUntilFounded(t *testing.T) {
+	s := settingsSite(t, "")
+	s.machine.Root = t.TempDir()
+	asked := false
+	held := restoration{site: s}.untilFounded(step.Step{Done: func(context.Context) (bool, error) { asked = true; return false, nil }})
+	if done, err := held.Done(t.Context()); done || err != nil || !asked {
+		t.Errorf("before: %v, %v", done, err)
+	}
+	file := filepath.Join(s.machine.Root, "/var/lib/airgap/kubeadm.state")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("ended\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	asked = false
+	if done, err := held.Done(t.Context()); !done || err != nil || asked {
+		t.Errorf("after: %v, %v", done, err)
+	}
+}

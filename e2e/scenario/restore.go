@@ -1,0 +1,310 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/secrets"
+)
+
+// savedDir is where a person puts the copy of a backup on a new server.
+const savedDir = "/root/saved"
+
+// saved is what a person has of a cluster that is lost.
+type saved struct {
+	name    string // of the backup's directory
+	archive []byte // the backup, copied to somewhere else
+	token   string // of a service account, made before
+}
+
+// restoreAll throws a cluster away with its hosts and has it back on fresh ones, from
+// a backup that was copied to elsewhere.
+func restoreAll(ctx context.Context, e *Env) error {
+	e.rules = append(e.rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
+	stick := filepath.Join(e.Work, "stick")
+	var s saved
+	if err := e.Bank(ctx, 2, func(l *lab.Lab) error { return e.lose(ctx, l, stick, &s) }); err != nil {
+		return err
+	}
+	return e.Bank(ctx, 2, func(l *lab.Lab) error { return e.haveBack(ctx, l, stick, s) })
+}
+
+// lose makes a cluster, and takes nothing of it but a backup.
+func (e *Env) lose(ctx context.Context, l *lab.Lab, stick string, s *saved) error {
+	first, worker := l.Machines[0], l.Machines[1]
+	return e.inOrder([]part{
+		{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+		{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+		{"install", func() error { return e.installed(ctx, first, stick) }},
+		{"join", func() error { return e.join(ctx, first, worker, stick) }},
+		{"what the backup is to have", func() error { return e.before(ctx, first, s) }},
+		{"a backup, taken away", func() error { return e.takenAway(ctx, first, s) }},
+		{"what it is not to have", func() error {
+			return e.script(ctx, first, kubectl+"create configmap after --from-literal=word=after", kubectl+"scale deployment app --replicas=0")
+		}},
+	})
+}
+
+func (e *Env) installed(ctx context.Context, m lab.Machine, stick string) error {
+	if err := e.begin(ctx, m, stick); err != nil {
+		return err
+	}
+	_, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
+	return err
+}
+
+// before makes objects of each kind that a restore has to bring back: a workload, an
+// encrypted Secret, plain data, the token of a service account.
+func (e *Env) before(ctx context.Context, m lab.Machine, s *saved) error {
+	if err := e.plantObject(ctx, m); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m,
+		kubectl+"create configmap before --from-literal=word=before",
+		kubectl+"create secret generic plain --from-literal=word=known",
+		kubectl+"create deployment app --image=hello:1.0 --replicas=2",
+		kubectl+"rollout status deployment app --timeout=120s",
+		kubectl+"create serviceaccount robot",
+	); err != nil {
+		return err
+	}
+	var err error // not by a way that keeps what commands say
+	s.token, err = lab.Output(ctx, m, "sh", "-c", kubectl+"create token robot --duration=24h")
+	return err
+}
+
+func (e *Env) takenAway(ctx context.Context, m lab.Machine, s *saved) error {
+	r, err := e.must(ctx, m, nil, "airgap", "backup", "--output", "json")
+	if err != nil {
+		return err
+	}
+	var b struct{ Dir string }
+	if err := json.Unmarshal([]byte(r.Stdout), &b); err != nil {
+		return err
+	}
+	s.name = filepath.Base(b.Dir)
+	var archive bytes.Buffer
+	err = m.Exec(ctx, lab.Cmd{Args: []string{"tar", "-C", filepath.Dir(b.Dir), "-c", s.name}, Stdout: &archive})
+	s.archive = archive.Bytes()
+	return err
+}
+
+// haveBack restores on fresh servers of the same names.
+func (e *Env) haveBack(ctx context.Context, l *lab.Lab, stick string, s saved) error {
+	first, worker := l.Machines[0], l.Machines[1]
+	from := savedDir + "/" + s.name
+	var done restored
+	return e.inOrder([]part{
+		{"the backup, on a fresh server", func() error {
+			return first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)})
+		}},
+		{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+		{"damaged backups are refused", func() error { return e.damagedBackups(ctx, first, from) }},
+		{"what it would do", func() error { return e.wouldRestore(ctx, first, from) }},
+		{"restore, killed again and again", func() error { return e.restoreKilled(ctx, first, from) }},
+		{"restore", func() (err error) { done, err = e.restored(ctx, first, from); return err }},
+		{"the data of then, and no other", func() error { return e.asThen(ctx, first, s) }},
+		{"a second restore", func() error { return e.restoredAlready(ctx, first, from) }},
+		{"the worker joins anew", func() error { return e.joinAnew(ctx, worker, stick, done) }},
+		{"pods run again", func() error { return e.podsAgain(ctx, first) }},
+		{"verify", func() error { return e.verified(ctx, first) }},
+		{"the first host is lost, the worker lives", func() error {
+			_, err := e.must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
+			return err
+		}},
+		{"nothing is left of the restore", func() error {
+			return e.script(ctx, first, "! test -e /var/lib/airgap/restored", "! test -e /etc/airgap/pki/ca.key", "! test -e /etc/kubernetes", "! test -e /var/lib/etcd/member")
+		}},
+		{"restore with a worker that lives", func() error { return e.restoreBeside(ctx, first, from) }},
+		{"the data of then, again", func() error { return e.asThen(ctx, first, s) }},
+		{"pods run again, without a join", func() error { return e.podsAgain(ctx, first) }},
+		{"verify again", func() error { return e.verified(ctx, first) }},
+	})
+}
+
+// restored is what `airgap restore --output json` prints.
+type restored struct {
+	installed
+	Verified bool
+	Lost     []string
+}
+
+func restoreCommand(from string) string {
+	return "airgap restore " + from + " --bundle " + lab.StickPath + "/bank " + labSkips
+}
+
+// badBackup is one way in which a copy of a backup may not be what was taken.
+type badBackup struct {
+	name, do, says string
+}
+
+func badBackups() []badBackup {
+	const (
+		sums = " && { cd $D; find . -type f ! -name SHA256SUMS -printf '%P\\n' | xargs sha256sum >SHA256SUMS; }"
+		flip = "size=$(stat -c %s $D/etcd.db) && printf X | dd of=$D/etcd.db bs=1 seek=$((size/2)) conv=notrunc status=none"
+	)
+	return []badBackup{
+		{"a byte of etcd.db", flip, "etcd.db is not what SHA256SUMS says"},
+		{"a byte of etcd.db, and new sums", flip + sums, "not what its checksum says"},
+		{"etcd.db is cut", "truncate -s 100000 $D/etcd.db" + sums, "it is cut off"},
+		{"no etcd.db", "rm $D/etcd.db" + sums, "etcd.db is not in it"},
+		{"a file is missing", "rm $D/etc/kubernetes/pki/etcd/ca.key", "no such file"},
+		{"a key is in no list", "rm $D/etc/kubernetes/pki/sa.key" + sums, "/etc/kubernetes/pki/sa.key"},
+		{"a key of something else", "cp $D/etc/kubernetes/pki/etcd/ca.key $D/etc/kubernetes/pki/ca.key" + sums, "does not match"},
+		{"no keys of the Secrets", "rm $D/etc/kubernetes/apiserver/encryption.yaml" + sums, "encryption.yaml"},
+		{"another cluster", "sed -i s/10.88.0.11:6443/10.88.0.99:6443/ $D/etc/kubernetes/admin.conf" + sums, "the API's address was 10.88.0.99:6443"},
+		{"another minor", "sed -i s/v1.36.3/v1.35.8/ $D/etc/kubernetes/manifests/kube-apiserver.yaml" + sums, "Kubernetes was 1.35.8"},
+		{"a link to elsewhere", "rm $D/etc/kubernetes/admin.conf && ln -s /etc/passwd $D/etc/kubernetes/admin.conf", "is no file"},
+		{"nothing at all", "rm -r $D/*", "SHA256SUMS"},
+	}
+}
+
+// damagedBackups wants each refused, and the server as it was.
+func (e *Env) damagedBackups(ctx context.Context, m lab.Machine, from string) error {
+	const bad = savedDir + "/bad"
+	for _, b := range badBackups() {
+		if err := e.script(ctx, m, "rm -rf "+bad+" && cp -a "+from+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		r, err := e.On(ctx, m, "", strings.Fields(restoreCommand(bad))...)
+		if err != nil {
+			return err
+		}
+		if err := r.want("restore of a backup: "+b.name, 1, b.says, "hint: "); err != nil {
+			return err
+		}
+		if err := e.unbegun(ctx, m); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+	}
+	return e.script(ctx, m, "rm -rf "+bad)
+}
+
+func (e *Env) unbegun(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/kubernetes", "! test -e /etc/airgap/pki", "! test -e /var/lib/airgap/restored", "[ -z \"$(ls -A /var/lib/etcd 2>/dev/null)\" ]")
+}
+
+// wouldRestore is a dry run, and the command without its bundle.
+func (e *Env) wouldRestore(ctx context.Context, m lab.Machine, from string) error {
+	if _, err := e.must(ctx, m, []string{"airgap restore would run", "restore etcd's data", "nothing was changed"}, strings.Fields(restoreCommand(from)+" --dry-run")...); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "restore", from)
+	if err != nil {
+		return err
+	}
+	if err := r.want("restore without a bundle", 2, "--bundle"); err != nil {
+		return err
+	}
+	return e.unbegun(ctx, m)
+}
+
+// restoreKilled kills the command, and twice kubeadm with it, while it has keys and
+// data on the way.
+func (e *Env) restoreKilled(ctx context.Context, m lab.Machine, from string) error {
+	k := &killing{e: e, m: m, command: restoreCommand(from), steps: []ranStep{{name: "restored"}, {name: "runtime"}, {name: "kubeadm"}, {name: "node-report-unit"}}}
+	moments := []moment{
+		{step: "restored", event: "ended"},
+		{step: "runtime", event: "ended"},
+		{step: "kubeadm", event: "began", after: 150 * time.Millisecond, children: true},
+		{step: "kubeadm", event: "began", after: 4 * time.Second, children: true},
+		{step: "kubeadm", event: "began", after: time.Second},
+		{step: "node-report-unit", event: "began"},
+	}
+	if err := k.run(ctx, moments); err != nil {
+		return err
+	}
+	if k.missed > 0 || k.whole || k.in["kubeadm"] < 3 {
+		return fmt.Errorf("kills did not hit where they were meant: %+v", k.in)
+	}
+	return nil
+}
+
+// restored comes to the end, and misses the worker.
+func (e *Env) restored(ctx context.Context, m lab.Machine, from string) (restored, error) {
+	done, err := e.restoreOn(ctx, m, from)
+	if err == nil && (done.Verified || strings.Join(done.Lost, " ") != "node2" || len(done.Join) != 1 || done.Join[0].Code == "") {
+		err = fmt.Errorf("restore says %+v, want node2 to be lost, and how it joins", done)
+	}
+	return done, err
+}
+
+func (e *Env) restoreOn(ctx context.Context, m lab.Machine, from string) (done restored, err error) {
+	r, err := e.must(ctx, m, nil, append(strings.Fields(restoreCommand(from)), "--output", "json")...)
+	if err != nil {
+		return done, err
+	}
+	fmt.Fprint(e.Log, r.Stderr)
+	return done, json.Unmarshal([]byte(r.Stdout), &done)
+}
+
+func (e *Env) restoredAlready(ctx context.Context, m lab.Machine, from string) error {
+	done, err := e.restoreOn(ctx, m, from)
+	if err == nil && (done.Changed != 0 || len(done.Join) != 1 || done.Join[0].Code != "") {
+		err = fmt.Errorf("a second restore says %+v, want nothing changed and no code", done)
+	}
+	return err
+}
+
+// asThen wants what was there when the backup was taken, and nothing later: in one
+// member of etcd, Secrets encrypted, tokens good, codes of then not.
+func (e *Env) asThen(ctx context.Context, m lab.Machine, s saved) error {
+	if err := e.members(ctx, m, 1); err != nil {
+		return err
+	}
+	if err := e.script(ctx, m,
+		"[ $("+kubectl+"get configmap before -o jsonpath={.data.word}) = before ]",
+		"! "+kubectl+"get configmap after 2>/dev/null",
+		"[ $("+kubectl+"get secret plain -o jsonpath={.data.word} | base64 -d) = known ]",
+		"[ $("+kubectl+"get deployment app -o jsonpath={.spec.replicas}) = 2 ]",
+		kubectl+"get secret bank >/dev/null",
+		"cmp "+savedDir+"/"+s.name+"/etc/kubernetes/pki/ca.key /etc/kubernetes/pki/ca.key && cmp "+savedDir+"/"+s.name+"/etc/airgap/pki/ca.key /etc/airgap/pki/ca.key",
+		"[ $(stat -c %a /etc/kubernetes/pki/sa.key) = 600 ] && [ $(stat -c %a /var/lib/etcd) = 700 ] && [ $(stat -c '%a %G' /etc/airgap/pki/registry.key | tr ' ' :) = 640:airgap ]",
+		"grep -q '\"step\":\"kubeadm\",\"event\":\"ended\"' /var/lib/airgap/restored/journal.jsonl",
+	); err != nil {
+		return err
+	}
+	const ask = "code=$(curl --silent --output /dev/null --write-out '%{http_code}' --cacert /etc/kubernetes/pki/ca.crt -H @/dev/stdin https://10.88.0.11:6443/api) && [ $code = 200 ]"
+	err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", ask}, Stdin: strings.NewReader("Authorization: Bearer " + s.token + "\n")})
+	if err != nil {
+		return fmt.Errorf("ask with a token of before: %w", err)
+	}
+	return nil
+}
+
+// joinAnew lets the fresh worker in under the name of the lost one.
+func (e *Env) joinAnew(ctx context.Context, worker lab.Machine, stick string, done restored) error {
+	if err := e.begin(ctx, worker, stick); err != nil {
+		return err
+	}
+	_, err := e.airgapOn(ctx, worker, done.Join[0].Code+"\n", done.Join[0].args()...)
+	return err
+}
+
+// podsAgain wants the pods of then to run, and new ones of today on the worker, whose
+// kubelet has to see changes for that.
+func (e *Env) podsAgain(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		kubectl+"wait --for=condition=Ready node --all --timeout=120s >/dev/null",
+		kubectl+"rollout status deployment app --timeout=180s",
+		kubectl+"delete pod today --ignore-not-found --now",
+		kubectl+`run today --image=hello:1.0 --overrides='{"spec":{"nodeName":"node2"}}'`,
+		kubectl+"wait --for=condition=Ready pod/today --timeout=120s",
+	)
+}
+
+// restoreBeside restores on the first host alone: the worker comes back by itself, so
+// that nobody has to join.
+func (e *Env) restoreBeside(ctx context.Context, m lab.Machine, from string) error {
+	done, err := e.restoreOn(ctx, m, from)
+	if err == nil && (!done.Verified || len(done.Lost)+len(done.Join) > 0) {
+		err = fmt.Errorf("restore says %+v, want a verified cluster that misses nobody", done)
+	}
+	return err
+}
