@@ -51,6 +51,7 @@ type Machine struct {
 	Network Traces // what the network plugin leaves on a host
 	Pods    string // network of the pods' addresses; not needed to go back
 	Wipe    bool   // an undo need not keep etcd's data
+	Alone   bool   // an undo asks nothing of the cluster: it is about to be another one
 }
 
 func (m Machine) path(p string) string { return filepath.Join("/", m.Root, p) }

@@ -47,6 +47,13 @@ func (m Machine) leave(ctx context.Context) error {
 	return errors.Join(host.Remove(m.path(ConfigFile)), host.Remove(m.path(configuredFile)), host.Remove(m.path(upgradedFile)), host.Remove(m.path(stateFile)))
 }
 
+// StandDown takes this host out of a cluster that is about to be another one, restored
+// from a backup: nothing is asked of the old one. What else airgap set up stays.
+func (m Machine) StandDown(ctx context.Context) error {
+	m.Alone = true
+	return m.leave(ctx)
+}
+
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
 func (m Machine) resetNode(ctx context.Context, s state) error {
@@ -74,6 +81,9 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 	// there are none, or none that can be reached.
 	if err := m.kubeadmReset(ctx, append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
 		return err
+	}
+	if m.Wipe {
+		return os.RemoveAll(m.path(etcdDir + "/member"))
 	}
 	return m.keepEtcd(ctx)
 }

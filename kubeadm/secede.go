@@ -42,8 +42,11 @@ func (m Machine) noteListed() error {
 }
 
 // others reports whether this is a control-plane host beside others, as far as
-// the API server can be asked. A cluster that is down has nobody to tell.
+// the API server can and may be asked. A cluster that is down has nobody to tell.
 func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
+	if m.Alone {
+		return nil, false
+	}
 	client, err := m.Client(AdminConf)
 	if err != nil {
 		return nil, false

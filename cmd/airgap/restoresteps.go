@@ -170,6 +170,15 @@ func (r restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 	return insertAfter(steps, "record", r.inherited()...)
 }
 
+// again are the steps for a host that had that very cluster, and has left it: what it
+// shares with the other hosts is there.
+func (r restoration) again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+	s, m, k := r.site, r.site.machine, r.site.config.Kubernetes
+	steps := s.installSteps(v, trusted, p)
+	instead(steps, kubeadm.Restore(m, k, s.kubeNode(), s.facts, kubeadm.Saved{Keys: r.from.keys, Snapshot: r.from.Snapshot()}))
+	return insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.from.etcd.Revision))
+}
+
 // inherited are the steps that a new cluster has none of.
 func (r restoration) inherited() []step.Step {
 	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}

@@ -81,6 +81,7 @@ type upgrade struct {
 	view    *bundle.View
 	trusted []*ecdsa.PublicKey
 	fleet   *fleet // nil: the other hosts are worked on by hand
+	target  string // ID of the bundle that the hosts are brought to
 	record  upgradeRecord
 	client  kubernetes.Interface
 	nodes   map[string]corev1.Node // of the cluster, as they were at the start
@@ -150,7 +151,7 @@ func (u *upgrade) open(t *trust) error {
 		return err
 	}
 	s.required = t.required
-	u.site = s
+	u.site, u.target = s, index.ID()
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.node.Name, first.Name), "run the same command there")
 	}

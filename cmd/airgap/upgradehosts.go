@@ -18,7 +18,7 @@ import (
 
 // prepareStep has all other hosts get what they will need, at the same time.
 func (u *upgrade) prepareStep(others []config.Node) step.Step {
-	prepared := func(n *corev1.Node) error { return noted(n, preparedNote, u.record.To.ID) }
+	prepared := func(n *corev1.Node) error { return noted(n, preparedNote, u.target) }
 	return step.Step{
 		Name: "prepare", Title: "Bring images and registries of the other hosts up to date",
 		Done: func(ctx context.Context) (bool, error) { return u.all(ctx, others, prepared) },
@@ -91,7 +91,7 @@ func (u *upgrade) upgraded(node *corev1.Node) error {
 	}) {
 		return errors.New("it is not ready")
 	}
-	return noted(node, bundleNote, u.record.To.ID)
+	return noted(node, bundleNote, u.target)
 }
 
 // released reports whether a host takes pods, or did not before the upgrade either.

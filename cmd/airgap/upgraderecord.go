@@ -21,6 +21,9 @@ type upgradeRecord struct {
 	Changed  bool      `json:"changed"`  // what is in etcd, or a host, is or may be the new version's
 	Verified []string  `json:"verified"` // nodes after whose upgrade the cluster was as before
 	Ended    time.Time `json:"ended,omitzero"`
+	// Of a rollback: what is done of it, and when it had come to its end.
+	Back       []string  `json:"back,omitempty"`
+	RolledBack time.Time `json:"rolledBack,omitzero"`
 }
 
 // bundleRef tells a bundle from all others.
@@ -45,7 +48,9 @@ func readUpgradeRecord() (upgradeRecord, error) {
 }
 
 // under reports whether an upgrade has begun and not ended.
-func (r upgradeRecord) under() bool { return r.To.ID != "" && r.Ended.IsZero() }
+func (r upgradeRecord) under() bool {
+	return r.To.ID != "" && r.Ended.IsZero() && r.RolledBack.IsZero()
+}
 
 // note changes the record.
 func noteUpgrade(change func(*upgradeRecord)) error {

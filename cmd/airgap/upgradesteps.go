@@ -128,7 +128,7 @@ func (u *upgrade) drainStep(n config.Node) step.Step {
 			if err != nil {
 				return false, err
 			}
-			return node.Annotations[upgradeNote] == u.record.To.ID && (node.Spec.Unschedulable || u.alone(n)), nil
+			return node.Annotations[upgradeNote] == u.target && (node.Spec.Unschedulable || u.alone(n)), nil
 		},
 		Run: func(ctx context.Context) error { return u.drain(ctx, n) },
 	}
@@ -140,7 +140,7 @@ func (u *upgrade) drain(ctx context.Context, n config.Node) error {
 	} else if err := kubeadm.Drain(ctx, u.client, n.Name, kubeadm.DrainOptions{Timeout: u.options.drainTimeout, Say: u.p.Say}); err != nil {
 		return err
 	}
-	return annotate(ctx, u.client, n.Name, upgradeNote, u.record.To.ID)
+	return annotate(ctx, u.client, n.Name, upgradeNote, u.target)
 }
 
 // alone reports whether no other host takes pods.

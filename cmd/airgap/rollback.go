@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/registry"
+)
+
+type rollbackOptions struct {
+	keys, skip []string
+	yes, noSSH bool
+	forget     bool // on another control-plane host: only forget the new bundle
+}
+
+const rollbackLong = `Takes the last upgrade back: the cluster has the bundle, the packages and the
+configuration again that it had before, and etcd's data as they were when the first
+host was about to be changed. What was written to the cluster since is lost. Run it on
+the first control-plane host; it knows how far the upgrade came, and an upgrade that
+had changed no host yet is just forgotten.
+
+The control plane stands still from the moment at which the control-plane hosts leave
+the upgraded cluster until the first one is back. Pods go on meanwhile; what came since
+the upgrade began goes when their kubelets hear of it.
+
+Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
+with --no-ssh, it says what to run on which host, and goes on when that is done.
+
+The command can be interrupted at any point, and goes on when it is run again. At the
+end the cluster is compared with what it was like before the upgrade.`
+
+func (a *app) rollback() *cobra.Command {
+	var o rollbackOptions
+	cmd := &cobra.Command{
+		Use: "rollback", Short: "Take the last upgrade back, and what was written since", Args: noArgs,
+		Long:    rollbackLong,
+		Example: "  airgap rollback\n  airgap rollback --yes   # asks nothing",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRollback(cmd.Context(), o) },
+	}
+	keyFlags(cmd, &o.keys)
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, "do not ask")
+	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
+	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
+	f.BoolVar(&o.forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
+	return cmd
+}
+
+// rollback is one at work.
+type rollback struct {
+	upgrade // to the bundle of before
+	backup  *savedCluster
+	yes     bool
+}
+
+func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
+	if err := mustBeRoot("rollback"); err != nil {
+		return err
+	}
+	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
+	if err := r.open(ctx, o); err != nil {
+		return err
+	}
+	defer r.view.Close()
+	release, err := lockHost()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if first := r.site.config.Master(); r.site.node.Name != first.Name {
+		return r.standDownHere(ctx, o)
+	}
+	if err := r.confirm(ctx); err != nil {
+		return err
+	}
+	if r.fleet, err = a.connectFleet(ctx, r.site, r.view.Top(), installOptions{skip: o.skip, noSSH: o.noSSH}); err != nil {
+		return err
+	}
+	defer r.fleet.close()
+	r.p = a.newProgress()
+	steps := r.steps()
+	if !r.record.Changed {
+		steps = r.forgetSteps()
+	}
+	done, err := runSteps(ctx, steps, r.p)
+	if err != nil {
+		return hint(err, "mend it and run airgap rollback again: finished steps are not repeated")
+	}
+	return a.print(upgraded{r.record.To, r.record.From, done.Changed, done.Unchanged}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "rolled back to Kubernetes %s, of bundle %s (%d steps ran, %d held already)\n", r.record.From.Kubernetes, r.record.From.Name, done.Changed, done.Unchanged)
+		return err
+	})
+}
+
+// open reads what there is to take back, and whether that can be done.
+func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
+	if r.record, err = readUpgradeRecord(); err != nil {
+		return err
+	}
+	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
+		return hint(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
+	}
+	t, err := trustedKeys(o.keys, storedBundles(storeDir)...)
+	if err != nil {
+		return err
+	}
+	r.trusted = t.keys
+	if r.view, err = (registry.Store{Dir: storeDir}).Named(r.record.From.ID, t.keys...); err != nil {
+		return hint(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, puts it into the store", r.record.From.Name)
+	}
+	if r.site, err = newSite(r.view.Top().Index(), ""); err != nil {
+		return err
+	}
+	r.site.required, r.old, r.target = t.required, r.site, r.record.From.ID
+	if !r.record.Changed || r.site.node.Name != r.site.config.Master().Name {
+		return nil
+	}
+	newest, err := backupsBefore(r.record.To.ID).Newest()
+	if err != nil || newest == nil {
+		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
+	}
+	r.backup, err = openBackup(ctx, newest.Dir)
+	return err
+}
+
+// confirm tells what is lost.
+func (r *rollback) confirm(ctx context.Context) error {
+	if r.yes || !r.record.Changed || len(r.record.Back) > 0 {
+		return nil
+	}
+	fmt.Fprintf(r.app.stderr, "Kubernetes %s → %s. What was written to the cluster since %s is lost.\n",
+		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST"))
+	if !r.app.atPerson() {
+		return usage("airgap rollback: nobody is there to be asked; --yes says that this is known")
+	}
+	answer, err := r.app.ask(ctx, "Type yes to go on: ", false)
+	if err == nil && strings.TrimSpace(answer) != "yes" {
+		err = errors.New("nothing was changed")
+	}
+	return err
+}
+
+// standDownHere is rollback on another control-plane host.
+func (r *rollback) standDownHere(ctx context.Context, o rollbackOptions) error {
+	if !r.site.servesRegistry() {
+		return hint(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.config.Master().Name)
+	}
+	steps := []step.Step{r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
+	if o.forget {
+		steps = steps[1:]
+	}
+	r.p = r.app.newProgress()
+	if _, err := runSteps(ctx, steps, r.p); err != nil {
+		return err
+	}
+	if err := noteUpgrade(func(u *upgradeRecord) { u.RolledBack = time.Now().UTC() }); err != nil {
+		return err
+	}
+	return r.app.print(installed{Node: r.site.node.Name}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: has forgotten bundle %s; airgap rollback on %s goes on\n", r.site.node.Name, r.record.To.Name, r.site.config.Master().Name)
+		return err
+	})
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// steps take an upgrade back that has changed a host: the control plane is restored
+// from the backup as on a host that has none, and the others come back to it.
+func (r *rollback) steps() []step.Step {
+	var steps []step.Step
+	for _, n := range r.others() {
+		if n.Has(config.ControlPlane) {
+			steps = append(steps, r.onceStep("down-"+n.Name, n.Name+" leaves the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
+		}
+	}
+	steps = append(steps,
+		r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown),
+		r.forgetBundleStep())
+	steps = append(steps, restoration{site: r.site, from: r.backup}.again(r.view, r.trusted, r.p)...)
+	for _, n := range r.others() {
+		steps = append(steps, r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
+	}
+	return append(steps, r.onceStep("compare", "Compare the cluster with what it was like", r.compare), r.rolledBackStep())
+}
+
+// forgetSteps take an upgrade back that has changed no host.
+func (r *rollback) forgetSteps() []step.Step {
+	var steps []step.Step
+	for _, n := range r.others() {
+		if n.Has(config.ControlPlane) {
+			steps = append(steps, r.onceStep("forget-"+n.Name, n.Name+" forgets the new bundle", func(ctx context.Context) error { return r.forget(ctx, n) }))
+		}
+	}
+	s := r.site
+	steps = append(steps, r.forgetBundleStep(), joinMaterialStep(s.machine, s.config.Kubernetes, r.view.Top(), s.choice))
+	return append(steps, r.rolledBackStep())
+}
+
+// onceStep is done when it is noted so: nothing on the host tells.
+func (r *rollback) onceStep(name, title string, run func(context.Context) error) step.Step {
+	return step.Step{
+		Name: "rollback-" + name, Title: title,
+		Done: func(context.Context) (bool, error) {
+			u, err := readUpgradeRecord()
+			return slices.Contains(u.Back, name), err
+		},
+		Run: func(ctx context.Context) error {
+			if err := run(ctx); err != nil {
+				return err
+			}
+			return noteUpgrade(func(u *upgradeRecord) { u.Back = append(u.Back, name) })
+		},
+	}
+}
+
+func (r *rollback) rolledBackStep() step.Step {
+	return step.Step{
+		Name: "rolled-back", Title: "Note that the upgrade was taken back",
+		Done: func(context.Context) (bool, error) {
+			u, err := readUpgradeRecord()
+			return !u.RolledBack.IsZero(), err
+		},
+		Run: func(context.Context) error {
+			return noteUpgrade(func(u *upgradeRecord) { u.RolledBack = time.Now().UTC() })
+		},
+	}
+}
+
+// others are all nodes but the first control-plane host, those of the control plane
+// first: there is no cluster to ask which of them have joined.
+func (r *rollback) others() []config.Node {
+	var masters, workers []config.Node
+	for _, n := range r.site.config.Nodes {
+		switch {
+		case n.Name == r.site.node.Name:
+		case n.Has(config.ControlPlane):
+			masters = append(masters, n)
+		default:
+			workers = append(workers, n)
+		}
+	}
+	return append(masters, workers...)
+}
+
+// standDown keeps etcd's data on the first host, for whoever may still want to look
+// at what was written since.
+func (r *rollback) standDown(ctx context.Context) error {
+	m := r.site.machine
+	m.Wipe = r.site.node.Name != r.site.config.Master().Name
+	return m.StandDown(ctx)
+}
+
+// forgetBundleStep takes the new bundle out of this host's store, so that packages,
+// images and the signed index are those of before.
+func (r *rollback) forgetBundleStep() step.Step {
+	return step.Step{
+		Name: "forget-bundle", Title: "Take the new bundle out of the store",
+		Done: func(context.Context) (bool, error) {
+			b, err := r.newBundle()
+			if b != nil {
+				b.Close()
+			}
+			return b == nil, err
+		},
+		Run: func(ctx context.Context) error {
+			b, err := r.newBundle()
+			if err != nil || b == nil {
+				return err
+			}
+			defer b.Close()
+			if err := (registry.Store{Dir: storeDir}).Remove(b); err != nil {
+				return err
+			}
+			_, err = host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
+			return err
+		},
+	}
+}
+
+// newBundle is nil where the store does not have it.
+func (r *rollback) newBundle() (*bundle.Bundle, error) {
+	bundles, err := registry.Store{Dir: storeDir}.Open(r.trusted...)
+	var found *bundle.Bundle
+	for _, b := range bundles {
+		if b.ID() == r.record.To.ID {
+			found = b
+		} else {
+			b.Close()
+		}
+	}
+	if len(bundles) > 0 {
+		err = nil // another one that cannot be read is not of interest
+	}
+	return found, err
+}
+
+// down has another control-plane host leave: as long as one is there, it may answer
+// in the cluster's name, with data that are about to be taken back.
+func (r *rollback) down(ctx context.Context, n config.Node) error {
+	if r.fleet != nil {
+		return r.far(ctx, n, "rollback", "--yes")
+	}
+	r.p.Say("on %s, run:\n  airgap rollback", n.Name)
+	r.p.Now("waits for " + n.Name)
+	defer r.p.Now("")
+	for answers(ctx, n.Address+":2379") {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+	}
+	return nil
+}
+
+func (r *rollback) forget(ctx context.Context, n config.Node) error {
+	if r.fleet != nil {
+		return r.far(ctx, n, "rollback", "--yes", "--forget")
+	}
+	r.p.Say("on %s, if it was prepared, run:\n  airgap rollback --forget", n.Name)
+	return nil
+}
+
+// far runs airgap on another host.
+func (r *rollback) far(ctx context.Context, n config.Node, args ...string) error {
+	m, far := r.fleet.member(n.Name), faraway{}
+	if err := m.run(ctx, &far, nil, "", append(args, "--output", "json", "--progress", "json")...); err != nil {
+		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	return nil
+}
+
+func answers(ctx context.Context, address string) bool {
+	dialer := net.Dialer{Timeout: 3 * time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	return err == nil && conn.Close() == nil
+}
+
+// back brings another host back: a control-plane host joins the restored cluster
+// anew, a worker that was upgraded goes the way of an upgrade in the other direction,
+// and one that was not just hears that it may stay as it is.
+func (r *rollback) back(ctx context.Context, n config.Node) error {
+	if r.nodes == nil {
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+	}
+	if !n.Has(config.ControlPlane) {
+		if err := r.drain(ctx, n); err != nil {
+			return err
+		}
+	}
+	if err := r.work(ctx, n); err != nil {
+		return err
+	}
+	if slices.Contains(r.record.Cordoned, n.Name) {
+		return nil
+	}
+	return kubeadm.Uncordon(ctx, r.client, n.Name)
+}
