@@ -52,6 +52,7 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"once more changes nothing", func() error { return u.again(ctx) }},
+			{"taken back, all of it", func() error { return u.allBack(ctx) }},
 		})
 	})
 }
@@ -217,6 +218,25 @@ func (u *upgrading) asked(ctx context.Context) error {
 		return fmt.Errorf("of %d requests %d were lost, want at most %.1f in a thousand: %q", said.Asked, said.Lost, 1000*lostShare, said.Errors)
 	}
 	return nil
+}
+
+// allBack takes an upgrade back that had come to its end.
+func (u *upgrading) allBack(ctx context.Context) error {
+	if err := u.e.script(ctx, u.first(), kubectl+"create configmap since --from-literal=a=b"); err != nil {
+		return err
+	}
+	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(u.e.Log, r.Stderr)
+	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
+		return err
+	}
+	return errors.Join(
+		u.versions(ctx, "1.35.8", "1.7.35"),
+		u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s", "! "+kubectl+"get configmap since"),
+		u.e.verified(ctx, u.first()))
 }
 
 func (u *upgrading) again(ctx context.Context) error {

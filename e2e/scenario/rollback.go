@@ -1,0 +1,89 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// brokenOff are the steps of an upgrade in the midst of which it is killed, in its
+// order: what has to be taken back is another thing after each.
+func brokenOff() []string {
+	return []string{
+		"prepare",         // no host is changed yet
+		"kubeadm-upgrade", // static pods are being exchanged
+		"packages",        // the API server is the new one, the kubelet is not
+		"kubelet-upgrade", // the first host is all but done
+		"upgrade-node2",   // the worker
+		"compare-",        // all hosts are done
+	}
+}
+
+// rollback breaks an upgrade off in each of its phases and takes it back: the cluster
+// is what it was, with what was written before.
+func rollback(ctx context.Context, e *Env) error {
+	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
+		return err
+	}
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		u := upgrading{e: e, l: l, edits: []string{
+			"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n",
+		}}
+		parts := []part{
+			{"a cluster of Kubernetes 1.35", func() error { return u.cluster(ctx) }},
+			{"the next bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
+			{"nothing to take back", func() error { return u.nothingToTakeBack(ctx) }},
+		}
+		for i, step := range brokenOff() {
+			parts = append(parts,
+				part{"killed amid " + step, func() error { return u.killedAmid(ctx, i, step) }},
+				part{"taken back", func() error { return u.takenBack(ctx, i) }})
+		}
+		return e.inOrder(append(parts,
+			part{"upgrade, all the way", func() error { return u.upgrade(ctx) }},
+			part{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
+			part{"verify", func() error { return e.verified(ctx, u.first()) }},
+		))
+	})
+}
+
+func (u *upgrading) nothingToTakeBack(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes")
+	if err != nil {
+		return err
+	}
+	return r.want("rollback without an upgrade", 1, "there is none on this host")
+}
+
+// killedAmid writes something into the cluster, begins the upgrade, and ends it by
+// kill -9 when a step has begun.
+func (u *upgrading) killedAmid(ctx context.Context, round int, step string) error {
+	const upgrade = `rm -f /run/up.*; n=$(grep -c '"step":"%[1]s.*"event":"began"' /var/lib/airgap/journal.jsonl)
+%[2]s >/run/up.out 2>/run/up.err </dev/null & p=$!
+until [ $(grep -c '"step":"%[1]s.*"event":"began"' /var/lib/airgap/journal.jsonl) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
+sleep 2; kill -9 $p; wait $p; echo killed`
+	if err := u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"create configmap before-%d --from-literal=a=b", round)); err != nil {
+		return err
+	}
+	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(upgrade, step, strings.Join(upgradeCommand(), " ")))
+	return err
+}
+
+// takenBack wants what was written before the upgrade to be there.
+func (u *upgrading) takenBack(ctx context.Context, round int) error {
+	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	if err != nil {
+		return err
+	}
+	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
+		return err
+	}
+	return errors.Join(
+		u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"get configmap before-%d", round)),
+		u.versions(ctx, "1.35.8", "1.7.35"),
+		u.e.verified(ctx, u.first()))
+}
