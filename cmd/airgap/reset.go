@@ -195,7 +195,7 @@ func dataHere(standing bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{storeDir, pushedDir, backupDir, logDir} {
+	for _, dir := range []string{storeDir, pushedDir, backupDir, upgradeDir, logDir} {
 		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 			data = append(data, dir)
 		}
@@ -212,7 +212,7 @@ func wipeData(ctx context.Context) error {
 	for _, e := range logs {
 		err = errors.Join(err, os.RemoveAll(logDir+"/"+e.Name()))
 	}
-	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir), os.RemoveAll(pushedDir), os.RemoveAll(backupDir))
+	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir), os.RemoveAll(pushedDir), os.RemoveAll(backupDir), os.RemoveAll(upgradeDir))
 }
 
 // forget removes what airgap keeps in mind of the host whose file system begins

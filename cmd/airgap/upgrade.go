@@ -106,7 +106,7 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	}
 	defer v.Close()
 	u := &upgrade{app: a, options: o, view: v, trusted: t.keys}
-	if err := u.open(t); err != nil {
+	if err := u.open(ctx, t); err != nil {
 		return err
 	}
 	release, err := lockHost()
@@ -144,7 +144,7 @@ func (r upgraded) write(w io.Writer) error {
 }
 
 // open finds out what is to be upgraded from, and whether this is the host to do it.
-func (u *upgrade) open(t *trust) error {
+func (u *upgrade) open(ctx context.Context, t *trust) error {
 	index := u.view.Top().Index()
 	s, err := newSite(index, "")
 	if err != nil {
@@ -165,32 +165,34 @@ func (u *upgrade) open(t *trust) error {
 	if u.record, err = readUpgradeRecord(); err != nil {
 		return err
 	}
-	to := refTo(index, s.config.Kubernetes.Version)
-	if u.record.under() && u.record.To.ID != to.ID {
+	if u.record.under() && u.record.To.ID != u.target {
 		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
 	}
-	return u.openOld(to)
+	return u.openOld(ctx)
 }
 
 // openOld finds the bundle that the cluster is as: what the upgrade that is under way
-// began from, else the newest one of this host's store.
-func (u *upgrade) openOld(to bundleRef) error {
-	of := func(i *bundle.Index) bool { return i.ID() == u.record.From.ID }
-	if !u.record.under() {
-		of = func(i *bundle.Index) bool { return i.ID() != to.ID || u.record.To.ID == to.ID }
+// began from, else what this host says of itself.
+func (u *upgrade) openOld(ctx context.Context) error {
+	var index *bundle.Index
+	var err error
+	if u.record.under() {
+		index, err = storedIndex(u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
+	} else {
+		index, err = u.site.installedIndex(ctx, u.trusted)
 	}
-	index, err := storedIndex(u.trusted, of)
 	if err != nil {
 		return err
 	}
 	if u.old, err = newSite(index, u.site.node.Name); err != nil {
 		return err
 	}
-	if !u.record.under() && u.record.To.ID != to.ID {
-		u.record = upgradeRecord{From: refTo(index, u.old.config.Kubernetes.Version), To: to, Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
+	if u.record.under() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
+		return nil // it goes on, or has come to its end
 	}
-	return nil
+	u.record, err = newUpgrade(index, u.site.index)
+	return err
 }
 
 // others are the nodes beside the first control-plane host, in the order of an

@@ -174,6 +174,20 @@ func (u *upgrade) wayBack() string {
 	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)
 }
 
+// installedIndex is that of the bundle which this host is as: by what it says of
+// itself, or, where an older airgap said nothing, the newest one of its store but for
+// the one at hand.
+func (s *site) installedIndex(ctx context.Context, trusted []*ecdsa.PublicKey) (*bundle.Index, error) {
+	id, err := s.ownNote(ctx, bundleNote)
+	if err != nil {
+		return nil, err
+	}
+	if id == s.index.ID() {
+		return s.index, nil
+	}
+	return storedIndex(trusted, func(i *bundle.Index) bool { return i.ID() == id || id == "" && i.ID() != s.index.ID() })
+}
+
 // storedIndex is that of the newest bundle of this host's store that is wanted.
 func storedIndex(trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
 	bundles, err := registry.Store{Dir: storeDir}.Open(trusted...)

@@ -81,16 +81,35 @@ func (s *site) packagesFirst(from source, addr string) step.Step {
 
 // prepareSteps get everything onto this host that its upgrade takes, while it goes on
 // as it was.
-func (s *site) prepareSteps(h *hub, v *bundle.View, p ui.Progress) ([]step.Step, error) {
+func (s *site) prepareSteps(ctx context.Context, h *hub, v *bundle.View, p ui.Progress) ([]step.Step, error) {
 	var steps []step.Step
 	if s.servesRegistry() {
-		steps = append(s.registrySteps(v, h.trusted, p), backupBefore(s.index.ID()))
+		record, err := s.preparing(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		steps = append([]step.Step{recordStep(record)}, s.registrySteps(v, h.trusted, p)...)
+		steps = append(steps, backupBefore(s.index.ID()))
 	}
 	images, err := s.imagesStep()
 	if err != nil {
 		return nil, err
 	}
 	return append(steps, images, s.noteStep("prepared", "Say that this host is prepared", preparedNote)), nil
+}
+
+// preparing is what another control-plane host writes down of an upgrade, for the way
+// back.
+func (s *site) preparing(ctx context.Context, h *hub) (upgradeRecord, error) {
+	record, err := readUpgradeRecord()
+	if err != nil || record.under() && record.To.ID == s.index.ID() {
+		return record, err
+	}
+	old, err := s.installedIndex(ctx, h.trusted)
+	if err != nil {
+		return record, err
+	}
+	return newUpgrade(old, s.index)
 }
 
 // imagesStep pulls what this host needs to come back, by the new bundle.
@@ -125,7 +144,7 @@ func (a *app) runPrepare(ctx context.Context, s *site, h *hub) error {
 		}
 	}
 	p := a.newProgress()
-	steps, err := s.prepareSteps(h, v, p)
+	steps, err := s.prepareSteps(ctx, h, v, p)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -33,8 +34,21 @@ type bundleRef struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-func refTo(i *bundle.Index, kubernetes string) bundleRef {
-	return bundleRef{Name: i.Name, ID: i.ID(), Kubernetes: kubernetes}
+func refTo(i *bundle.Index) (bundleRef, error) {
+	c, err := config.Parse("airgap.yaml of bundle "+i.Name, []byte(i.Config))
+	if err != nil {
+		return bundleRef{}, err
+	}
+	return bundleRef{Name: i.Name, ID: i.ID(), Kubernetes: c.Kubernetes.Version}, nil
+}
+
+func newUpgrade(from, to *bundle.Index) (r upgradeRecord, err error) {
+	r = upgradeRecord{Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
+	if r.From, err = refTo(from); err != nil {
+		return r, err
+	}
+	r.To, err = refTo(to)
+	return r, err
 }
 
 // Files of upgradeDir.

@@ -24,7 +24,7 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := append([]step.Step{u.recordStep(), u.baselineStep()}, s.registrySteps(u.view, u.trusted, u.p)...)
+	steps := append([]step.Step{recordStep(u.record), u.baselineStep()}, s.registrySteps(u.view, u.trusted, u.p)...)
 	steps = append(steps, joinMaterialStep(s.machine, s.config.Kubernetes, u.view.Top(), s.choice), images)
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
@@ -38,14 +38,15 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
 }
 
-func (u *upgrade) recordStep() step.Step {
+// recordStep begins an upgrade on a control-plane host.
+func recordStep(to upgradeRecord) step.Step {
 	return step.Step{
 		Name: "upgrade-record", Title: "Write down what is upgraded from and to",
 		Done: func(context.Context) (bool, error) {
 			r, err := readUpgradeRecord()
-			return r.To.ID == u.record.To.ID, err
+			return r.To.ID == to.To.ID && r.Began.Equal(to.Began), err
 		},
-		Run: func(context.Context) error { return beginUpgrade(u.record) },
+		Run: func(context.Context) error { return beginUpgrade(to) },
 	}
 }
 

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+)
+
+const upgradable = `apiVersion: airgap.dev/v1alpha1
+kind: Cluster
+name: bank
+kubernetes: {version: 1.35.8, controlPlaneEndpoint: "k8s.bank.example:6443"}
+nodes:
+  - {name: cp1, address: 192.0.2.11, roles: [control-plane]}
+  - {name: w1, address: 192.0.2.21, roles: [worker]}
+packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
+`
+
+func clusterFrom(t *testing.T, edits ...string) *config.Cluster {
+	t.Helper()
+	c, err := config.Parse("airgap.yaml", []byte(strings.NewReplacer(edits...).Replace(upgradable)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestFixed: what a running cluster cannot change is told all at once; the rest is no
+// matter.
+func TestFixed(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		edits []string
+		says  []string
+	}{
+		{"nothing", nil, nil},
+		{"versions", []string{"1.35.8", "1.36.3", "packages:", "runtime: {version: 2.3.6}\npackages:"}, nil},
+		{"a node more", []string{"packages:", "  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:"}, nil},
+		{"networks and endpoint", []string{"k8s.bank", "api.bank", "kubernetes: {", "kubernetes: {podSubnet: 10.99.0.0/16, serviceSubnet: 10.98.0.0/16, "},
+			[]string{"controlPlaneEndpoint is api.bank.example:6443, and was k8s.bank.example:6443", "podSubnet is 10.99.0.0/16", "serviceSubnet is 10.98.0.0/16"}},
+		{"an address", []string{"192.0.2.21", "192.0.2.31"}, []string{"address of node w1 is 192.0.2.31, and was 192.0.2.21"}},
+		{"a role", []string{"roles: [worker]", "roles: [control-plane]", "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:"}, []string{"node w1 has the roles control-plane, and had worker"}},
+		{"the runtime", []string{"packages:", "runtime: {name: crio}\npackages:"}, []string{"runtime.name is crio, and was containerd"}},
+		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := &upgrade{old: &site{config: clusterFrom(t)}, site: &site{config: clusterFrom(t, tc.edits...)}}
+			err := u.fixed()
+			if (err == nil) != (len(tc.says) == 0) {
+				t.Fatalf("got %v, want %q", err, tc.says)
+			}
+			for _, says := range tc.says {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("%q is not in %v", says, err)
+				}
+			}
+		})
+	}
+}
+
+// TestOrderOfHosts: control-plane hosts come before workers, and a node that has not
+// joined has nothing to be upgraded.
+func TestOrderOfHosts(t *testing.T) {
+	c := clusterFrom(t, "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:")
+	u := &upgrade{site: &site{config: c, node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
+	var names []string
+	for _, n := range u.others() {
+		names = append(names, n.Name)
+	}
+	if got := strings.Join(names, " "); got != "cp3 cp2 w1" {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestAlone: a host is drained where its pods can go somewhere.
+func TestAlone(t *testing.T) {
+	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	c := clusterFrom(t)
+	u := &upgrade{site: &site{config: c, node: c.Nodes[0]}, nodes: map[string]corev1.Node{
+		"cp1": {Spec: corev1.NodeSpec{Taints: taint}}, "w1": {},
+	}}
+	for i, want := range []bool{false, true} {
+		if got := u.alone(c.Nodes[i]); got != want {
+			t.Errorf("%s alone: %v", c.Nodes[i].Name, got)
+		}
+	}
+	u.record.Cordoned = []string{"w1"}
+	if !u.alone(c.Nodes[0]) {
+		t.Error("w1 took no pods before the upgrade, and is taken for a place to go")
+	}
+}
+
+// TestUpgraded wants version, readiness and the host's own word.
+func TestUpgraded(t *testing.T) {
+	u := &upgrade{target: "id", site: &site{config: clusterFrom(t)}}
+	node := func(version, note string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bundleNote: note}}}
+		n.Status.NodeInfo.KubeletVersion = version
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	for _, tc := range []struct {
+		node *corev1.Node
+		says string
+	}{
+		{node("v1.35.8", "id", corev1.ConditionTrue), ""},
+		{node("v1.34.1", "id", corev1.ConditionTrue), "its kubelet is v1.34.1"},
+		{node("v1.35.8", "id", corev1.ConditionUnknown), "not ready"},
+		{node("v1.35.8", "old", corev1.ConditionTrue), bundleNote},
+	} {
+		if err := u.upgraded(tc.node); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("got %v, want %q", err, tc.says)
+		}
+	}
+}
+
+// TestUnder: an upgrade that ended or was taken back is over.
+func TestUnder(t *testing.T) {
+	now := time.Now()
+	for _, tc := range []struct {
+		r    upgradeRecord
+		want bool
+	}{
+		{upgradeRecord{}, false},
+		{upgradeRecord{To: bundleRef{ID: "b"}}, true},
+		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now}, false},
+		{upgradeRecord{To: bundleRef{ID: "b"}, RolledBack: now}, false},
+	} {
+		if got := tc.r.under(); got != tc.want {
+			t.Errorf("%+v: %v", tc.r, got)
+		}
+	}
+}
