@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"airgap.dev/airgap/internal/step"
 	"sigs.k8s.io/yaml"
@@ -48,25 +49,49 @@ func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 }
 
 // AgreementStep holds when host, runtime and kubelet agree, and the runtime looks
-// where our mirrors are. It changes
-// nothing: it is the proof that the steps before it did their work.
+// where our mirrors are. The steps before it brought that about; but for a kubelet's
+// configuration that somebody has changed since, which is fetched from the cluster
+// anew, this one only tells.
 func AgreementStep(m Machine) step.Step {
-	read := func(ctx context.Context) error {
-		a, err := ReadBack(ctx, m)
-		if err != nil {
-			return err
-		}
-		return a.Err()
-	}
 	return step.Step{
 		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",
 		Done: func(ctx context.Context) (bool, error) {
 			a, err := ReadBack(ctx, m)
 			return err == nil && a.Err() == nil, err
 		},
-		Plan: func(context.Context) ([]string, error) { return nil, nil }, // it only looks
-		Run:  read,
+		Plan: func(ctx context.Context) ([]string, error) {
+			a, err := ReadBack(ctx, m)
+			if err != nil || a.Kubelet == a.Host {
+				return nil, err
+			}
+			return []string{"fetch " + kubeletConfig + " from the cluster anew", "restart kubelet.service"}, nil
+		},
+		Run: func(ctx context.Context) error {
+			a, err := ReadBack(ctx, m)
+			if err == nil && a.Kubelet != a.Host {
+				err = m.fetchKubeletConfig(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			if a, err = ReadBack(ctx, m); err != nil {
+				return err
+			}
+			return a.Err()
+		},
 	}
+}
+
+// fetchKubeletConfig gives the kubelet the configuration that the cluster has for all
+// of them.
+func (m Machine) fetchKubeletConfig(ctx context.Context) error {
+	if err := m.kubeadm(ctx, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
+		return err
+	}
+	if err := m.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+	}
+	return await(ctx, time.Minute, m.kubeletHealthy)
 }
 
 func kubeletDriver(m Machine) (Driver, error) {

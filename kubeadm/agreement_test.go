@@ -57,3 +57,25 @@ func TestAgreementStepHolds(t *testing.T) {
 	f.put(t, kubeletConfig, "cgroupDriver: cgroupfs\n")
 	mustHold(t, AgreementStep(m).Done, false)
 }
+
+// TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
+func TestAgreementHeals(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
+	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
+	f.answers["kubeadm upgrade node phase kubelet-config"] = func(host.Cmd) ([]byte, error) {
+		f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+		return nil, nil
+	}
+	s := AgreementStep(m)
+	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 {
+		t.Errorf("plan: %q, %v", changes, err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
+	if f.ran("systemctl restart kubelet") != 1 {
+		t.Errorf("ran %q", f.calls)
+	}
+}

@@ -55,6 +55,7 @@ func All() []Scenario {
 		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore},
 		{"sticks", "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", sticks},
 		{"ownworker", "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", ownWorker},
+		{"cgroupv2", "an emulated server, product defaults: reboot, cgroup drivers that drift apart, an upgrade with a power cut in the middle", cgroupV2},
 		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
 	}
 }

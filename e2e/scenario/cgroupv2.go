@@ -1,0 +1,129 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// cgroupV2 is many years of a server with cgroup v2, in short: installed on the
+// product's defaults, rebooted, its cgroup drivers taken apart and put together again,
+// upgraded by a minor with a power cut in the middle.
+func cgroupV2(ctx context.Context, e *Env) error {
+	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
+		return err
+	}
+	stick, next := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "next", "stick")
+	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+		m := l.Machines[0]
+		return e.inOrder([]part{
+			{"cgroup v2, and systemd", func() error {
+				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "test $(cat /proc/1/comm) = systemd")
+			}},
+			{"a bundle of Kubernetes 1.35", func() error {
+				return errors.Join(e.survey(ctx, m), e.bundleOf(ctx, "airgap.yaml", stick, `version: "1.36.3"`, `version: "1.35.8"`))
+			}},
+			{"the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
+			{"install", func() error { return e.installPlain(ctx, m, stick) }},
+			{"runtime, kubelet and pods agree", func() error { return e.cgroupsAgree(ctx, m) }},
+			{"a reboot", func() error { return e.rebooted(ctx, m) }},
+			{"the kubelet is given the other driver", func() error { return e.driftsApart(ctx, m) }},
+			{"install puts it right", func() error { return e.healed(ctx, m, stick) }},
+			{"a bundle of Kubernetes 1.36", func() error {
+				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.survey(ctx, m), e.bundleOf(ctx, "next/airgap.yaml", next))
+			}},
+			{"a power cut amid the upgrade", func() error { return e.cutAmidUpgrade(ctx, m, next) }},
+			{"the same command goes on", func() error { return e.upgradeGoesOn(ctx, m, next) }},
+			{"runtime, kubelet and pods agree still", func() error { return e.cgroupsAgree(ctx, m) }},
+			{"verify", func() error { return e.slowlyVerified(ctx, m) }},
+		})
+	})
+}
+
+func (e *Env) bundleOf(ctx context.Context, name, stick string, edits ...string) error {
+	config, err := e.render(name, plainTemplate, edits...)
+	if err != nil {
+		return err
+	}
+	return e.do(ctx, 0, []string{"proven against"}, "bundle", "-f", config, "--facts", e.facts(), "-o", stick)
+}
+
+// cgroupsAgree looks at what is in effect: what the runtime answers, what the kubelet
+// is configured with, and where the kernel has the pods.
+func (e *Env) cgroupsAgree(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m,
+		"/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'",
+		"grep -qx 'cgroupDriver: systemd' /var/lib/kubelet/config.yaml",
+		kubectl+"get --raw /api/v1/nodes/node1/proxy/configz | grep -q '\"cgroupDriver\":\"systemd\"'",
+		"ls -d /sys/fs/cgroup/kubepods.slice/kubepods-*.slice/*/cri-containerd-*.scope >/dev/null",
+		"! test -e /sys/fs/cgroup/kubepods")
+}
+
+// slowlyVerified has the patience that an emulated processor asks for.
+func (e *Env) slowlyVerified(ctx context.Context, m lab.Machine) error {
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "25m")
+	return err
+}
+
+// rebooted shuts the server down in good order and starts it again.
+func (e *Env) rebooted(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m, "systemd-run --quiet --on-active=1 systemctl poweroff"); err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(time.Second) {
+		if m.Exec(ctx, lab.Cmd{Args: []string{"true"}}) != nil {
+			return errors.Join(m.Kill(ctx), m.Start(ctx), e.slowlyVerified(ctx, m))
+		}
+	}
+	return errors.New("it did not shut down within 3 minutes")
+}
+
+func (e *Env) driftsApart(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--timeout", "2m")
+	if err != nil {
+		return err
+	}
+	return r.want("verify with two drivers", 4, "cgroups", "cgroupfs")
+}
+
+func (e *Env) healed(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	if _, err := e.must(ctx, m, nil, "airgap", "install", labSkips, lab.StickPath+"/bank"); err != nil {
+		return err
+	}
+	return errors.Join(e.cgroupsAgree(ctx, m), e.slowlyVerified(ctx, m))
+}
+
+// cutAmidUpgrade cuts the power when kubeadm has begun to exchange static pods.
+func (e *Env) cutAmidUpgrade(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	const begin = `cd %s/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm
+setsid %s >/run/up.out 2>/run/up.err </dev/null & p=$!
+until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kubeadm-upgrade.log 2>/dev/null; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.5; done`
+	if err := e.script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgradeCommand(), " "))); err != nil {
+		return err
+	}
+	return errors.Join(m.Kill(ctx), m.Start(ctx))
+}
+
+func (e *Env) upgradeGoesOn(ctx context.Context, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgradeCommand()...)
+	return errors.Join(err, e.script(ctx, m, kubectl+"get nodes -o jsonpath={.items[0].status.nodeInfo.kubeletVersion} | grep -qx v1.36.3"))
+}
