@@ -85,6 +85,9 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	}
 	defer r.fleet.close()
 	r.p = a.newProgress()
+	if err := r.site.atRest(ctx, r.p); err != nil {
+		return err
+	}
 	steps := r.steps()
 	if !r.record.Changed {
 		steps = r.forgetSteps()
@@ -157,6 +160,9 @@ func (r *rollback) standDownHere(ctx context.Context, o rollbackOptions) error {
 		steps = steps[1:]
 	}
 	r.p = r.app.newProgress()
+	if err := r.site.atRest(ctx, r.p); err != nil {
+		return err
+	}
 	if _, err := runSteps(ctx, steps, r.p); err != nil {
 		return err
 	}
