@@ -59,6 +59,13 @@ func Drain(ctx context.Context, client kubernetes.Interface, node string, o Drai
 	return d.failure(err)
 }
 
+// Drainable is nil where Drain would begin: no pod is there that nobody would make
+// again. Nothing is changed.
+func Drainable(ctx context.Context, client kubernetes.Interface, node string) error {
+	_, err := (&draining{client: client, node: node}).pods(ctx)
+	return err
+}
+
 // Uncordon lets a node take new pods again.
 func Uncordon(ctx context.Context, client kubernetes.Interface, node string) error {
 	return cordon(ctx, client, node, false)

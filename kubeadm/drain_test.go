@@ -167,7 +167,13 @@ func TestDrainIsHeld(t *testing.T) {
 func TestDrainKeepsWhatNobodyMakesAgain(t *testing.T) {
 	client := drainable(t)
 	runningPod(t, client, "web")
+	if err := Drainable(t.Context(), client, "n1"); err != nil {
+		t.Errorf("before there is one: %v", err)
+	}
 	runningPod(t, client, "alone", bare)
+	if err := Drainable(t.Context(), client, "n1"); err == nil || !strings.Contains(err.Error(), "default/alone") {
+		t.Errorf("asked beforehand: %v", err)
+	}
 	err := Drain(t.Context(), client, "n1", DrainOptions{})
 	if err == nil || !strings.Contains(err.Error(), "default/alone") || strings.Contains(err.Error(), "--force") {
 		t.Errorf("got %v", err)
