@@ -22,21 +22,37 @@ const (
 	pullProgressTimeout = "20s"
 )
 
-//go:embed containerd.service
-var containerdService string
+// The unit for the archive, and what is set in any unit of containerd's.
+var (
+	//go:embed containerd.service
+	containerdService string
+	//go:embed containerd.conf
+	containerdSettings string
+)
 
 func containerd() engine {
 	return engine{
 		name: "containerd", title: "containerd",
+		bin: BinDir, runc: BinDir + "/runc",
 		socket: "/run/containerd/containerd.sock",
 		config: containerdConfig, dropIns: containerdDropIns, nvidia: containerdDropIns + "/airgap-nvidia.toml",
-		unit: "/etc/systemd/system/containerd.service", unitText: containerdService,
+		unit: "/etc/systemd/system/containerd.service", unitText: containerdService + containerdSettings,
 		programs: []string{"containerd", "containerd-shim-runc-v2"},
 		mirrors:  certsDir,
 		files:    containerdFiles,
 		dump:     []string{"--config", containerdConfig, "config", "dump"},
 		readDump: readContainerdDump,
 	}
+}
+
+// containerdPackage is containerd from Docker's package, which has a runc, a unit, and a
+// configuration without the Container Runtime Interface (docker/containerd-packaging:
+// rpm/containerd.spec, common/containerd.toml).
+func containerdPackage() engine {
+	e := containerd()
+	e.rpm, e.bin, e.runc = "containerd.io", "/usr/bin", "/usr/bin/runc"
+	e.unit, e.unitText = "/etc/systemd/system/containerd.service.d/50-airgap.conf", containerdSettings
+	return e
 }
 
 // containerdFiles is the configuration alone. Up to 1.7 containerd reads version 2,
@@ -114,7 +130,7 @@ func running(o RuntimeOptions) map[string]any {
 		"enable_selinux": o.Facts.SELinux,
 		"containerd": map[string]any{
 			"default_runtime_name": "runc",
-			"runtimes":             map[string]any{"runc": handler(o, BinDir+"/runc")},
+			"runtimes":             map[string]any{"runc": handler(o, o.Runtime.engine().runc)},
 		},
 	}
 }

@@ -118,7 +118,7 @@ func TestPinsKeepsEveryImage(t *testing.T) {
 
 func TestUnitUsesOurPrograms(t *testing.T) {
 	for _, line := range []string{"ExecStart=" + BinDir + "/containerd --config " + containerdConfig, "Environment=PATH=" + BinDir + ":", "Delegate=yes", "KillMode=process"} {
-		if !strings.Contains(containerdService, "\n"+line) {
+		if !strings.Contains(containerd().unitText, "\n"+line) {
 			t.Errorf("the unit lacks %q", line)
 		}
 	}

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	_ "embed"
 	"fmt"
+	"path"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -19,15 +20,21 @@ const (
 	crioEnv        = CRIOContainers + "/environment"
 )
 
-//go:embed crio.service
-var crioService string
+// The unit for the archive, and what is set in any unit of CRI-O's.
+var (
+	//go:embed crio.service
+	crioService string
+	//go:embed crio.conf
+	crioSettingsOfUnit string
+)
 
 func crio() engine {
 	return engine{
 		name: "crio", title: "CRI-O",
+		bin: BinDir, runc: BinDir + "/runc", conmon: BinDir + "/conmon",
 		socket: "/run/crio/crio.sock",
 		config: crioConfig, dropIns: crioDropIns, nvidia: crioDropIns + "/10-airgap-nvidia.conf",
-		unit: "/etc/systemd/system/crio.service", unitText: crioService,
+		unit: "/etc/systemd/system/crio.service", unitText: crioService + crioSettingsOfUnit,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
 		once:     true,
 		env:      crioEnv,
@@ -38,6 +45,19 @@ func crio() engine {
 	}
 }
 
+// crioPackage is CRI-O from its project's package, which sets another default runtime in
+// a drop-in of its own: ours comes after that, and before the site's (cri-o/packaging:
+// cri-o.spec, bundle/10-crio.conf).
+func crioPackage() engine {
+	const helpers = "/usr/libexec/crio" // out of the way of podman's
+	e := crio()
+	e.rpm, e.bin, e.runc, e.conmon = "cri-o", "/usr/bin", helpers+"/runc", helpers+"/conmon"
+	e.config = crioDropIns + "/20-airgap.conf"
+	e.unit, e.unitText = "/etc/systemd/system/crio.service.d/50-airgap.conf", crioSettingsOfUnit
+	e.dump = []string{"--config-dir", crioDropIns, "config"}
+	return e
+}
+
 // crioFiles are the configuration, and the policy of whose signatures an image needs:
 // nobody's. What an image is, its digest says, and the bundle's index vouches for that.
 func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
@@ -45,16 +65,17 @@ func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write CRI-O's configuration: %w", err)
 	}
+	e := o.Runtime.engine()
 	files := map[string][]byte{
-		crioConfig: append([]byte(ours), text...),
+		e.config: append([]byte(ours), text...),
 		crioPolicy: []byte(`{"default": [{"type": "insecureAcceptAnything"}]}` + "\n"),
 	}
 	if o.NVIDIA {
-		files[crio().nvidia], err = dropIn(map[string]any{"crio": map[string]any{"runtime": map[string]any{
+		files[e.nvidia], err = dropIn(map[string]any{"crio": map[string]any{"runtime": map[string]any{
 			"runtimes": map[string]any{nvidiaName: map[string]any{
 				"runtime_path": nvidiaProgram,
 				"runtime_root": "/run/crio/nvidia",
-				"monitor_path": BinDir + "/conmon",
+				"monitor_path": e.conmon,
 			}},
 		}}})
 	}
@@ -64,6 +85,7 @@ func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
 // crioSettings has all tables below "crio" (crio.conf(5)). Storage is another than
 // podman's, whose "system prune" would take the images.
 func crioSettings(o RuntimeOptions) map[string]any {
+	e := o.Runtime.engine()
 	return map[string]any{"crio": map[string]any{
 		"root":           crioDir + "/storage",
 		"runroot":        "/run/crio/storage",
@@ -92,12 +114,12 @@ func crioSettings(o RuntimeOptions) map[string]any {
 			"default_mounts_file": "/dev/null",
 			// Left out, what an administrator has set for irqbalance would be put back.
 			"irqbalance_config_restore_file": "disable",
-			"pinns_path":                     BinDir + "/pinns",
+			"pinns_path":                     path.Join(e.bin, "pinns"),
 			"selinux":                        o.Facts.SELinux,
 			"runtimes": map[string]any{"runc": map[string]any{
-				"runtime_path": BinDir + "/runc",
+				"runtime_path": e.runc,
 				"runtime_root": "/run/crio/runc",
-				"monitor_path": BinDir + "/conmon",
+				"monitor_path": e.conmon,
 			}},
 		},
 	}}

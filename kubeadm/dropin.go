@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func (s service) add(ctx context.Context, e engine, text []byte) error {
 
 // settings are what is in force, by the path of their tables: "plugins.…".
 func (m Machine) settings(ctx context.Context, e engine) (map[string]string, error) {
-	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(path.Join(BinDir, e.name)), Args: e.dump})
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(e.program()), Args: e.dump})
 	if err != nil {
 		return nil, fmt.Errorf("read the runtime's effective configuration: %w", err)
 	}

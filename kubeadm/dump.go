@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"context"
 	"fmt"
-	"path"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -17,7 +16,7 @@ type effective struct {
 }
 
 func (m Machine) effective(ctx context.Context, e engine) (effective, error) {
-	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(path.Join(BinDir, e.name)), Args: e.dump})
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(e.program()), Args: e.dump})
 	if err != nil {
 		return effective{}, fmt.Errorf("read the runtime's effective configuration: %w", err)
 	}

@@ -1,16 +1,23 @@
 package kubeadm
 
-// engine is a container runtime: what is not the same for each of them.
+import "path"
+
+// engine is a container runtime from one of its sources: what is not the same for each
+// of them.
 type engine struct {
-	name     string   // of its program in BinDir, and of its unit
+	name     string   // of its program, and of its unit
 	title    string   // as its project writes it
+	bin      string   // directory of its programs
+	runc     string   // program that it has run containers
+	conmon   string   // program that it has watch them; "" where it does so itself
+	rpm      string   // package that brings it, "" where it comes as an archive
 	socket   string   // of its Container Runtime Interface
 	config   string   // that we write
 	dropIns  string   // directory of the site's own settings, and of an accelerator's toolkit
 	nvidia   string   // file in it that adds the handler for NVIDIA's runtime, where we write one
-	unit     string   // that we write
+	unit     string   // that we write: the whole unit, or what the package's lacks
 	unitText string   // what comes after ours in it
-	programs []string // that its release has to hold
+	programs []string // that its archive has to hold
 	mirrors  string   // what its configuration has to name as the place that says where images come from; "" where it names none
 	once     bool     // it reads that place at its start, and not at each pull
 	env      string   // file with the environment of its unit, "" for none
@@ -22,24 +29,40 @@ type engine struct {
 }
 
 // engines are the runtimes that airgap installs.
-func engines() []engine { return []engine{containerd(), crio()} }
+func engines() []engine { return []engine{containerd(), crio(), containerdPackage(), crioPackage()} }
 
 func (r Runtime) engine() engine {
-	if r.CRIO() {
-		return crio()
+	for _, e := range engines() {
+		if e.name == r.Name && (e.rpm != "") == (r.Source == FromPackage) {
+			return e
+		}
 	}
 	return containerd()
 }
 
 // engine is the runtime that airgap has set up on this host; containerd where it has
-// not yet.
+// not yet. Both sources of a runtime may have the same configuration: the unit tells
+// them apart.
 func (m Machine) engine() engine {
-	for _, e := range engines() {
-		if m.ours(e.unit) || m.ours(e.config) {
-			return e
+	for _, file := range []func(engine) string{func(e engine) string { return e.unit }, func(e engine) string { return e.config }} {
+		for _, e := range engines() {
+			if m.ours(file(e)) {
+				return e
+			}
 		}
 	}
 	return containerd()
+}
+
+// program is the runtime itself.
+func (e engine) program() string { return path.Join(e.bin, e.name) }
+
+// setting is what airgap.yaml says to have it.
+func (e engine) setting() string {
+	if e.rpm != "" {
+		return "runtime: {name: " + e.name + ", source: " + FromPackage + "}"
+	}
+	return "runtime: {name: " + e.name + ", source: " + FromArchive + "}"
 }
 
 // readOnce are the files for which it has to be restarted, beside those that we write

@@ -41,7 +41,7 @@ type fapolicyd struct {
 // none: rpm's database vouches for it.
 func (f fapolicyd) rules() []byte {
 	return fmt.Appendf(nil, "# Written by airgap: network plugins are run by the runtime, and by nobody else.\n"+
-		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n", path.Join(BinDir, f.engine.name))
+		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n", f.engine.program())
 }
 
 // fapolicydRecord is what was there. The rules that fapolicyd made of its
@@ -52,8 +52,11 @@ type fapolicydRecord struct {
 }
 
 // files are those we write: a trust file has a line for each program, with its
-// size and hash.
+// size and hash. For a package's programs rpm's database vouches.
 func (f fapolicyd) files() (map[string][]byte, error) {
+	if f.engine.rpm != "" {
+		return map[string][]byte{rulesFile: f.rules()}, nil
+	}
 	record, err := f.m.readInstalled()
 	if err != nil {
 		return nil, err
@@ -112,6 +115,9 @@ func (f fapolicyd) plan(context.Context) ([]string, error) {
 	changes, err := host.PlanFiles(map[string][]byte{f.m.path(rulesFile): f.rules()}, 0o644)
 	if err != nil {
 		return changes, err
+	}
+	if f.engine.rpm != "" {
+		return append(changes, "restart fapolicyd"), nil
 	}
 	return append(changes, "list the programs in "+BinDir+" with their hashes in "+trustFile, "restart fapolicyd"), nil
 }

@@ -54,26 +54,38 @@ func (m Machine) removeRuntime() error {
 // would be lost.
 func (m Machine) refuseForeignRuntime(e engine) error {
 	for _, other := range engines() {
-		if other.name != e.name && m.ours(other.unit) {
+		if other.unit != e.unit && m.ours(other.unit) {
 			return &Failure{
 				What: "install " + e.title,
-				Err:  fmt.Errorf("airgap has installed %s on this host, and its pods are there", other.title),
-				Next: "airgap reset this host first, and install it again; or runtime.name: " + other.name + " in airgap.yaml",
+				Err:  fmt.Errorf("airgap has installed %s on this host%s, and its pods are there", other.title, other.origin()),
+				Next: "airgap reset this host first, and install it again; or " + other.setting() + " in airgap.yaml",
 			}
 		}
 	}
-	for _, file := range []string{e.config, e.unit} {
+	for _, file := range e.mayNotBeThere() {
 		if _, err := os.Stat(m.path(file)); err == nil && !m.ours(file) {
 			return e.foreign(file)
 		}
 	}
-	for _, dir := range []string{"/usr/lib/systemd/system", "/lib/systemd/system"} {
-		unit := path.Join(dir, e.name+".service")
-		if _, err := os.Stat(m.path(unit)); err == nil {
-			return e.foreign(unit)
-		}
-	}
 	return nil
+}
+
+// mayNotBeThere are files that say that somebody else has set the runtime up. A package
+// brings its own unit and configuration: whose package it is, RuntimeOptions.Foreign tells.
+func (e engine) mayNotBeThere() []string {
+	unit := e.name + ".service"
+	if e.rpm != "" {
+		return []string{e.unit, path.Join("/etc/systemd/system", unit)}
+	}
+	return []string{e.config, e.unit, path.Join("/usr/lib/systemd/system", unit), path.Join("/lib/systemd/system", unit)}
+}
+
+// origin is where it comes from, where that is not the usual place.
+func (e engine) origin() string {
+	if e.rpm == "" {
+		return ""
+	}
+	return " from the package " + e.rpm
 }
 
 // ours reports whether airgap wrote a file of the runtime.

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -65,5 +66,5 @@ func (m Machine) pin(ctx context.Context, image string) error {
 }
 
 func (m Machine) ctr(ctx context.Context, args ...string) ([]byte, error) {
-	return m.Host.Run(ctx, host.Cmd{Name: m.path(BinDir + "/ctr"), Args: append([]string{"--address", m.path(containerd().socket), "--namespace", "k8s.io"}, args...)})
+	return m.Host.Run(ctx, host.Cmd{Name: m.path(path.Join(m.engine().bin, "ctr")), Args: append([]string{"--address", m.path(containerd().socket), "--namespace", "k8s.io"}, args...)})
 }

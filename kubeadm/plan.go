@@ -89,7 +89,7 @@ func (i installation) plan() ([]string, error) {
 
 func (s service) plan(ctx context.Context) ([]string, error) {
 	e := s.options.Runtime.engine()
-	if err := s.m.refuseForeignRuntime(e); err != nil {
+	if err := s.refuse(ctx, e); err != nil {
 		return nil, err
 	}
 	files, err := s.files()

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,15 +12,25 @@ import (
 // Runtime is the section runtime: of airgap.yaml.
 type Runtime struct {
 	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,enum=crio,default=containerd" jsonschema_description:"Container runtime."`
+	Source      string         `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=archive,enum=package,default=archive" jsonschema_description:"Where the runtime comes from. archive: its project's release, unpacked into /opt/airgap/bin beside whatever is in /usr/bin. package: an RPM, containerd.io of Docker's repository or cri-o of the CRI-O project's."`
 	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Version of the runtime, with its patch. Left out: containerd 2.3.7, or a CRI-O of Kubernetes' own minor."`
-	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"runc version, with its patch, beside containerd: 1.5.2 where it is left out. CRI-O brings its own."`
+	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"runc version, with its patch, beside containerd from an archive: 1.5.2 where it is left out. CRI-O and the package containerd.io bring their own."`
 	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's version 3, with containerd 1.7 version 2; or CRI-O's, below crio."`
 }
+
+// The sources of a runtime.
+const (
+	FromArchive = "archive" // the project's release, in BinDir
+	FromPackage = "package" // an RPM, where it puts things
+)
 
 // Default fills what was left out, for a version of Kubernetes.
 func (r *Runtime) Default(kubernetes string) {
 	if r.Name == "" {
 		r.Name = containerd().name
+	}
+	if r.Source == "" {
+		r.Source = FromArchive
 	}
 	switch release, err := releaseOf(kubernetes); {
 	case r.Version != "":
@@ -28,7 +39,7 @@ func (r *Runtime) Default(kubernetes string) {
 	case r.Name == containerd().name:
 		r.Version = "2.3.7"
 	}
-	if r.RuncVersion == "" && r.Name == containerd().name {
+	if r.RuncVersion == "" && r.Name == containerd().name && r.Source == FromArchive {
 		r.RuncVersion = "1.5.2"
 	}
 	r.Version = strings.TrimPrefix(r.Version, "v")
@@ -37,19 +48,28 @@ func (r *Runtime) Default(kubernetes string) {
 
 // Validate reports every wrong value of a section that was defaulted.
 func (r Runtime) Validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if sources := []string{FromArchive, FromPackage}; !slices.Contains(sources, r.Source) {
+		errs = append(errs, field.NotSupported(at.Child("source"), r.Source, sources))
+	}
 	switch r.Name {
 	case containerd().name:
-		return r.validateContainerd(at)
+		return append(errs, r.validateContainerd(at)...)
 	case crio().name:
-		return r.validateCRIO(at)
+		return append(errs, r.validateCRIO(at)...)
 	default:
-		return field.ErrorList{field.NotSupported(at.Child("name"), r.Name, []string{containerd().name, crio().name})}
+		return append(errs, field.NotSupported(at.Child("name"), r.Name, []string{containerd().name, crio().name}))
 	}
 }
 
 func (r Runtime) validateContainerd(at *field.Path) field.ErrorList {
 	errs := atLeast(at.Child("version"), r.Version, "1.7.28") // with which Kubernetes: Releases
-	errs = append(errs, atLeast(at.Child("runcVersion"), r.RuncVersion, "1.3.0")...)
+	switch {
+	case r.Source != FromPackage:
+		errs = append(errs, atLeast(at.Child("runcVersion"), r.RuncVersion, "1.3.0")...)
+	case r.RuncVersion != "":
+		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "the package containerd.io brings the runc that it was tested with"))
+	}
 	if _, ok := r.Overrides["version"]; ok {
 		errs = append(errs, field.Forbidden(at.Child("overrides", "version"), "it is written by airgap"))
 	}
@@ -74,6 +94,12 @@ func (r Runtime) validateCRIO(at *field.Path) field.ErrorList {
 
 // CRIO reports whether it is CRI-O.
 func (r Runtime) CRIO() bool { return r.Name == crio().name }
+
+// Package is the name of the RPM that brings it, "" where it comes as an archive.
+func (r Runtime) Package() string { return r.engine().rpm }
+
+// Runc is the path of the program that runs its containers.
+func (r Runtime) Runc() string { return r.engine().runc }
 
 // String is "containerd 2.3.7 and runc 1.5.2".
 func (r Runtime) String() string {
@@ -110,9 +136,12 @@ type File struct {
 }
 
 // Files are the release files of the runtime for a machine architecture in
-// Go's spelling: "amd64".
+// Go's spelling: "amd64". A package has none.
 func (r Runtime) Files(arch string) []File {
-	if r.CRIO() {
+	switch {
+	case r.Package() != "":
+		return nil
+	case r.CRIO():
 		return r.crioFiles(arch)
 	}
 	containerd := fmt.Sprintf("containerd-%s-linux-%s.tar.gz", r.Version, arch)

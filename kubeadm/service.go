@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/internal/host"
@@ -19,6 +20,9 @@ import (
 // started with, so that a cut between writing and restarting is noticed.
 const appliedFile = stateDir + "/runtime.applied"
 
+// runtimeUndo has the configuration that a package brought, in whose place ours comes.
+const runtimeUndo = undoDir + "/runtime.json"
+
 // RuntimeOptions are what the runtime's configuration depends on.
 type RuntimeOptions struct {
 	Runtime Runtime
@@ -26,6 +30,9 @@ type RuntimeOptions struct {
 	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
 	Mirrors string   // file that says where images come from
 	Facts   Facts
+	// Foreign gives the packages of a name that are installed and that airgap did not
+	// bring; not asked of an archive.
+	Foreign func(ctx context.Context, name string) ([]string, error)
 	NVIDIA  bool // pods may name a handler "nvidia", which runs them by nvidia-container-runtime
 }
 
@@ -95,7 +102,7 @@ func (s service) done(ctx context.Context) (bool, error) {
 
 func (s service) start(ctx context.Context) error {
 	e := s.options.Runtime.engine()
-	if err := s.m.refuseForeignRuntime(e); err != nil {
+	if err := s.refuse(ctx, e); err != nil {
 		return err
 	}
 	files, err := s.files()
@@ -104,6 +111,9 @@ func (s service) start(ctx context.Context) error {
 	}
 	hash, err := s.hash(files)
 	if err != nil {
+		return err
+	}
+	if err := s.keepConfig(e); err != nil {
 		return err
 	}
 	if err := s.write(ctx, e, files); err != nil {
@@ -121,6 +131,38 @@ func (s service) start(ctx context.Context) error {
 		return err
 	}
 	return host.WriteFile(s.m.path(appliedFile), hash, 0o644)
+}
+
+// refuse stops before a runtime of somebody else's is touched. A package that was there
+// before airgap is such a one, whether anybody uses it or not: nobody can tell.
+func (s service) refuse(ctx context.Context, e engine) error {
+	if err := s.m.refuseForeignRuntime(e); err != nil {
+		return err
+	}
+	if e.rpm == "" {
+		return nil
+	}
+	foreign, err := s.options.Foreign(ctx, e.rpm)
+	if err != nil || len(foreign) == 0 {
+		return err
+	}
+	return &Failure{
+		What: "configure " + e.title,
+		Err:  fmt.Errorf("this host had %s before airgap came", strings.Join(foreign, ", ")),
+		Next: "remove the package, and Docker with it where it belongs to Docker, survey the host and make the bundle again; or use another host",
+	}
+}
+
+// keepConfig writes down what ours is going to replace, once.
+func (s service) keepConfig(e engine) error {
+	if s.m.recorded(runtimeUndo) || s.m.ours(e.config) {
+		return nil
+	}
+	before, err := s.m.keep(e.config)
+	if err != nil || before.Absent {
+		return err
+	}
+	return host.WriteJSON(s.m.path(runtimeUndo), map[string]kept{e.config: before})
 }
 
 // effective wants our settings in force: the site's drop-ins, and its overrides, come
@@ -144,7 +186,27 @@ func (s service) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	return host.Remove(s.m.path(appliedFile))
+	if err := s.m.putConfigBack(); err != nil {
+		return err
+	}
+	return errors.Join(host.Remove(s.m.path(runtimeUndo)), host.Remove(s.m.path(appliedFile)))
+}
+
+// putConfigBack leaves a file alone that somebody has put in the place of ours since.
+func (m Machine) putConfigBack() error {
+	before, err := host.ReadJSON[map[string]kept](m.path(runtimeUndo))
+	if err != nil {
+		return err
+	}
+	for name, file := range before {
+		if _, err := os.Stat(m.path(name)); err == nil {
+			continue
+		}
+		if err := m.putBack(name, file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m Machine) stopEngine(ctx context.Context, e engine) error {

@@ -36,7 +36,7 @@ func withRuntime(t *testing.T, f *fakeHost, m Machine, e engine) {
 		}
 		return nil, err
 	}
-	f.answers[BinDir+"/"+e.name] = func(host.Cmd) ([]byte, error) { return os.ReadFile(m.path(e.config)) } // what is in force is what we wrote
+	f.answers[e.program()] = func(host.Cmd) ([]byte, error) { return os.ReadFile(m.path(e.config)) } // what is in force is what we wrote
 	f.answers["systemctl disable --now "+e.name] = func(host.Cmd) ([]byte, error) { stop(); return nil, nil }
 }
 

@@ -23,7 +23,7 @@ func (f *Facts) installed(name string) *Package {
 }
 
 var rpmConflict = Check{
-	ID: "rpm-conflict", Title: "No conflicting RPMs", Source: "containerd#5417: containerd.io against runc and podman",
+	ID: "rpm-conflict", Title: "No conflicting RPMs", Source: "docker/containerd-packaging, containerd.spec; containerd#5417",
 	Breaks: "dnf would refuse, or take away what podman needs.",
 	Needs:  []string{"packages"}, Run: judgeConflicts,
 }
@@ -35,8 +35,9 @@ func judgeConflicts(f *Facts, w *Want) Result {
 		return skipped("the bundle brings no packages")
 	}
 	clashes := f.declaredConflicts(w.Packages)
-	if slices.Contains(w.Packages, "containerd.io") {
-		for _, name := range []string{"runc", "podman", "buildah"} {
+	if slices.Contains(w.Packages, "containerd.io") && f.installed("containerd.io") == nil {
+		// It conflicts with both, and obsoletes them. Podman may stay where it has crun.
+		for _, name := range []string{"containerd", "runc"} {
 			if f.installed(name) != nil {
 				clashes = append(clashes, "containerd.io against installed "+name)
 			}
@@ -44,9 +45,16 @@ func judgeConflicts(f *Facts, w *Want) Result {
 	}
 	if len(clashes) > 0 {
 		return Result{Fail, strings.Join(clashes, "; "), "packages that can be installed side by side",
-			"take the package out of packages.install, or remove the installed one"}
+			conflictRemedy(w)}
 	}
 	return pass("%d packages to install, none in conflict by name", len(w.Packages))
+}
+
+func conflictRemedy(w *Want) string {
+	if w.RuntimePackage != "" {
+		return "runtime.source: archive brings a runtime beside what is installed; or remove that"
+	}
+	return "take the package out of packages.install, or remove the installed one"
 }
 
 // declaredConflicts lists installed packages that conflict with every version

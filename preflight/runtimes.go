@@ -51,12 +51,16 @@ var runtimePresent = Check{
 }
 
 // judgeRuntimes: airgap brings a runtime of its own, which needs the well-known
-// socket, directories and unit name; anything else may stay.
+// socket, directories and unit name; anything else may stay. One that is there already,
+// from a package too, is somebody's: nobody can tell that it is not needed.
 func judgeRuntimes(f *Facts, w *Want) Result {
 	if w.Ours {
 		return judgeOwnRuntime(f, w)
 	}
 	containerd := f.ownerOf("containerd.io", "containerd", "docker.io", "moby-engine")
+	if f.unit("docker.service").Name != "" {
+		containerd += ", which Docker uses"
+	}
 	switch {
 	case f.unit("containerd.service").Active() || f.has("/run/containerd/containerd.sock"):
 		return Result{Fail, "a containerd runs (" + containerd + ")", "one runtime: the bundle brings its own",
@@ -67,10 +71,10 @@ func judgeRuntimes(f *Facts, w *Want) Result {
 		return Result{Fail, "a crio.service exists (" + f.ownerOf("cri-o") + ")", "one runtime: the bundle brings its own", "remove it"}
 	case f.has("/run/cri-dockerd.sock"):
 		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings its own", "remove cri-dockerd"}
-	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":
-		return Result{Warn, "Docker is there", "no Docker", "its iptables rules may drop the pods' packets (FORWARD policy); remove it where it is not needed"}
 	case f.unit("containerd.service").Name != "":
 		return Result{Fail, "a containerd.service exists (" + containerd + ")", "one runtime: the bundle brings its own", "remove it"}
+	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":
+		return Result{Warn, "Docker is there", "no Docker", "its iptables rules may drop the pods' packets (FORWARD policy); remove it where it is not needed"}
 	default:
 		return pass("%s", f.runtimeNames())
 	}
@@ -85,7 +89,30 @@ func judgeOwnRuntime(f *Facts, w *Want) Result {
 	if f.unit(other+".service").Name != "" && f.unit(wanted+".service").Name == "" {
 		return Result{Fail, "airgap has installed this host with " + other, wanted + ", by airgap.yaml", "airgap reset this host first, and install it again; or runtime.name: " + other + " in airgap.yaml"}
 	}
+	if have := f.ownSource(wanted); have != "" && have != w.runtimeSource() {
+		return Result{Fail, "airgap has installed this host's " + wanted + " from its " + have, "the one of its " + w.runtimeSource() + ", by airgap.yaml", "airgap reset this host first, and install it again; or runtime.source: " + have + " in airgap.yaml"}
+	}
 	return skipped("this host's own cluster brought its runtime")
+}
+
+// ownSource is where the runtime came from that airgap has set up, "" where it has not
+// come so far.
+func (f *Facts) ownSource(runtime string) string {
+	switch {
+	case f.unit(runtime+".service").Name == "":
+		return ""
+	case slices.Contains(f.Runtimes.Binaries, "/opt/airgap/bin/"+runtime):
+		return "archive"
+	default:
+		return "package"
+	}
+}
+
+func (w *Want) runtimeSource() string {
+	if w.RuntimePackage != "" {
+		return "package"
+	}
+	return "archive"
 }
 
 func (f *Facts) has(socket string) bool { return slices.Contains(f.Runtimes.Sockets, socket) }

@@ -26,6 +26,7 @@ type Want struct {
 	AllowCgroupV1     bool   // the kubelet runs with failCgroupV1: false
 	ProxyMode         string // kube-proxy's mode: "iptables" (also when "") or "nftables"
 	CRIO              bool   // the runtime is CRI-O, and not containerd
+	RuntimePackage    string // that brings it; "" where it comes as an archive
 	NoDNS             bool   // the site has no name server, and CoreDNS is to forward nowhere
 
 	NodeAddress    string // the node's IP; "" for whichever it has

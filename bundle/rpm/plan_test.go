@@ -11,6 +11,14 @@ import (
 func TestPlan(t *testing.T) {
 	bash := InstalledPackage{NEVRA: NEVRA{Name: "bash", EVR: EVR{Version: "5.1", Release: "1"}, Arch: "x86_64"}, Provides: []Capability{{Name: "/bin/sh"}}}
 	old := InstalledPackage{NEVRA: NEVRA{Name: "lib", EVR: EVR{Version: "1", Release: "1"}, Arch: "x86_64"}}
+	// Docker's package, as its specification has it; podman wants any runtime.
+	containerdIO := pkg{
+		nevra: "containerd.io-2-1.x86_64", provides: []string{"containerd", "runc"},
+		conflicts: []string{"containerd", "runc"}, obsoletes: []string{"containerd", "runc"},
+	}
+	runc := InstalledPackage{NEVRA: NEVRA{Name: "runc", EVR: EVR{Version: "1", Release: "1"}, Arch: "x86_64"}, Provides: []Capability{{Name: "oci-runtime"}}}
+	crun := InstalledPackage{NEVRA: NEVRA{Name: "crun", EVR: EVR{Version: "1", Release: "1"}, Arch: "x86_64"}, Provides: []Capability{{Name: "oci-runtime"}}}
+	podman := InstalledPackage{NEVRA: NEVRA{Name: "podman", EVR: EVR{Version: "5", Release: "1"}, Arch: "x86_64"}, Requires: []Capability{{Name: "oci-runtime"}}}
 	installed := func(more ...InstalledPackage) []Installed {
 		return []Installed{{Host: "db1", Packages: append([]InstalledPackage{bash}, more...)}}
 	}
@@ -127,6 +135,11 @@ func TestPlan(t *testing.T) {
 		{name: "obsoletes installed", install: "a", installed: installed(old),
 			packages: []pkg{{nevra: "a-1-1.x86_64", obsoletes: []string{"lib"}}},
 			problems: []string{"a-1-1.x86_64 cannot be planned: it obsoletes lib-1-1.x86_64, which would be removed"}},
+		{name: "a runtime that stands for others, beside none of them", install: "containerd.io-2", installed: installed(crun, podman),
+			packages: []pkg{containerdIO, {nevra: "runc-1-1.x86_64"}}, want: "containerd.io-2<packages.install"},
+		{name: "a runtime in the place of podman's", install: "containerd.io-2", installed: installed(runc, podman),
+			packages: []pkg{containerdIO, {nevra: "runc-1-1.x86_64"}},
+			problems: []string{"packages.install asks for containerd.io-2, but it obsoletes runc-1-1.x86_64, which would be removed"}},
 		{name: "the name that was asked for wins", install: "a",
 			packages: []pkg{{nevra: "a-1-1.x86_64", requires: []string{"mta"}}, {nevra: "aa-1-1.x86_64", provides: []string{"mta"}}, {nevra: "mta-1-1.x86_64"}},
 			want:     "a-1<packages.install mta-1<a"},

@@ -87,6 +87,13 @@ func TestPackagesStep(t *testing.T) {
 			t.Errorf("/opt/%s: %v, want it there: %v", name, err, want)
 		}
 	}
+	if foreign, err := tr.Foreign(t.Context(), "agent"); err != nil || len(foreign) > 0 {
+		t.Errorf("agent counts as somebody else's: %v, %v", foreign, err)
+	}
+	other := Transaction{Host: h, StateDir: t.TempDir()} // that has not installed it
+	if foreign, err := other.Foreign(t.Context(), "agent"); err != nil || !slices.Equal(foreign, []string{"agent-0:1.0-1.x86_64"}) {
+		t.Errorf("agent of somebody else's is %v, %v", foreign, err)
+	}
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -247,7 +247,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {
-		return nil, err
+		return nil, runtimeInTheWay(c, err)
 	}
 	return plan, checkNetwork(c, surveyed, plan)
 }

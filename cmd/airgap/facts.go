@@ -17,8 +17,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// packageRequest is which RPMs the servers need: those of Kubernetes and those
-// that the file names, less what each surveyed server has.
+// packageRequest is which RPMs the servers need: those of Kubernetes, of the runtime where
+// it comes as one, and those that the file names, less what each surveyed server has.
 func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*rpm.Request, error) {
 	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
@@ -26,11 +26,14 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 	}
 	r := &rpm.Request{
 		OS: c.Packages.OS, Arch: "x86_64",
-		Repositories: append([]rpm.Repository{{Name: upstream.Name, BaseURL: upstream.BaseURL, GPGKeys: []string{upstream.GPGKey}}}, c.Packages.Repositories...),
-		Modules:      c.Packages.Modules,
-		Only:         driverPackages(c, cards), Plain: []string{gpu.Module},
-		Install: append(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Packages.Install...),
+		Modules: c.Packages.Modules,
+		Only:    driverPackages(c, cards), Plain: []string{gpu.Module},
+		Install: slices.Concat(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Runtime.Packages(), c.Packages.Install),
 	}
+	for _, u := range append([]kubeadm.Repository{upstream}, c.Runtime.PackageRepositories(c.Packages.OS)...) {
+		r.Repositories = append(r.Repositories, rpm.Repository{Name: u.Name, BaseURL: u.BaseURL, GPGKeys: []string{u.GPGKey}})
+	}
+	r.Repositories = append(r.Repositories, c.Packages.Repositories...)
 	for _, facts := range surveyed {
 		one, err := installedPackages(facts)
 		if err != nil {

@@ -62,7 +62,7 @@ func (s *site) driverSteps(from source) []step.Step {
 		gpu.DriverStep(cards),
 		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: s.cardUsers}),
 		gpu.CDIStep(cards),
-		gpu.RuntimeConfigStep(cards, kubeadm.BinDir+"/runc"))
+		gpu.RuntimeConfigStep(cards, s.config.Runtime.Runc()))
 }
 
 // gpuSetup is this host as its cards want it: the driver is that of the bundle, and

@@ -56,17 +56,21 @@ func (s *site) versionLockStep() step.Step {
 	})
 }
 
-// versionLock has the packages of Kubernetes, and on a node with cards the driver's
+// versionLock has the packages of Kubernetes and of the runtime, and on a node with cards the driver's
 // and the kernel's: another one of either would leave the cards without the other.
 func (s *site) versionLock() (rpm.VersionLock, error) {
 	l := rpm.VersionLock{UndoFile: versionlockUndo}
 	cards := s.node.Has(config.GPU) && s.config.GPU.Source != gpu.Site
+	names := []string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}
+	if runtime := s.config.Runtime.Package(); runtime != "" {
+		names = append(names, runtime)
+	}
 	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
 			return l, err
 		}
-		if slices.Contains([]string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}, n.Name) || cards && strings.Contains(n.Name, "nvidia") {
+		if slices.Contains(names, n.Name) || cards && strings.Contains(n.Name, "nvidia") {
 			l.Packages = append(l.Packages, n)
 		}
 	}

@@ -217,12 +217,10 @@ func (s *site) nodeSteps(from source, addr string) []step.Step {
 	steps := append(s.beforeDriver(), s.packagesStep(from, addr))
 	steps = append(steps, s.settingSteps()...)
 	steps = append(steps, s.driverSteps(from)...)
-	steps = append(steps,
-		kubeadm.LabelsStep(m),
-		kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files),
-		kubeadm.FapolicydStep(m, s.config.Runtime),
-		s.mirrorStep(),
-	)
+	if s.config.Runtime.Package() == "" { // else its package has brought the programs
+		steps = append(steps, kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files))
+	}
+	steps = append(steps, kubeadm.FapolicydStep(m, s.config.Runtime), s.mirrorStep())
 	return append(steps, s.runtimeSteps()...)
 }
 

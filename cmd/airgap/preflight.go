@@ -240,7 +240,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		CRIO: c.Runtime.CRIO(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
+		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = s.portsToOpen()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
@@ -193,7 +194,10 @@ func (s *site) runtime() (kubeadm.RuntimeOptions, error) {
 		return kubeadm.RuntimeOptions{}, err
 	}
 	m, err := s.mirror()
-	return kubeadm.RuntimeOptions{Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.facts, NVIDIA: s.node.Has(config.GPU)}, err
+	return kubeadm.RuntimeOptions{
+		Runtime: s.config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.facts, NVIDIA: s.node.Has(config.GPU),
+		Foreign: rpm.Transaction{Host: s.machine.Host, StateDir: dnfDir}.Foreign,
+	}, err
 }
 
 // arch is the bundle's machine architecture in Go's spelling.

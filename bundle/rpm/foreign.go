@@ -1,0 +1,28 @@
+package rpm
+
+import (
+	"context"
+	"slices"
+)
+
+// Foreign gives the installed packages of a name, as NAME-EPOCH:VERSION-RELEASE.ARCH, that
+// are not ours: Run did not install them.
+func (t Transaction) Foreign(ctx context.Context, name string) ([]string, error) {
+	have, err := t.installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done, err := t.recorded()
+	if err != nil {
+		return nil, err
+	}
+	var foreign []string
+	for one := range have {
+		n, err := ParseNEVRA(one)
+		if err == nil && n.Name == name && !slices.Contains(done.Packages, n) {
+			foreign = append(foreign, one)
+		}
+	}
+	slices.Sort(foreign)
+	return foreign, nil
+}
