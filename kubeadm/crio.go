@@ -67,7 +67,7 @@ func crioFiles(o RuntimeOptions) (map[string][]byte, error) {
 	}
 	e := o.Runtime.engine()
 	files := map[string][]byte{
-		e.config: append([]byte(ours), text...),
+		e.config:   append([]byte(ours), text...),
 		crioPolicy: []byte(`{"default": [{"type": "insecureAcceptAnything"}]}` + "\n"),
 	}
 	if o.NVIDIA {

@@ -43,6 +43,7 @@ func All() []Scenario {
 		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1},
 		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, under a workload that loses no request beyond its budget", upgrade},
 		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback},
+		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict},
 		{"gpu", "a worker with two cards: driver, device plugin, a pod that has one, a card that fails", gpu},
 		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network},
 		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify},

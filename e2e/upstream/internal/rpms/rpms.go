@@ -32,6 +32,7 @@ type Package struct {
 
 	Epoch     string   `json:",omitempty"` // a number
 	Conflicts []string `json:",omitempty"`
+	Obsoletes []string `json:",omitempty"`
 	Post      string   `json:",omitempty"` // a shell script that runs when the package is installed
 }
 
@@ -87,7 +88,7 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 		MTime: archive.Epoch(), DisableGlobbing: true,
 	}
 	info.Epoch = p.Epoch
-	info.Provides, info.Depends, info.Conflicts = all.Provides, all.Requires, p.Conflicts
+	info.Provides, info.Depends, info.Conflicts, info.Replaces = all.Provides, all.Requires, p.Conflicts, p.Obsoletes
 	info.Contents, info.Scripts = contents, p.Scripts
 	if p.Post != "" {
 		info.Scripts.PostInstall = filepath.Join(dir, "post")
