@@ -32,26 +32,34 @@ type neighbour struct {
 	name  string   // of its bundle's directory
 	runs  string   // podman's own runtime
 	edits []string // of airgap.yaml
-	// Of a package: its name, the directory of its repository, and where its runc is.
-	rpm, repository, runc string
+	rpm   string   // that brings it, "" for an archive
+	runc  string   // of that package
+	// A package that must not drift, a directory of versions of it, what would make it
+	// drift, and to which version.
+	locked, repository, drifts, offered string
 }
 
 func neighbours(cache string) []neighbour {
 	const before = "runtime:\n  overrides:\n"
-	fromPackage := func(edits ...string) []string {
+	oneServer := func(edits ...string) []string {
 		return append([]string{"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "", "roles: [control-plane]", "roles: [control-plane, worker]"}, edits...)
 	}
 	crio := crioEdits()
 	crio[1] = strings.Replace(crio[1], "name: crio\n", "name: crio\n  source: package\n", 1)
 	return []neighbour{
-		{name: "archive", runs: "runc", edits: fromPackage()},
 		{
-			name: "containerd.io", runs: "crun", rpm: "containerd.io", repository: upstream.DockerPackages(cache), runc: "/usr/bin/runc",
-			edits: fromPackage(before, "runtime:\n  source: package\n  overrides:\n"),
+			name: "archive", runs: "runc", edits: oneServer(),
+			locked: "kubelet", repository: upstream.KubernetesPackages(cache), drifts: "downgrade kubelet", offered: "1.36.0",
 		},
 		{
-			name: "cri-o", runs: "crun", rpm: "cri-o", repository: upstream.CRIOPackages(cache), runc: "/usr/libexec/crio/runc",
-			edits: fromPackage(crio...),
+			name: "containerd.io", runs: "crun", rpm: "containerd.io", runc: "/usr/bin/runc",
+			locked: "containerd.io", repository: upstream.DockerPackages(cache), drifts: "upgrade", offered: "2.3.8",
+			edits: oneServer(before, "runtime:\n  source: package\n  overrides:\n"),
+		},
+		{
+			name: "cri-o", runs: "crun", rpm: "cri-o", runc: "/usr/libexec/crio/runc",
+			locked: "cri-o", repository: upstream.CRIOPackages(cache), drifts: "upgrade", offered: "1.36.4",
+			edits: oneServer(crio...),
 		},
 	}
 }
@@ -156,33 +164,37 @@ func (e *Env) podsRun(ctx context.Context, m lab.Machine, n neighbour) error {
 	return e.script(ctx, m, "! test -e /opt/airgap/bin", "rpm -q "+n.rpm, "rpm -V --nodeps "+n.rpm+" | grep -v ' c /' | grep . && exit 1 || true")
 }
 
-// keptPackage offers dnf newer and older versions of what must not drift.
+// keptPackage offers dnf a newer and an older version of what must not drift. Without the
+// lock it would take them.
 func (e *Env) keptPackage(ctx context.Context, m lab.Machine, n neighbour) error {
-	if n.rpm == "" {
-		return nil
-	}
-	const asked = "rpm -q kubelet "
-	before, err := e.must(ctx, m, nil, "sh", "-c", asked+n.rpm)
+	before, err := e.must(ctx, m, nil, "rpm", "-q", n.locked)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(m.PullStick(ctx), m.AttachStick(ctx, n.repository)); err != nil {
 		return err
 	}
-	dnf := "dnf --assumeyes --disablerepo='*' --repofrompath=offer,file://" + lab.StickPath + " --enablerepo=offer --setopt=offer.gpgcheck=0 --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf "
-	for _, how := range []string{"upgrade", "upgrade " + n.rpm, "install " + n.rpm + "-*.8", "install " + n.rpm + "-*.4", "downgrade " + n.rpm} {
-		if _, err := e.On(ctx, m, "", "sh", "-c", dnf+how); err != nil { // it may end well: there is nothing to do
+	const dnf = "dnf --disablerepo='*' --repofrompath=offer,file://" + lab.StickPath + " --enablerepo=offer --setopt=offer.gpgcheck=0 --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf --setopt=persistdir=/tmp/dnf "
+	unlocked, err := e.On(ctx, m, "", "sh", "-c", dnf+"--disableplugin=versionlock --assumeno "+n.drifts)
+	if err != nil {
+		return err
+	}
+	if err := unlocked.want("dnf without the lock", 1, n.offered, "Operation aborted"); err != nil {
+		return err
+	}
+	for _, how := range []string{"upgrade", "upgrade " + n.locked, "install " + n.locked + "-" + n.offered, "downgrade " + n.locked} {
+		if _, err := e.On(ctx, m, "", "sh", "-c", dnf+"--assumeyes "+how); err != nil { // it may end well: there is nothing to do
 			return err
 		}
 	}
-	after, err := e.must(ctx, m, nil, "sh", "-c", asked+n.rpm)
+	after, err := e.must(ctx, m, nil, "rpm", "-q", n.locked)
 	if err != nil {
 		return err
 	}
 	if after.Stdout != before.Stdout {
 		return fmt.Errorf("dnf has replaced %s by %s", before.Stdout, after.Stdout)
 	}
-	return e.script(ctx, m, "grep -q '^"+n.rpm+"-0:' /etc/dnf/plugins/versionlock.list", "rm -rf /tmp/dnf")
+	return e.script(ctx, m, "grep -q '^"+n.locked+"-0:' /etc/dnf/plugins/versionlock.list", "rm -rf /tmp/dnf")
 }
 
 // dockersOwn: the bundle is refused where podman has runc, and the installation where
