@@ -27,7 +27,7 @@ var (
 	//go:embed containerd.service
 	containerdService string
 	//go:embed containerd.conf
-	containerdSettings string
+	containerdUnitSettings string
 )
 
 func containerd() engine {
@@ -36,7 +36,7 @@ func containerd() engine {
 		bin: BinDir, runc: BinDir + "/runc",
 		socket: "/run/containerd/containerd.sock",
 		config: containerdConfig, dropIns: containerdDropIns, nvidia: containerdDropIns + "/airgap-nvidia.toml",
-		unit: "/etc/systemd/system/containerd.service", unitText: containerdService + containerdSettings,
+		unit: "/etc/systemd/system/containerd.service", unitText: containerdService + containerdUnitSettings,
 		programs: []string{"containerd", "containerd-shim-runc-v2"},
 		mirrors:  certsDir,
 		files:    containerdFiles,
@@ -51,7 +51,7 @@ func containerd() engine {
 func containerdPackage() engine {
 	e := containerd()
 	e.rpm, e.bin, e.runc = "containerd.io", "/usr/bin", "/usr/bin/runc"
-	e.unit, e.unitText = "/etc/systemd/system/containerd.service.d/50-airgap.conf", containerdSettings
+	e.unit, e.unitText = "/etc/systemd/system/containerd.service.d/50-airgap.conf", containerdUnitSettings
 	return e
 }
 

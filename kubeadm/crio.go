@@ -25,7 +25,7 @@ var (
 	//go:embed crio.service
 	crioService string
 	//go:embed crio.conf
-	crioSettingsOfUnit string
+	crioUnitSettings string
 )
 
 func crio() engine {
@@ -34,7 +34,7 @@ func crio() engine {
 		bin: BinDir, runc: BinDir + "/runc", conmon: BinDir + "/conmon",
 		socket: "/run/crio/crio.sock",
 		config: crioConfig, dropIns: crioDropIns, nvidia: crioDropIns + "/10-airgap-nvidia.conf",
-		unit: "/etc/systemd/system/crio.service", unitText: crioService + crioSettingsOfUnit,
+		unit: "/etc/systemd/system/crio.service", unitText: crioService + crioUnitSettings,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
 		once:     true,
 		env:      crioEnv,
@@ -53,7 +53,7 @@ func crioPackage() engine {
 	e := crio()
 	e.rpm, e.bin, e.runc, e.conmon = "cri-o", "/usr/bin", helpers+"/runc", helpers+"/conmon"
 	e.config = crioDropIns + "/20-airgap.conf"
-	e.unit, e.unitText = "/etc/systemd/system/crio.service.d/50-airgap.conf", crioSettingsOfUnit
+	e.unit, e.unitText = "/etc/systemd/system/crio.service.d/50-airgap.conf", crioUnitSettings
 	e.dump = []string{"--config-dir", crioDropIns, "config"}
 	return e
 }

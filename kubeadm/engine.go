@@ -44,11 +44,14 @@ func (r Runtime) engine() engine {
 // not yet. Both sources of a runtime may have the same configuration: the unit tells
 // them apart.
 func (m Machine) engine() engine {
-	for _, file := range []func(engine) string{func(e engine) string { return e.unit }, func(e engine) string { return e.config }} {
-		for _, e := range engines() {
-			if m.ours(file(e)) {
-				return e
-			}
+	for _, e := range engines() {
+		if m.ours(e.unit) {
+			return e
+		}
+	}
+	for _, e := range engines() {
+		if m.ours(e.config) {
+			return e
 		}
 	}
 	return containerd()
@@ -59,10 +62,11 @@ func (e engine) program() string { return path.Join(e.bin, e.name) }
 
 // setting is what airgap.yaml says to have it.
 func (e engine) setting() string {
+	source := FromArchive
 	if e.rpm != "" {
-		return "runtime: {name: " + e.name + ", source: " + FromPackage + "}"
+		source = FromPackage
 	}
-	return "runtime: {name: " + e.name + ", source: " + FromArchive + "}"
+	return "runtime: {name: " + e.name + ", source: " + source + "}"
 }
 
 // readOnce are the files for which it has to be restarted, beside those that we write

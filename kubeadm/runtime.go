@@ -39,7 +39,7 @@ func (r *Runtime) Default(kubernetes string) {
 	case r.Name == containerd().name:
 		r.Version = "2.3.7"
 	}
-	if r.RuncVersion == "" && r.Name == containerd().name && r.Source == FromArchive {
+	if r.RuncVersion == "" && r.Name == containerd().name && r.Source != FromPackage {
 		r.RuncVersion = "1.5.2"
 	}
 	r.Version = strings.TrimPrefix(r.Version, "v")

@@ -59,10 +59,11 @@ func TestRuntimeSourceIsValidated(t *testing.T) {
 		{Runtime{Source: FromPackage, RuncVersion: "1.5.2"}, "runtime.runcVersion: Forbidden"},
 	} {
 		tc.r.Default("1.36.3")
-		err := tc.r.Validate(field.NewPath("runtime")).ToAggregate()
-		if tc.wrong == "" && err != nil || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
-			t.Errorf("%+v: %v, want %q", tc.r, err, tc.wrong)
+		errs := tc.r.Validate(field.NewPath("runtime"))
+		if tc.wrong == "" && len(errs) == 0 || len(errs) == 1 && strings.Contains(errs[0].Error(), tc.wrong) {
+			continue
 		}
+		t.Errorf("%+v: %v, want %q", tc.r, errs, tc.wrong)
 	}
 }
 
@@ -162,7 +163,9 @@ monitor_path = "/usr/libexec/crio/conmonrs"
 // TestPackagedCRIO asks the real CRI-O: ours comes after the package's drop-in, and before
 // the site's.
 func TestPackagedCRIO(t *testing.T) {
-	files, err := crioFiles(packageOptions("crio"))
+	o := packageOptions("crio")
+	o.NVIDIA = true
+	files, err := crioFiles(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +174,7 @@ func TestPackagedCRIO(t *testing.T) {
 		"10-crio.conf":                      packageDropIn,
 		filepath.Base(crioPackage().config): string(files[crioPackage().config]),
 		"50-site.conf":                      "[crio.runtime]\npids_limit = 4096\n",
-		filepath.Base(crioPackage().nvidia): "",
+		filepath.Base(crioPackage().nvidia): string(files[crioPackage().nvidia]),
 	} {
 		if err := os.WriteFile(filepath.Join(dropIns, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -187,7 +190,7 @@ func TestPackagedCRIO(t *testing.T) {
 			t.Errorf("not in effect of runc: %s", setting)
 		}
 	}
-	for _, setting := range []string{`default_runtime = "runc"`, `pids_limit = 4096`, `pinns_path = "/usr/bin/pinns"`, `signature_policy = "` + crioPolicy + `"`, `[crio.runtime.runtimes.crun]`} {
+	for _, setting := range []string{`default_runtime = "runc"`, `pids_limit = 4096`, `pinns_path = "/usr/bin/pinns"`, `signature_policy = "` + crioPolicy + `"`, `[crio.runtime.runtimes.crun]`, `[crio.runtime.runtimes.nvidia]`} {
 		if !strings.Contains(dump, setting) {
 			t.Errorf("not in effect: %s\n%s", setting, dump)
 		}
