@@ -157,7 +157,7 @@ func (e *Env) podsRun(ctx context.Context, m lab.Machine, n neighbour) error {
 		kubectl+"rollout status deployment hello --timeout=120s",
 		"curl -sf --max-time 5 http://$("+kubectl+"get pod -l app=hello -o jsonpath='{.items[0].status.podIP}'):8080/",
 		kubectl+"get nodes -o jsonpath='{.items[0].status.nodeInfo.containerRuntimeVersion}' | grep "+version,
-		"test $(readlink /proc/$(pidof "+filepath.Base(program)+")/exe) = "+program,
+		"test $(readlink /proc/$(systemctl show --property=MainPID --value "+filepath.Base(program)+")/exe) = "+program,
 	); err != nil || n.rpm == "" {
 		return err
 	}
