@@ -221,7 +221,7 @@ func (e *Env) dockersOwn(ctx context.Context) error {
 					return err
 				}
 				return errors.Join(r.want("install beside Docker", 3, "runtime-present", "a containerd runs (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
-					e.asBefore(ctx, m, before, exception{`^\+ file\t.* /var/lib/airgap/lock `, "airgap's own"}))
+					e.asBefore(ctx, m, before, exception{`^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, "airgap's own"}))
 			}},
 		})
 	})
