@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -29,11 +31,13 @@ func conflict(ctx context.Context, e *Env) error {
 
 // neighbour is a runtime that comes to live beside podman.
 type neighbour struct {
-	name  string   // of its bundle's directory
-	runs  string   // podman's own runtime
-	edits []string // of airgap.yaml
-	rpm   string   // that brings it, "" for an archive
-	runc  string   // of that package
+	name    string   // of its bundle's directory
+	servers int      // the first is a control-plane host, the others are workers
+	runs    string   // podman's own runtime
+	edits   []string // of airgap.yaml
+	program string
+	rpm     string // that brings it, "" for an archive
+	runc    string // of that package
 	// A package that must not drift, a directory of versions of it, what would make it
 	// drift, and to which version.
 	locked, repository, drifts, offered string
@@ -48,89 +52,104 @@ func neighbours(cache string) []neighbour {
 	crio[1] = strings.Replace(crio[1], "name: crio\n", "name: crio\n  source: package\n", 1)
 	return []neighbour{
 		{
-			name: "archive", runs: "runc", edits: oneServer(),
+			name: "archive", servers: 1, runs: "runc", edits: oneServer(), program: "/opt/airgap/bin/containerd",
 			locked: "kubelet", repository: upstream.KubernetesPackages(cache), drifts: "downgrade kubelet", offered: "1.36.0",
 		},
 		{
-			name: "containerd.io", runs: "crun", rpm: "containerd.io", runc: "/usr/bin/runc",
+			name: "containerd.io", servers: 2, runs: "crun", program: "/usr/bin/containerd", rpm: "containerd.io",
 			locked: "containerd.io", repository: upstream.DockerPackages(cache), drifts: "upgrade", offered: "2.3.8",
-			edits: oneServer(before, "runtime:\n  source: package\n  overrides:\n"),
+			edits: []string{before, "runtime:\n  source: package\n  overrides:\n"},
 		},
 		{
-			name: "cri-o", runs: "crun", rpm: "cri-o", runc: "/usr/libexec/crio/runc",
+			name: "cri-o", servers: 1, runs: "crun", program: "/usr/bin/crio", rpm: "cri-o", runc: "/usr/libexec/crio/runc",
 			locked: "cri-o", repository: upstream.CRIOPackages(cache), drifts: "upgrade", offered: "1.36.4",
 			edits: oneServer(crio...),
 		},
 	}
 }
 
-// besideIt is a server from its podman to a cluster and back.
+// besideIt is servers from their podman to a cluster and back.
 func (e *Env) besideIt(ctx context.Context, n neighbour) error {
-	stick := filepath.Join(e.Work, n.name)
-	return e.Bank(ctx, 1, func(l *lab.Lab) error {
-		m := l.Machines[0]
-		var bare picture
-		var podman string
-		return e.inOrder([]part{
-			{n.name + ": podman is there", func() (err error) {
-				if err := e.withPodman(ctx, m, n); err != nil {
-					return err
-				}
-				podman, err = e.podman(ctx, m)
-				return err
-			}},
-			{n.name + ": survey", func() error { return e.survey(ctx, m) }},
-			{n.name + ": bundle", func() error { return e.makeBundle(ctx, stick, n.edits...) }},
-			{n.name + ": picture before", func() error { return e.takePicture(ctx, m, &bare) }},
-			{n.name + ": the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
-			{n.name + ": install, twice", func() error { return e.installTwice(ctx, m) }},
-			{n.name + ": podman is as it was", func() error { return e.samePodman(ctx, m, podman) }},
-			{n.name + ": verify", func() error { return e.verified(ctx, m) }},
-			{n.name + ": pods run", func() error { return e.podsRun(ctx, m, n) }},
-			{n.name + ": dnf keeps the package", func() error { return e.keptPackage(ctx, m, n) }},
-			{n.name + ": reset", func() error {
-				return errors.Join(m.PullStick(ctx), e.resetAll(ctx, m, bare), e.samePodman(ctx, m, podman))
-			}},
-		})
+	return e.Bank(ctx, n.servers, func(l *lab.Lab) error {
+		s := &sharedServers{e, n, l.Machines, filepath.Join(e.Work, n.name), map[string]picture{}, map[string]string{}}
+		parts := s.parts(ctx)
+		for i := range parts {
+			parts[i].title = n.name + ": " + parts[i].title
+		}
+		return e.inOrder(parts)
 	})
 }
 
-// withPodman installs podman and its runtime as a bank did long ago, with a container that
-// runs and a network of its own; and, for CRI-O, the lab's runc.
-func (e *Env) withPodman(ctx context.Context, m lab.Machine, n neighbour) error {
-	if err := m.AttachStick(ctx, upstream.PodmanPackages(e.Cache)); err != nil {
-		return err
-	}
-	err := errors.Join(
-		e.script(ctx, m,
-			"cd "+lab.StickPath+" && rpm --install --nosignature podman-*.rpm "+n.runs+"-*.rpm",
-			"mkdir -p /etc/containers/networks && echo '{\"name\": \"bank\", \"driver\": \"bridge\", \"network_interface\": \"podman1\"}' >/etc/containers/networks/bank.json",
-			"ip link add podman1 type bridge && ip address add 10.89.0.1/24 dev podman1 && ip link set podman1 up",
-			"podman run web"),
-		m.PullStick(ctx))
-	if err != nil || n.rpm != "cri-o" {
-		return err
-	}
-	return lab.PutFile(ctx, m, labRunc, 0o755, strings.NewReader(strings.Replace(labRuncText, "/opt/airgap/bin/runc", n.runc, 1)))
+// sharedServers have a podman, and get a cluster's runtime beside it.
+type sharedServers struct {
+	*Env
+	neighbour
+	machines []lab.Machine
+	stick    string
+	bare     map[string]picture // before, by server
+	podman   map[string]string
 }
 
-// podman is what it says of itself and of its container, which has the same process to the
-// end, and what rpm says of its files.
-func (e *Env) podman(ctx context.Context, m lab.Machine) (string, error) {
-	r, err := e.must(ctx, m, []string{"podman version", `"status":"running"`}, "sh", "-c",
-		"podman --version; podman ps; rpm -V podman; rpm -q podman; sha256sum /usr/bin/podman /usr/bin/[rc]run[c]; find /etc/containers ! -name crio.conf -type f -exec sha256sum {} + | sort; ip -brief address show podman1")
-	return r.Stdout, err
+func (s *sharedServers) parts(ctx context.Context) []part {
+	first := s.machines[0]
+	return []part{
+		{"podman is there", func() error { return s.each(func(m lab.Machine) error { return s.withPodman(ctx, m, s.neighbour) }) }},
+		{"survey", func() error { return errors.Join(os.RemoveAll(s.facts()), s.survey(ctx, s.machines...)) }},
+		{"bundle", func() error { return s.makeBundle(ctx, s.stick, s.edits...) }},
+		{"pictures before", func() error { return s.each(func(m lab.Machine) error { return s.look(ctx, m) }) }},
+		{"the program, from the stick", func() error { return s.begin(ctx, first, s.stick) }},
+		{"install, twice", func() error { return s.installTwice(ctx, first) }},
+		{"join, twice", func() error { return s.joinOthers(ctx) }},
+		{"podman is as it was", func() error {
+			return s.each(func(m lab.Machine) error { return s.samePodman(ctx, m, s.podman[m.Name()]) })
+		}},
+		{"verify", func() error { return s.verified(ctx, first) }},
+		{"pods run", func() error { return s.podsRun(ctx, first) }},
+		{"by the runtime that was asked for", func() error {
+			return s.each(func(m lab.Machine) error { return s.isRuntime(ctx, m, s.neighbour) })
+		}},
+		{"dnf keeps the package", func() error { return s.keptPackage(ctx, first, s.neighbour) }},
+		{"reset", func() error { return s.leave(ctx) }},
+	}
 }
 
-func (e *Env) samePodman(ctx context.Context, m lab.Machine, before string) error {
-	now, err := e.podman(ctx, m)
-	if err == nil && now != before {
-		err = fmt.Errorf("podman was\n%s and is\n%s", before, now)
+// each does it on all servers, the last one first: a cluster is left so.
+func (s *sharedServers) each(do func(lab.Machine) error) error {
+	for _, m := range slices.Backward(s.machines) {
+		if err := do(m); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (s *sharedServers) look(ctx context.Context, m lab.Machine) (err error) {
+	if s.podman[m.Name()], err = s.podmanSays(ctx, m); err != nil {
+		return err
+	}
+	s.bare[m.Name()], err = s.picture(ctx, m)
 	return err
 }
 
-// installTwice is a cluster of one server: nobody is to join.
+func (s *sharedServers) joinOthers(ctx context.Context) error {
+	for _, m := range s.machines[1:] {
+		if err := s.join(ctx, s.machines[0], m, s.stick); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sharedServers) leave(ctx context.Context) error {
+	if err := s.machines[0].PullStick(ctx); err != nil {
+		return err
+	}
+	return s.each(func(m lab.Machine) error {
+		return errors.Join(s.resetAll(ctx, m, s.bare[m.Name()]), s.samePodman(ctx, m, s.podman[m.Name()]))
+	})
+}
+
+// installTwice wants the second installation to change nothing.
 func (e *Env) installTwice(ctx context.Context, m lab.Machine) error {
 	if err := e.installOnce(ctx, m); err != nil {
 		return err
@@ -142,26 +161,22 @@ func (e *Env) installTwice(ctx context.Context, m lab.Machine) error {
 	return err
 }
 
-// podsRun wants a pod of an image that only the bundle has, run by the runtime that
-// airgap.yaml names and by no other.
-func (e *Env) podsRun(ctx context.Context, m lab.Machine, n neighbour) error {
-	version, program := "containerd://", "/opt/airgap/bin/containerd"
-	switch n.rpm {
-	case "containerd.io":
-		program = "/usr/bin/containerd"
-	case "cri-o":
-		version, program = "cri-o://", "/usr/bin/crio"
-	}
-	if err := e.script(ctx, m,
+// podsRun wants pods of an image that only the bundle has.
+func (e *Env) podsRun(ctx context.Context, first lab.Machine) error {
+	return e.script(ctx, first,
 		kubectl+"create deployment hello --image=docker.io/library/hello:1.0 --port=8080 --replicas=2",
 		kubectl+"rollout status deployment hello --timeout=120s",
-		"curl -sf --max-time 5 http://$("+kubectl+"get pod -l app=hello -o jsonpath='{.items[0].status.podIP}'):8080/",
-		kubectl+"get nodes -o jsonpath='{.items[0].status.nodeInfo.containerRuntimeVersion}' | grep "+version,
-		"test $(readlink /proc/$(systemctl show --property=MainPID --value "+filepath.Base(program)+")/exe) = "+program,
-	); err != nil || n.rpm == "" {
+		"curl -sf --max-time 5 http://$("+kubectl+"get pod -l app=hello -o jsonpath='{.items[0].status.podIP}'):8080/")
+}
+
+// isRuntime wants the program that airgap.yaml names to be the one that runs, and of its
+// package nothing changed but its configuration.
+func (e *Env) isRuntime(ctx context.Context, m lab.Machine, n neighbour) error {
+	running := "/proc/$(systemctl show --property=MainPID --value " + filepath.Base(n.program) + ")/exe"
+	if err := e.script(ctx, m, "test $(readlink "+running+") = "+n.program); err != nil || n.rpm == "" {
 		return err
 	}
-	return e.script(ctx, m, "! test -e /opt/airgap/bin", "rpm -q "+n.rpm, "rpm -V --nodeps "+n.rpm+" | grep -v ' c /' | grep . && exit 1 || true")
+	return e.script(ctx, m, "! test -e /opt/airgap/bin", "rpm -q "+n.rpm, "! rpm -V --nodeps "+n.rpm+" | grep -v ' c /'")
 }
 
 // keptPackage offers dnf a newer and an older version of what must not drift. Without the
@@ -208,7 +223,7 @@ func (e *Env) dockersOwn(ctx context.Context) error {
 		return e.inOrder([]part{
 			{"a bundle for a server whose podman has runc", func() error {
 				n.runs = "runc"
-				return errors.Join(e.withPodman(ctx, m, n), e.survey(ctx, m), e.inTheWay(ctx, n), e.script(ctx, m, "podman stop web && rpm -e podman runc"))
+				return errors.Join(os.RemoveAll(e.facts()), e.withPodman(ctx, m, n), e.survey(ctx, m), e.inTheWay(ctx, n), e.script(ctx, m, "podman stop web && rpm -e podman runc"))
 			}},
 			{"a bundle for a server without", func() error {
 				return errors.Join(e.survey(ctx, m), e.makeBundle(ctx, stick, n.edits...))
