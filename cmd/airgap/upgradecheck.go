@@ -51,6 +51,7 @@ func (u *upgrade) fixed() error {
 		{"kubernetes.encryptionAtRest", old.Kubernetes.EncryptionAtRest, new.Kubernetes.EncryptionAtRest},
 		{"network.plugin", old.Network.Plugin, new.Network.Plugin},
 		{"runtime.name", old.Runtime.Name, new.Runtime.Name},
+		{"runtime.source", old.Runtime.Source, new.Runtime.Source},
 		{"registry.port", fmt.Sprint(old.Registry.Port), fmt.Sprint(new.Registry.Port)},
 	} {
 		if f.old != f.new {
