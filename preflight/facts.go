@@ -69,7 +69,7 @@ type Facts struct {
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
 	Packages     []Package        `yaml:"packages" json:"packages"`
 	// Brought are the packages that an airgap has installed here, as
-	// NAME-EPOCH:VERSION-RELEASE.ARCH; of those that it has replaced since, too.
+	// NAME-EPOCH:VERSION-RELEASE.ARCH.
 	Brought []string `yaml:"brought,omitempty" json:"brought,omitempty"`
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.

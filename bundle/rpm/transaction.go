@@ -106,7 +106,7 @@ func (t Transaction) Run(ctx context.Context) error {
 	if err := t.install(ctx); err != nil {
 		return err
 	}
-	return t.sweep(ctx)
+	return cmp.Or(t.sweep(ctx), t.forgetReplaced(ctx))
 }
 
 func (t Transaction) install(ctx context.Context) error {

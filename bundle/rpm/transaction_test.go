@@ -352,6 +352,9 @@ func TestReplace(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantInstalled(t, h, "agent-"+version+"-1", "library-1.0-1")
+		if brought, err := Brought(state); err != nil || len(brought) != 2 {
+			t.Errorf("on record are %v, %v", brought, err)
+		}
 	}
 	cut := build("3.0")
 	newer := filepath.Join(strings.TrimPrefix(cut.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")

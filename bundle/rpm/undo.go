@@ -136,8 +136,30 @@ func (t Transaction) recorded() (record, error) {
 	return done, nil
 }
 
-// Brought are the packages that Run has installed on the host with this StateDir,
-// also in the place of earlier ones.
+// forgetReplaced takes those packages out of the record whose place another build has
+// taken, newer or older. One that somebody erased stays in it.
+func (t Transaction) forgetReplaced(ctx context.Context) error {
+	done, err := t.recorded()
+	if err != nil {
+		return err
+	}
+	have, err := t.installed(ctx)
+	if err != nil {
+		return err
+	}
+	there := func(p NEVRA) bool { return have[p.String()] }
+	left := slices.DeleteFunc(slices.Clone(done.Packages), func(old NEVRA) bool {
+		return !there(old) && slices.ContainsFunc(done.Packages, func(p NEVRA) bool { return there(p) && old.replacedBy(p) })
+	})
+	if len(left) == len(done.Packages) {
+		return nil
+	}
+	done.Packages = left
+	return host.WriteJSON(t.recordPath(), done)
+}
+
+// Brought are the packages that Run has installed on the host with this StateDir, as
+// it left them.
 func Brought(stateDir string) ([]NEVRA, error) {
 	done, err := Transaction{StateDir: stateDir}.recorded()
 	return done.Packages, err
