@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
@@ -15,15 +16,22 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// revisionBump is how far the restored etcd's revision is ahead of the snapshot's.
-// Clients of the old etcd, as kubelets on hosts that live on, keep the revisions
-// that they saw and watch from there: in an etcd that went back they would miss
-// changes, or see some that never were. So the revision jumps over all that can
-// have been written after the snapshot, and what was before counts as compacted:
-// a watch from there ends with "too old", and its client lists everything anew.
-// The figure is that of etcd's documentation (op-guide/recovery; etcd#16028): at a
-// thousand writes a second, eleven days.
-const revisionBump = 1_000_000_000
+// revisionBump is how far an etcd that is restored now is ahead of its snapshot's
+// revision. Clients of the old etcd, as kubelets on hosts that live on, keep the
+// revisions that they saw and watch from there: in an etcd that went back they would
+// wait for what has been. So the revision jumps over all that can have been written
+// after the snapshot, and what was before counts as compacted: a watch from there
+// ends with "too old", and its client lists everything anew.
+//
+// etcd's documentation has a thousand million (op-guide/recovery; etcd#16028), which
+// is enough for eleven days of a thousand writes a second. Those of every second
+// since airgap began come on top: so an older snapshot will do, and one that is
+// restored twice is ahead of what was written between.
+func revisionBump(now time.Time) uint64 {
+	const documented = 1_000_000_000
+	began := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	return documented + uint64(max(0, now.Sub(began).Milliseconds())) // one a millisecond
+}
 
 // writeAheadLog, in bytes, is what etcd allocates for its log at once.
 const writeAheadLog = 64 << 20
@@ -93,7 +101,7 @@ func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error
 		return m.Restore(snapshot.RestoreConfig{
 			SnapshotPath: file, OutputDataDir: draft,
 			Name: name, PeerURLs: []string{peerURL}, InitialCluster: name + "=" + peerURL, InitialClusterToken: "etcd-cluster",
-			RevisionBump: revisionBump, MarkCompacted: true,
+			RevisionBump: revisionBump(time.Now()), MarkCompacted: true,
 		})
 	})
 	if err != nil {

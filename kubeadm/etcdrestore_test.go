@@ -83,13 +83,23 @@ func TestRestoreEtcd(t *testing.T) {
 	if _, err := maps.Get(t.Context(), "after", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("what came after the snapshot: %v", err)
 	}
-	if now := word(t, server.Client(t), "now"); len(now.ResourceVersion) <= len(after.ResourceVersion) {
+	now := word(t, server.Client(t), "now")
+	if len(now.ResourceVersion) <= len(after.ResourceVersion) {
 		t.Errorf("the revision is %s, and was %s", now.ResourceVersion, after.ResourceVersion)
 	}
 	for _, version := range []string{before.ResourceVersion, after.ResourceVersion} {
 		if err := watchFrom(t, server.Client(t), version); !apierrors.IsResourceExpired(err) {
 			t.Errorf("a watch from %s on: %v", version, err)
 		}
+	}
+	// Restored once more: who watched the first restored one is in the past, too.
+	server.Stop()
+	again := filepath.Join(t.TempDir(), "etcd")
+	if err := RestoreEtcd(t.Context(), file, again, "cp1", peerURL); err != nil {
+		t.Fatal(err)
+	}
+	if err := watchFrom(t, apitest.StartOn(t, again).Client(t), now.ResourceVersion); !apierrors.IsResourceExpired(err) {
+		t.Errorf("a watch from %s on, of the first restored one: %v", now.ResourceVersion, err)
 	}
 	if got := peers(t, server.Etcd()); !slices.Equal(got, []string{peerURL}) {
 		t.Errorf("etcd's members are at %v", got)

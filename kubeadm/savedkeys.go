@@ -70,9 +70,9 @@ func (p Parcel) serviceAccounts() error {
 	if err != nil {
 		return errors.New("sa.pub is no public key")
 	}
-	signer, is := key.(crypto.Signer)
-	half, comparable := public[0].(interface{ Equal(crypto.PublicKey) bool })
-	if !is || !comparable || !half.Equal(signer.Public()) {
+	signer, signs := key.(crypto.Signer)
+	half, compares := public[0].(interface{ Equal(crypto.PublicKey) bool })
+	if !signs || !compares || !half.Equal(signer.Public()) {
 		return errors.New("sa.pub is not the public half of sa.key")
 	}
 	return nil

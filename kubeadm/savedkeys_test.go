@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"path"
 	"strings"
@@ -65,10 +66,7 @@ func TestSavedKeys(t *testing.T) {
 			if name == EncryptionFile && text == others[name] {
 				continue // nobody can tell but the Secrets
 			}
-			half := map[string]string{}
-			for n, t := range files {
-				half[n] = t
-			}
+			half := maps.Clone(files)
 			if half[name] = text; text == "" {
 				delete(half, name)
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,9 +32,7 @@ func aBackup(t *testing.T, files map[string]string) *savedCluster {
 		"/etc/kubernetes/admin.conf":                             "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.11:6443'}}]\n",
 		"/backup.json":                                           `{"taken":"2026-11-23T02:00:00Z","cluster":"bank"}`,
 	}
-	for name, text := range files {
-		all[name] = text
-	}
+	maps.Copy(all, files)
 	dir, sums := t.TempDir(), ""
 	for name, text := range all {
 		file := filepath.Join(dir, name)

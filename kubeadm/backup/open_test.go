@@ -108,10 +108,12 @@ func TestOpenRefuses(t *testing.T) {
 		spoil func(t *testing.T, dir string)
 		says  string
 	}{
-		"no sums":        {func(t *testing.T, dir string) { remove(t, dir, sumsName) }, sumsName},
-		"empty":          {func(t *testing.T, dir string) { write(t, dir, sumsName, "") }, "it is empty"},
-		"no list":        {func(t *testing.T, dir string) { write(t, dir, sumsName, "hello\n") }, "is no line of it"},
-		"a way out":      {func(t *testing.T, dir string) { write(t, dir, sumsName, strings.Repeat("0", 64)+"  ../../etc/shadow\n") }, "is no line of it"},
+		"no sums": {func(t *testing.T, dir string) { remove(t, dir, sumsName) }, sumsName},
+		"empty":   {func(t *testing.T, dir string) { write(t, dir, sumsName, "") }, "it is empty"},
+		"no list": {func(t *testing.T, dir string) { write(t, dir, sumsName, "hello\n") }, "is no line of it"},
+		"a way out": {func(t *testing.T, dir string) {
+			write(t, dir, sumsName, strings.Repeat("0", 64)+"  ../../etc/shadow\n")
+		}, "is no line of it"},
 		"absolute":       {func(t *testing.T, dir string) { write(t, dir, sumsName, strings.Repeat("0", 64)+"  /etc/shadow\n") }, "is no line of it"},
 		"a changed file": {func(t *testing.T, dir string) { write(t, dir, "etc/kubernetes/manifests/etcd.yaml", "kind: Pod") }, "etcd.yaml is not what SHA256SUMS says"},
 		"a missing file": {func(t *testing.T, dir string) { remove(t, dir, "etc/kubernetes/admin.conf") }, "admin.conf: no such file"},
