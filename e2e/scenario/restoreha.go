@@ -12,30 +12,30 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// twoControlPlanes make the lab's airgap.yaml one of two control-plane hosts behind
-// a balancer.
-func twoControlPlanes() []string {
+// threeControlPlanes make the lab's airgap.yaml one of three control-plane hosts
+// behind a balancer.
+func threeControlPlanes() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
-		"address: 10.88.0.12, roles: [worker]", "address: 10.88.0.12, roles: [control-plane]",
+		"address: 10.88.0.12, roles: [worker]}\n", "address: 10.88.0.12, roles: [control-plane]}\n  - {name: node3, address: 10.88.0.13, roles: [control-plane]}\n",
 	}
 }
 
-// restoreElsewhere loses two control-plane hosts and restores on the second one, from
-// the first one's backup; the first one joins it.
+// restoreElsewhere loses three control-plane hosts and restores on the second one,
+// from the first one's backup; the others join it.
 func restoreElsewhere(ctx context.Context, e *Env) error {
 	e.rules = append(e.rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
 	stick := filepath.Join(e.Work, "stick")
 	var s saved
-	if err := e.balanced(ctx, func(l *lab.Lab) error { return e.loseTwo(ctx, l, stick, &s) }); err != nil {
+	if err := e.balanced(ctx, func(l *lab.Lab) error { return e.loseThree(ctx, l, stick, &s) }); err != nil {
 		return err
 	}
 	return e.balanced(ctx, func(l *lab.Lab) error { return e.haveBackElsewhere(ctx, l, stick, s) })
 }
 
-// balanced is a job on two servers behind a balancer.
+// balanced is a job on three servers behind a balancer.
 func (e *Env) balanced(ctx context.Context, job func(*lab.Lab) error) error {
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.Bank(ctx, 3, func(l *lab.Lab) error {
 		stop, err := l.Balance(ctx, vip, 6443, l.Machines...)
 		if err != nil {
 			return err
@@ -45,28 +45,34 @@ func (e *Env) balanced(ctx context.Context, job func(*lab.Lab) error) error {
 	})
 }
 
-func (e *Env) loseTwo(ctx context.Context, l *lab.Lab, stick string, s *saved) error {
-	first, second := l.Machines[0], l.Machines[1]
+func (e *Env) loseThree(ctx context.Context, l *lab.Lab, stick string, s *saved) error {
+	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	return e.inOrder([]part{
 		{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-		{"bundle", func() error { return e.makeBundle(ctx, stick, twoControlPlanes()...) }},
+		{"bundle", func() error { return e.makeBundle(ctx, stick, threeControlPlanes()...) }},
 		{"install", func() error { return e.installed(ctx, first, stick) }},
-		{"the second host joins", func() error { return e.join(ctx, first, second, stick) }},
+		{"the second host joins", func() error { return e.joinFresh(ctx, first, second, stick) }},
+		{"the third host joins", func() error { return e.joinFresh(ctx, first, third, stick) }},
 		{"data, and a backup of the first host", func() error {
 			if err := e.script(ctx, second, kubectl+"create configmap before --from-literal=word=before", kubectl+"create secret generic plain --from-literal=word=known"); err != nil {
 				return err
 			}
 			return e.takenAway(ctx, first, s)
 		}},
-		{"a backup beside a living cluster is refused", func() error { return e.refusedBeside(ctx, second, stick) }},
+		{"a backup beside a living cluster is refused", func() error { return e.refusedBeside(ctx, second) }},
 	})
 }
 
-// refusedBeside: a host that is in a cluster is not restored on.
-func (e *Env) refusedBeside(ctx context.Context, m lab.Machine, stick string) error {
-	if err := m.AttachStick(ctx, stick); err != nil {
+// joinFresh lets a server in by the line that another one prints.
+func (e *Env) joinFresh(ctx context.Context, by, m lab.Machine, stick string) error {
+	if err := e.begin(ctx, m, stick); err != nil {
 		return err
 	}
+	return e.joinOne(ctx, by, m)
+}
+
+// refusedBeside: a host that is in a cluster is not restored on.
+func (e *Env) refusedBeside(ctx context.Context, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "sh", "-c", restoreCommand("$(ls -d /var/lib/airgap/backup/* | tail -n 1)"))
 	if err != nil {
 		return err
@@ -75,7 +81,7 @@ func (e *Env) refusedBeside(ctx context.Context, m lab.Machine, stick string) er
 }
 
 func (e *Env) haveBackElsewhere(ctx context.Context, l *lab.Lab, stick string, s saved) error {
-	first, second := l.Machines[0], l.Machines[1]
+	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	from := savedDir + "/" + s.name
 	var done restored
 	return e.inOrder([]part{
@@ -84,23 +90,19 @@ func (e *Env) haveBackElsewhere(ctx context.Context, l *lab.Lab, stick string, s
 		}},
 		{"the program, from the stick", func() error { return e.begin(ctx, second, stick) }},
 		{"restore", func() (err error) { done, err = e.restoreOn(ctx, second, from); return err }},
-		{"the first host is missing", func() error {
-			if strings.Join(done.Lost, " ") != "node1" || len(done.Join) != 1 {
-				return fmt.Errorf("restore says %+v, want node1 to be lost", done)
+		{"the others are missing", func() error {
+			if strings.Join(done.Lost, " ") != "node1 node3" || len(done.Join) != 2 {
+				return fmt.Errorf("restore says %+v, want node1 and node3 to be lost", done)
 			}
 			return e.members(ctx, second, 1)
 		}},
-		{"it joins the second one", func() error { return e.joinAnew(ctx, first, stick, done) }},
-		{"two of all", func() error {
-			if err := e.members(ctx, first, 2); err != nil {
-				return err
-			}
-			return e.sameKeys(ctx, l.Machines)
-		}},
+		{"the first host joins the second", func() error { return e.joinAnew(ctx, first, stick, done) }},
+		{"so does the third", func() error { return e.joinFresh(ctx, first, third, stick) }},
+		{"three of all", func() error { return e.threeOfAll(ctx, l.Machines) }},
 		{"the data of then", func() error {
 			return e.script(ctx, first, "[ $("+kubectl+"get configmap before -o jsonpath={.data.word}) = before ]", "[ $("+kubectl+"get secret plain -o jsonpath={.data.word} | base64 -d) = known ]")
 		}},
-		{"verify, on either host", func() error {
+		{"verify, on two hosts", func() error {
 			if err := e.verified(ctx, first); err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func All() []Scenario {
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll},
-		{"restoreha", "of two control-plane hosts the second is restored, from the first one's backup, and the first joins it", restoreElsewhere},
+		{"restoreha", "of three control-plane hosts the second is restored, from the first one's backup, and the others join it", restoreElsewhere},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// restoration brings a saved cluster to this host.
+type restoration struct {
+	site *site
+	from *savedCluster
+}
+
+// check is all that can be known before anything is changed, but for preflight.
+func (r restoration) check(ctx context.Context) error {
+	s, k := r.site, r.site.config.Kubernetes
+	if !s.servesRegistry() {
+		return hint(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.node.Name), "run airgap restore on one of those; this host joins then")
+	}
+	differs := r.from.Agrees(k)
+	if name := r.from.Cluster; name != "" && name != s.config.Name {
+		differs = errors.Join(fmt.Errorf("the cluster's name was %s, and is %s in airgap.yaml", name, s.config.Name), differs)
+	}
+	if differs != nil {
+		return hint(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.from.Dir, s.index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
+	}
+	if err := r.hostIsFree(); err != nil {
+		return err
+	}
+	choice, err := r.from.choice()
+	if err != nil {
+		return err
+	}
+	s.take(choice)
+	founds, err := s.machine.Founds()
+	if err != nil || !founds {
+		return err
+	}
+	if kubeadm.ClusterAt(ctx, k.ControlPlaneEndpoint) {
+		return hint(fmt.Errorf("an API server answers at %s: the cluster is not lost, or a part of it lives on", k.ControlPlaneEndpoint),
+			"airgap join brings a host back into a cluster that lives; to go back to the backup all the same, run airgap reset --wipe-data on its control-plane hosts first")
+	}
+	return nil
+}
+
+// hostIsFree wants a host on which nobody has begun anything but this very restore.
+func (r restoration) hostIsFree() error {
+	here, err := restoredHere()
+	if err != nil {
+		return err
+	}
+	if here != nil && here.Backup == r.from.Sums {
+		return nil
+	}
+	standing, err := step.OpenJournal(journalFile).Standing(resetSteps(false))
+	if err != nil {
+		return err
+	}
+	if here == nil && !slices.ContainsFunc(standing, func(s step.Step) bool { return s.Name != "record" }) {
+		return nil
+	}
+	what := "airgap has installed, or begun to install, this host already"
+	if here != nil {
+		what = fmt.Sprintf("this host was restored from another backup, that of %s", here.Taken.Format(time.RFC3339))
+	}
+	return hint(errors.New(what), "airgap reset takes that back; then run the same command again")
+}
+
+// restoredFrom is what a host keeps in mind of the backup that it was restored from.
+type restoredFrom struct {
+	Backup string    `json:"backup"` // SHA-256 of its SHA256SUMS
+	Of     string    `json:"of"`     // the host that it was taken on
+	Taken  time.Time `json:"taken,omitzero"`
+}
+
+const restoredName = "backup.json"
+
+func restoredHere() (*restoredFrom, error) {
+	path := filepath.Join(restoredDir, restoredName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var from restoredFrom
+	if err == nil {
+		err = json.Unmarshal(text, &from)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which backup this host is restored from: %w", err)
+	}
+	return &from, nil
+}
