@@ -17,7 +17,7 @@ import (
 func threeControlPlanes() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
-		"address: 10.88.0.12, roles: [worker]}\n", "address: 10.88.0.12, roles: [control-plane]}\n  - {name: node3, address: 10.88.0.13, roles: [control-plane]}\n",
+		"address: 10.88.0.12, roles: [worker]}\n", "address: 10.88.0.12, roles: [control-plane]}\n  - {name: node3, address: 10.88.0.13, roles: [control-plane]}\nssh:\n  identityFile: ~/.ssh/bank\n",
 	}
 }
 
@@ -46,21 +46,28 @@ func (e *Env) balanced(ctx context.Context, job func(*lab.Lab) error) error {
 }
 
 func (e *Env) loseThree(ctx context.Context, l *lab.Lab, stick string, s *saved) error {
-	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
+	first := l.Machines[0]
 	return e.inOrder([]part{
 		{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 		{"bundle", func() error { return e.makeBundle(ctx, stick, threeControlPlanes()...) }},
-		{"install", func() error { return e.installed(ctx, first, stick) }},
-		{"the second host joins", func() error { return e.joinFresh(ctx, first, second, stick) }},
-		{"the third host joins", func() error { return e.joinFresh(ctx, first, third, stick) }},
+		{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
+		{"install, on all three", func() error { return e.installThree(ctx, first, stick) }},
 		{"data, and a backup of the first host", func() error {
-			if err := e.script(ctx, second, kubectl+"create configmap before --from-literal=word=before", kubectl+"create secret generic plain --from-literal=word=known"); err != nil {
+			if err := e.script(ctx, l.Machines[1], kubectl+"create configmap before --from-literal=word=before", kubectl+"create secret generic plain --from-literal=word=known"); err != nil {
 				return err
 			}
 			return e.takenAway(ctx, first, s)
 		}},
-		{"a backup beside a living cluster is refused", func() error { return e.refusedBeside(ctx, second) }},
+		{"a backup beside a living cluster is refused", func() error { return e.refusedBeside(ctx, first) }},
 	})
+}
+
+func (e *Env) installThree(ctx context.Context, first lab.Machine, stick string) error {
+	if err := e.begin(ctx, first, stick); err != nil {
+		return err
+	}
+	_, err := e.must(ctx, first, []string{"the cluster is verified: 3 nodes"}, fleetInstall()...)
+	return err
 }
 
 // joinFresh lets a server in by the line that another one prints.
