@@ -89,6 +89,19 @@ func (m Machine) pull(ctx context.Context, image string) error {
 
 // images asks by the Container Runtime Interface, whatever the runtime is.
 func (m Machine) images(ctx context.Context, atMost time.Duration, do func(context.Context, runtimeapi.ImageServiceClient) error) error {
+	return m.runtime(ctx, atMost, func(ctx context.Context, conn *grpc.ClientConn) error {
+		return do(ctx, runtimeapi.NewImageServiceClient(conn))
+	})
+}
+
+// containers is images for what runs.
+func (m Machine) containers(ctx context.Context, atMost time.Duration, do func(context.Context, runtimeapi.RuntimeServiceClient) error) error {
+	return m.runtime(ctx, atMost, func(ctx context.Context, conn *grpc.ClientConn) error {
+		return do(ctx, runtimeapi.NewRuntimeServiceClient(conn))
+	})
+}
+
+func (m Machine) runtime(ctx context.Context, atMost time.Duration, do func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	// A socket that root alone may open.
@@ -97,5 +110,5 @@ func (m Machine) images(ctx context.Context, atMost time.Duration, do func(conte
 		return err
 	}
 	defer conn.Close()
-	return do(ctx, runtimeapi.NewImageServiceClient(conn))
+	return do(ctx, conn)
 }

@@ -44,7 +44,11 @@ func (m Machine) leave(ctx context.Context) error {
 	if err := m.cleanFilter(ctx, before); err != nil {
 		return err
 	}
-	return errors.Join(host.Remove(m.path(ConfigFile)), host.Remove(m.path(configuredFile)), host.Remove(m.path(upgradedFile)), host.Remove(m.path(stateFile)))
+	var errs []error
+	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, renewalFile, stateFile} {
+		errs = append(errs, host.Remove(m.path(file)))
+	}
+	return errors.Join(errs...)
 }
 
 // StandDown takes this host out of a cluster that is about to be another one, restored

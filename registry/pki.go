@@ -77,16 +77,22 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 	return host.WriteFile(p.CertificateFile(), append(pair.certificate, encodeCertificate(ca)...), 0o644)
 }
 
-// Renew issues the server's certificate anew, for the same names, when it ends
-// within 30 days or is not that of the key beside it. A running registry serves it from the next connection on. ends is
-// when the certificate that is there afterwards does.
+// Renew is RenewWithin 30 days.
 func (p PKI) Renew(now time.Time) (renewed bool, ends time.Time, err error) {
+	return p.RenewWithin(now, renewBefore)
+}
+
+// RenewWithin issues the server's certificate anew, for the same names, when it
+// ends within so long or is not that of the key beside it. A running registry
+// serves it from the next connection on. ends is when the certificate that is
+// there afterwards does.
+func (p PKI) RenewWithin(now time.Time, within time.Duration) (renewed bool, ends time.Time, err error) {
 	leaf, err := readCertificate(p.CertificateFile())
 	if err != nil {
 		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
 	}
 	_, unfit := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile()) // a power cut between the two
-	if unfit == nil && now.Add(renewBefore).Before(leaf.NotAfter) {
+	if unfit == nil && now.Add(within).Before(leaf.NotAfter) {
 		return false, leaf.NotAfter, nil
 	}
 	names := slices.Clone(leaf.DNSNames)

@@ -221,12 +221,15 @@ func TestGPUs(t *testing.T) {
 // somebody else.
 func TestRenewal(t *testing.T) {
 	for file, want := range map[string]string{
-		"/etc/airgap/pki/registry.crt":                       "airgap registry renew",
-		"/var/lib/kubelet/pki/kubelet.crt":                   "systemctl restart kubelet",
-		"/var/lib/kubelet/pki/kubelet-client-current.pem":    "the kubelet renews it itself",
-		"/etc/kubernetes/pki/apiserver.crt":                  "kubeadm certs renew all",
-		"/etc/kubernetes/pki/etcd/healthcheck-client.crt":    "kubeadm certs renew all",
-		"/etc/kubernetes/admin.conf client-certificate-data": "kubeadm certs renew all",
+		"/etc/airgap/pki/registry.crt":                    "airgap-registry-renew.timer",
+		"/etc/airgap/pki/ca.crt":                          "authority",
+		"/var/lib/kubelet/pki/kubelet.crt":                "airgap certs renew",
+		"/var/lib/kubelet/pki/kubelet-client-current.pem": "the kubelet renews it itself",
+		"/etc/kubernetes/kubelet.conf":                    "the kubelet renews it itself",
+		"/etc/kubernetes/pki/apiserver.crt":               "airgap certs renew",
+		"/etc/kubernetes/pki/etcd/ca.crt":                 "authority",
+		"/etc/kubernetes/pki/etcd/healthcheck-client.crt": "airgap certs renew",
+		"/etc/kubernetes/admin.conf":                      "airgap certs renew",
 	} {
 		end := metav1.NewTime(time.Now().Add(time.Hour))
 		v := seen(t, report(t, "w1", nodereport.Report{Certificates: []nodereport.Certificate{{File: file, Ends: end}}}))

@@ -186,18 +186,18 @@ func certificates() rule {
 	}
 }
 
-// renewal is what renews the certificate in a file. The kubelet makes the one that
-// it serves with when there is none, and never again.
+// renewal is what renews the certificate in a file.
 func renewal(file string) string {
-	switch {
-	case strings.HasPrefix(file, "/etc/airgap/pki/"):
-		return "systemctl status airgap-registry-renew.timer; airgap registry renew"
-	case file == "/var/lib/kubelet/pki/kubelet.crt":
-		return "rm /var/lib/kubelet/pki/kubelet.{crt,key}; systemctl restart kubelet"
-	case strings.HasPrefix(file, "/var/lib/kubelet/pki/"):
+	switch nodereport.RenewerOf(file) {
+	case nodereport.RenewedByNobody:
+		return "this is an authority, which airgap does not replace: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/"
+	case nodereport.RenewedByKubelet:
 		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
 	}
-	return "kubeadm certs check-expiration; kubeadm certs renew all; then restart the static pods (move their files out of /etc/kubernetes/manifests for a moment)"
+	if strings.HasPrefix(file, "/etc/airgap/pki/") {
+		return "airgap certs renew; systemctl status airgap-registry-renew.timer, which had to renew it"
+	}
+	return "airgap certs renew"
 }
 
 func ends(left time.Duration, at time.Time) string {

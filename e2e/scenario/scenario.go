@@ -54,6 +54,7 @@ func All() []Scenario {
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},
+		{"certs", "certificates listed, renewed under a workload, killed on the way; one that ends soon is named", certs},
 		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore},
 		{"sticks", "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", sticks},
 		{"ownworker", "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", ownWorker},

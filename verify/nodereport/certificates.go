@@ -24,45 +24,75 @@ func certificateFiles() []string {
 	}
 }
 
-// Certificates are those in the host's files; of a file with several the one
-// that ends first.
-func Certificates(h host.Host) ([]Certificate, error) {
-	var found []Certificate
+// CertificateFile is a file with its certificates, in their order: the owner's
+// comes first, and then those of authorities. Of a kubeconfig they are the
+// client's.
+type CertificateFile struct {
+	Path         string // "/etc/kubernetes/pki/ca.crt"
+	Certificates []*x509.Certificate
+}
+
+// FindCertificates reads the files in which a host of a cluster has
+// certificates, by path. Files without any are left out. The error names a file
+// that cannot be read.
+func FindCertificates(h host.Host) ([]CertificateFile, error) {
+	var found []CertificateFile
 	for _, pattern := range certificateFiles() {
 		names, err := fs.Glob(h.FS(), pattern) // sorted
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			c, err := firstToEnd(h, name)
+			all, err := certificatesIn(h, name)
 			if err != nil {
 				return nil, fmt.Errorf("read certificate /%s: %w", name, err)
 			}
-			if c != nil {
-				found = append(found, Certificate{File: "/" + name, Subject: c.Subject.String(), Ends: metav1.NewTime(c.NotAfter)})
+			if len(all) > 0 {
+				found = append(found, CertificateFile{"/" + name, all})
 			}
 		}
 	}
 	return found, nil
 }
 
-// firstToEnd is nil for a file without a certificate.
-func firstToEnd(h host.Host, name string) (*x509.Certificate, error) {
+// Certificates are those in the host's files; of a file with several the one
+// that ends first.
+func Certificates(h host.Host) ([]Certificate, error) {
+	files, err := FindCertificates(h)
+	var found []Certificate
+	for _, f := range files {
+		c := f.firstToEnd()
+		found = append(found, Certificate{File: f.Path, Subject: c.Subject.String(), Ends: metav1.NewTime(c.NotAfter)})
+	}
+	return found, err
+}
+
+func (f CertificateFile) firstToEnd() *x509.Certificate {
+	first := f.Certificates[0]
+	for _, c := range f.Certificates {
+		if c.NotAfter.Before(first.NotAfter) {
+			first = c
+		}
+	}
+	return first
+}
+
+func certificatesIn(h host.Host, name string) ([]*x509.Certificate, error) {
 	text, err := fs.ReadFile(h.FS(), name)
 	if err == nil && strings.HasSuffix(name, ".conf") {
 		text, err = ofKubeconfig(text)
 	}
-	var first *x509.Certificate
+	var all []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil && err == nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
 		var c *x509.Certificate
-		if c, err = x509.ParseCertificate(block.Bytes); err == nil && (first == nil || c.NotAfter.Before(first.NotAfter)) {
-			first = c
+		if c, err = x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, c)
 		}
 	}
-	return first, err
+	return all, err
 }
 
 // ofKubeconfig is the client's certificate where it stands in the file itself.

@@ -1,0 +1,333 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// certs renews the certificates of a cluster under a workload, killed on the
+// way, and has one renewed that is about to end. What the servers present is
+// asked of them by openssl.
+func certs(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"the list", func() error { return e.certificatesListed(ctx, first, worker) }},
+			{"nothing is due", func() error { return e.nothingDue(ctx, first, worker) }},
+			{"one ends soon: named, renewed", func() error { return e.endsSoon(ctx, first) }},
+			{"all are renewed beside a workload", func() error { return e.allRenewed(ctx, first) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"killed on the way, and again", func() error { return e.renewalKilled(ctx, first) }},
+			{"the worker's", func() error { return e.workerRenewed(ctx, first, worker) }},
+			{"install and join change nothing", func() error { return e.changesNothing(ctx, first) }},
+			{"verify again", func() error { return e.verified(ctx, first) }},
+		})
+	})
+}
+
+// certificate is a line of airgap certs.
+type certificate struct {
+	File, Purpose, Issuer, Serial, RenewedBy string
+	Ends                                     time.Time
+	Authority                                bool
+}
+
+// certificates are those of a server by file, as airgap lists them.
+func (e *Env) certificates(ctx context.Context, m lab.Machine) (map[string]certificate, error) {
+	r, err := e.must(ctx, m, nil, "airgap", "certs", "--output", "json")
+	if err != nil {
+		return nil, err
+	}
+	var list []certificate
+	if err := json.Unmarshal([]byte(r.Stdout), &list); err != nil {
+		return nil, err
+	}
+	byFile := map[string]certificate{}
+	for _, c := range list {
+		byFile[c.File] = c
+	}
+	return byFile, nil
+}
+
+// certificatesListed wants every file with a certificate that find and grep
+// know, and that openssl reads the same in each.
+func (e *Env) certificatesListed(ctx context.Context, first, worker lab.Machine) error {
+	const files = `find /etc/kubernetes /etc/airgap /var/lib/kubelet/pki -type f \( -name '*.crt' -o -name '*-current.pem' \) -o -type l -name '*-current.pem'; grep -l client-certificate-data /etc/kubernetes/*.conf || true`
+	for m, fewest := range map[lab.Machine]int{first: 17, worker: 4} {
+		if _, err := e.must(ctx, m, []string{"RENEWED BY", "kubelet, to the API server"}, "airgap", "certs"); err != nil {
+			return err
+		}
+		list, err := e.certificates(ctx, m)
+		if err != nil {
+			return err
+		}
+		found, err := lab.Output(ctx, m, "sh", "-c", files)
+		if err != nil {
+			return err
+		}
+		names := strings.Fields(found)
+		if len(names) < fewest || len(names) != len(list) {
+			return fmt.Errorf("%s has %d files with certificates, and airgap lists %d:\n%v\n%v", m.Name(), len(names), len(list), names, list)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".conf") {
+				continue
+			}
+			serial, err := lab.Output(ctx, m, "openssl", "x509", "-noout", "-serial", "-in", name)
+			if err != nil {
+				return err
+			}
+			if want := strings.TrimLeft(strings.ToLower(strings.TrimPrefix(strings.TrimSpace(serial), "serial=")), "0"); want != list[name].Serial {
+				return fmt.Errorf("%s on %s has the serial number %s, airgap says %s", name, m.Name(), want, list[name].Serial)
+			}
+		}
+	}
+	return nil
+}
+
+// containersOf is when the containers of the control plane were made, and what
+// the kubelet runs as.
+const containersOf = `for p in kube-apiserver kube-controller-manager kube-scheduler etcd kubelet; do echo $p $(pgrep -x $(echo $p | cut -c 1-15)); done`
+
+// nothingDue wants a renewal to change no file and to restart nothing.
+func (e *Env) nothingDue(ctx context.Context, machines ...lab.Machine) error {
+	for _, m := range machines {
+		const state = containersOf + "; sha256sum /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* /etc/kubernetes/pki/etcd/* /etc/airgap/pki/* /var/lib/kubelet/pki/* 2>/dev/null"
+		before, err := lab.Output(ctx, m, "sh", "-c", state+"; true")
+		if err != nil {
+			return err
+		}
+		if _, err := e.must(ctx, m, []string{"nothing was due", "the next to end is"}, "airgap", "certs", "renew"); err != nil {
+			return err
+		}
+		after, err := lab.Output(ctx, m, "sh", "-c", state+"; true")
+		if err != nil {
+			return err
+		}
+		if before != after {
+			return fmt.Errorf("a renewal without need has changed %s:\n%s\n%s", m.Name(), before, after)
+		}
+	}
+	return nil
+}
+
+// endsSoon puts a certificate in place that ends in ten days, wants verify to
+// name it with the command that renews it, and runs that.
+func (e *Env) endsSoon(ctx context.Context, m lab.Machine) error {
+	if err := e.script(ctx, m,
+		"cd /etc/kubernetes/pki/etcd && openssl req -new -key healthcheck-client.key -subj /CN=kube-etcd-healthcheck-client -out /run/short.csr",
+		"echo extendedKeyUsage=clientAuth >/run/short.ext",
+		"cd /etc/kubernetes/pki/etcd && openssl x509 -req -in /run/short.csr -CA ca.crt -CAkey ca.key -set_serial 77 -days 10 -extfile /run/short.ext -out /run/short.crt && cat /run/short.crt >healthcheck-client.crt",
+		"rm /run/short.csr /run/short.ext /run/short.crt",
+	); err != nil {
+		return err
+	}
+	// The hosts look at their certificates once a minute.
+	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--only", "certificates", "--timeout", "90s", "--soak", "80s")
+	if err != nil {
+		return err
+	}
+	if err := r.want("verify with a certificate that ends soon", 4, "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "airgap certs renew"); err != nil {
+		return err
+	}
+	_, err = e.must(ctx, m, []string{"renewed /etc/kubernetes/pki/etcd/healthcheck-client.crt", "restarted kube-apiserver, kube-controller-manager, kube-scheduler"}, "airgap", "certs", "renew")
+	return err
+}
+
+// presented are the serial numbers that servers show in their handshakes.
+const presented = `for at in 10.88.0.11:6443 127.0.0.1:2379 127.0.0.1:2380 127.0.0.1:10250 10.88.0.11:5000; do
+echo $at $(openssl s_client -connect $at -cert /etc/kubernetes/pki/etcd/peer.crt -key /etc/kubernetes/pki/etcd/peer.key </dev/null 2>/dev/null | openssl x509 -noout -serial); done`
+
+// allRenewed renews everything while somebody asks the API server five times a
+// second and another watches. All serial numbers differ afterwards, in the
+// files and in what is presented, and pods were not restarted.
+func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
+	before, err := e.shown(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := e.script(ctx, m, `touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 1 --cacert /etc/kubernetes/pki/ca.crt https://10.88.0.11:6443/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
+		"nohup "+"sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
+	); err != nil {
+		return err
+	}
+	began := time.Now()
+	r, err := e.must(ctx, m, []string{"renewed /etc/airgap/pki/registry.crt", "renewed /var/lib/kubelet/pki/kubelet.crt", "restarted kube-apiserver, kube-controller-manager, kube-scheduler, kubelet"}, "airgap", "certs", "renew", "--all")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "%s%srenewed in %.1f s\n", r.Stderr, r.Stdout, time.Since(began).Seconds())
+	if err := e.script(ctx, m, "rm /run/asking; pkill -f -- '--watch' || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
+		return err
+	}
+	if err := e.silence(ctx, m); err != nil {
+		return err
+	}
+	after, err := e.shown(ctx, m)
+	if err != nil {
+		return err
+	}
+	return allDiffer(before, after)
+}
+
+// shown is what the certificates of a control-plane host are, in files and as
+// they are presented.
+func (e *Env) shown(ctx context.Context, m lab.Machine) (map[string]string, error) {
+	list, err := e.certificates(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for file, c := range list {
+		if c.RenewedBy == "airgap" {
+			all[file] = c.Serial
+		}
+	}
+	text, err := lab.Output(ctx, m, "sh", "-c", presented)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(text) {
+		at, serial, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if serial == "" {
+			return nil, fmt.Errorf("%s presents no certificate", at)
+		}
+		all[at] = serial
+	}
+	return all, nil
+}
+
+func allDiffer(before, after map[string]string) error {
+	var same []string
+	for name, serial := range before {
+		if after[name] == serial || after[name] == "" {
+			same = append(same, name)
+		}
+	}
+	if len(same) > 0 || len(before) != len(after) {
+		slices.Sort(same)
+		return fmt.Errorf("not renewed: %v (there were %d, and are %d)", same, len(before), len(after))
+	}
+	return nil
+}
+
+// silence tells how long the API server did not answer at a stretch, and wants
+// it to have been one stretch, that of its restart.
+func (e *Env) silence(ctx context.Context, m lab.Machine) error {
+	text, err := lab.Output(ctx, m, "cat", "/run/asked")
+	if err != nil {
+		return err
+	}
+	var stretches []time.Duration
+	var lastYes, was int64 = 0, 1
+	for line := range strings.Lines(text) {
+		var at, yes int64
+		if _, err := fmt.Sscan(line, &at, &yes); err != nil {
+			continue
+		}
+		if yes == 1 {
+			if was == 0 {
+				stretches = append(stretches, time.Duration(at-lastYes))
+			}
+			lastYes = at
+		}
+		was = yes
+	}
+	fmt.Fprintf(e.Log, "the API server was silent for %v\n", stretches)
+	if len(stretches) == 0 || len(stretches) > 2 {
+		return fmt.Errorf("the API server of the only host was silent %d times, want the one of its restart", len(stretches))
+	}
+	return nil
+}
+
+// renewalKilled kills the renewal while kubeadm writes, and after the API server
+// was stopped; each time the same command goes on to the end.
+func (e *Env) renewalKilled(ctx context.Context, m lab.Machine) error {
+	for _, soFar := range []string{
+		"test -s /var/lib/airgap/renewal.json",
+		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null",
+		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null && ! pgrep -x kube-apiserver >/dev/null",
+	} {
+		before, err := e.shown(ctx, m)
+		if err != nil {
+			return err
+		}
+		if err := e.killed(ctx, m, "airgap certs renew --all", soFar); err != nil {
+			return fmt.Errorf("killed when %s: %w", soFar, err)
+		}
+		if _, err := e.must(ctx, m, []string{"goes on"}, "sh", "-c", "airgap certs renew 2>&1"); err != nil {
+			return fmt.Errorf("again after a kill when %s: %w", soFar, err)
+		}
+		if err := e.script(ctx, m, "! test -e /var/lib/airgap/renewal.json"); err != nil {
+			return err
+		}
+		after, err := e.shown(ctx, m)
+		if err != nil {
+			return err
+		}
+		delete(before, "/etc/airgap/pki/registry.crt") // the kill came before its turn
+		delete(before, "10.88.0.11:5000")
+		delete(after, "/etc/airgap/pki/registry.crt")
+		delete(after, "10.88.0.11:5000")
+		if err := allDiffer(before, after); err != nil {
+			return fmt.Errorf("killed when %s, and again: %w", soFar, err)
+		}
+	}
+	return nil
+}
+
+// workerRenewed renews what the kubelet of a worker serves with; its pods run
+// on, and the API server comes to them.
+func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) error {
+	const starts = kubectl + "get pods -A --field-selector spec.nodeName=node2 -o jsonpath='{range .items[*]}{.metadata.name} {.status.containerStatuses[*].restartCount}{\"\\n\"}{end}'"
+	before, err := lab.Output(ctx, first, "sh", "-c", starts)
+	if err != nil {
+		return err
+	}
+	old, err := e.certificates(ctx, worker)
+	if err != nil {
+		return err
+	}
+	if _, err := e.must(ctx, worker, []string{"renewed /var/lib/kubelet/pki/kubelet.crt", "restarted kubelet"}, "airgap", "certs", "renew", "--all"); err != nil {
+		return err
+	}
+	now, err := e.certificates(ctx, worker)
+	if err != nil {
+		return err
+	}
+	const file = "/var/lib/kubelet/pki/kubelet.crt"
+	if now[file].Serial == old[file].Serial {
+		return fmt.Errorf("%s of the worker is as it was", file)
+	}
+	after, err := lab.Output(ctx, first, "sh", "-c", starts)
+	if err != nil {
+		return err
+	}
+	if before != after {
+		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
+	}
+	return e.script(ctx, first, kubectl+"logs --tail=1 tools", kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
+}
+
+// changesNothing runs install once more.
+func (e *Env) changesNothing(ctx context.Context, first lab.Machine) error {
+	again, err := e.airgapOn(ctx, first, "", "install", labSkips, lab.StickPath+"/bank")
+	if err == nil && again.Changed != 0 {
+		err = fmt.Errorf("install after the renewals says %+v, want nothing changed", again)
+	}
+	return err
+}

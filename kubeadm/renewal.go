@@ -1,0 +1,246 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Renewal makes the certificates of this host's part in the cluster anew: those
+// that kubeadm made for the control plane, and the one that the kubelet made to
+// serve with. What has them loaded is restarted, one program after the other.
+//
+// The old files are kept until every program answers with the new ones. A
+// renewal that was interrupted goes on when it is run again: whether the files
+// were all made stands beside the kept ones, and which programs are left is
+// told by when they were started.
+type Renewal struct {
+	Machine Machine
+	Say     func(format string, args ...any)
+}
+
+// Renewed is what a renewal did.
+type Renewed struct {
+	Files     []string `json:"files"`     // certificates that are other ones now, by path
+	Restarted []string `json:"restarted"` // programs: "kube-apiserver"
+	Resumed   bool     `json:"resumed"`   // it had been interrupted
+}
+
+// renewalFile holds the files as they were, keys among them, until the end.
+const renewalFile = stateDir + "/renewal.json"
+
+type renewal struct {
+	Due   []string        `json:"due,omitempty"` // for which it was begun
+	Files map[string]kept `json:"files,omitempty"`
+	Made  time.Time       `json:"made,omitzero"` // when the new ones were all there
+}
+
+// The kubelet's, for others who ask it; it makes them when there are none.
+const (
+	kubeletCertificate = kubeletDir + "/pki/kubelet.crt"
+	kubeletKey         = kubeletDir + "/pki/kubelet.key"
+)
+
+// Run renews all certificates of kubeadm's when one that is due is among them,
+// and the kubelet's own when it is. Nothing due changes nothing. A renewal that
+// was interrupted is ended, and due is not asked: a file may be half-written.
+func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed, error) {
+	waiting := func() { r.Say("waits for kubeadm, which an interrupted run left at work") }
+	if err := r.Machine.Await(ctx, waiting); err != nil {
+		return Renewed{}, err
+	}
+	under, err := host.ReadJSON[renewal](r.Machine.path(renewalFile))
+	if err != nil {
+		return Renewed{}, err
+	}
+	done := Renewed{Files: []string{}, Resumed: under.Files != nil}
+	if done.Resumed {
+		r.Say("the renewal that was interrupted goes on")
+	} else if under, err = r.begin(due); err != nil || under.Files == nil {
+		return done, err
+	}
+	if under.Made.IsZero() {
+		if under.Made, err = r.make(ctx, under); err != nil {
+			return done, err
+		}
+	}
+	if done.Restarted, err = r.load(ctx, under); err != nil {
+		return done, err
+	}
+	if done.Files, err = r.Machine.renewedOf(under); err != nil {
+		return done, err
+	}
+	return done, host.Remove(r.Machine.path(renewalFile))
+}
+
+// begin keeps what a renewal replaces; no Files are nothing to do.
+func (r Renewal) begin(due func() ([]string, error)) (under renewal, err error) {
+	if under.Due, err = due(); err != nil {
+		return under, err
+	}
+	if under.Files, err = r.Machine.keepDue(under.Due); err != nil || under.Files == nil {
+		return under, err
+	}
+	return under, host.WriteJSON(r.Machine.path(renewalFile), under)
+}
+
+// keepDue reads the files that a renewal of due replaces.
+func (m Machine) keepDue(due []string) (map[string]kept, error) {
+	var names []string
+	if slices.ContainsFunc(due, ofControlPlane) {
+		var err error
+		if names, err = m.controlPlaneFiles(); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(due, kubeletCertificate) {
+		names = append(names, kubeletCertificate, kubeletKey)
+	}
+	var files map[string]kept
+	for _, name := range names {
+		k, err := m.keep(name)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s while it is renewed: %w", name, err)
+		}
+		if files == nil {
+			files = map[string]kept{}
+		}
+		files[name] = k
+	}
+	return files, nil
+}
+
+// ofControlPlane reports whether kubeadm renews the file: neither authorities
+// nor what the kubelet looks after, by kubeadm certs renew --help.
+func ofControlPlane(name string) bool {
+	authority := slices.Contains([]string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}, path.Base(name))
+	return strings.HasPrefix(name, "/etc/kubernetes/") && !authority && name != KubeletConf
+}
+
+func (m Machine) controlPlaneFiles() ([]string, error) {
+	var names []string
+	for _, pattern := range []string{"/etc/kubernetes/*.conf", pkiDir + "/*.crt", pkiDir + "/*.key", pkiDir + "/etcd/*.crt", pkiDir + "/etcd/*.key"} {
+		found, err := filepath.Glob(m.path(pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			if at := m.inside(name); ofControlPlane(at) {
+				names = append(names, at)
+			}
+		}
+	}
+	return names, nil
+}
+
+// inside is the name without Machine.Root.
+func (m Machine) inside(name string) string {
+	return path.Join("/", strings.TrimPrefix(name, m.path("/")))
+}
+
+// make has the files made anew. What an interrupted run left half-written is put
+// back first: kubeadm takes names and addresses from the old certificates.
+func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
+	m := r.Machine
+	if err := m.putBackAll(under.Files); err != nil {
+		return time.Time{}, err
+	}
+	if _, has := under.Files[AdminConf]; has {
+		r.Say("kubeadm makes the certificates of the control plane anew")
+		if err := m.kubeadm(ctx, nil, nil, "certs", "renew", "all"); err != nil {
+			return time.Time{}, r.giveUp(under, err)
+		}
+		if err := m.allRenewed(under); err != nil {
+			return time.Time{}, r.giveUp(under, err)
+		}
+	}
+	if _, has := under.Files[kubeletKey]; has {
+		if err := errors.Join(host.Remove(m.path(kubeletCertificate)), host.Remove(m.path(kubeletKey))); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if err := m.run(ctx, "sync", "--file-system", m.path("/etc/kubernetes"), m.path(kubeletDir)); err != nil {
+		return time.Time{}, fmt.Errorf("make the new certificates durable: %w", err)
+	}
+	under.Made = time.Now()
+	return under.Made, host.WriteJSON(m.path(renewalFile), under)
+}
+
+// giveUp leaves the host as it was, unless the run was interrupted: then the next
+// one does.
+func (r Renewal) giveUp(under renewal, why error) error {
+	if errors.Is(why, context.Canceled) {
+		return why
+	}
+	if err := r.Machine.putBackAll(under.Files); err != nil {
+		return errors.Join(why, err)
+	}
+	return errors.Join(why, host.Remove(r.Machine.path(renewalFile)))
+}
+
+func (m Machine) putBackAll(files map[string]kept) error {
+	for name, k := range files {
+		if err := m.putBack(name, k); err != nil {
+			return fmt.Errorf("put %s back: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// allRenewed is an error when one of the due files is as it was: kubeadm passes
+// over certificates of an authority whose key it does not have.
+func (m Machine) allRenewed(under renewal) error {
+	changed, err := m.renewedOf(under)
+	if err != nil {
+		return err
+	}
+	for _, name := range under.Due {
+		if ofControlPlane(name) && !slices.Contains(changed, name) {
+			return &Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + pkiDir + "? " + logDir + "/kubeadm-certs.log has what kubeadm said"}
+		}
+	}
+	return nil
+}
+
+// renewedOf are the certificates and kubeconfigs that are not as they were kept.
+func (m Machine) renewedOf(under renewal) ([]string, error) {
+	var changed []string
+	for name, k := range under.Files {
+		now, err := os.ReadFile(m.path(name))
+		if err != nil {
+			return nil, fmt.Errorf("read the new %s: %w", name, err)
+		}
+		if path.Ext(name) != ".key" && !bytes.Equal(now, k.Data) {
+			changed = append(changed, name)
+		}
+	}
+	slices.Sort(changed)
+	return changed, nil
+}
+
+// KubeletRotates reports whether the kubelet of this host renews its client's
+// certificate itself, by rotateCertificates of its configuration.
+func KubeletRotates(m Machine) (bool, error) {
+	text, err := os.ReadFile(m.path(kubeletConfig))
+	if err != nil {
+		return false, fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	var config struct {
+		RotateCertificates bool `json:"rotateCertificates"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return false, fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	return config.RotateCertificates, nil
+}

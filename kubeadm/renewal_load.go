@@ -1,0 +1,184 @@
+package kubeadm
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"time"
+)
+
+// comeBack is how long a program may take to be back with its new certificate,
+// on a host that has much else to do.
+const comeBack = 5 * time.Minute
+
+// load has every program use the new certificates, and returns those that were
+// restarted. etcd needs no restart: it reads its files anew for each handshake.
+func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, err error) {
+	if _, has := under.Files[AdminConf]; has {
+		if restarted, err = r.loadControlPlane(ctx, under.Made); err != nil {
+			return restarted, err
+		}
+	}
+	if _, has := under.Files[kubeletKey]; has {
+		restarted = append(restarted, "kubelet")
+		r.Say("the kubelet is restarted: pods run on")
+		if err := r.loadKubelet(ctx); err != nil {
+			return restarted, err
+		}
+	}
+	return restarted, nil
+}
+
+func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarted []string, err error) {
+	m := r.Machine
+	if err := await(ctx, comeBack, m.etcdServesItsFiles); err != nil {
+		return nil, r.stuck("etcd", err)
+	}
+	node, err := m.nodeName()
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+		again, err := m.restartOlder(ctx, part, node, made, r.Say)
+		if again {
+			restarted = append(restarted, string(part))
+		}
+		if err == nil {
+			err = await(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, node, made) })
+		}
+		if err != nil {
+			return restarted, r.stuck(string(part), err)
+		}
+	}
+	return restarted, nil
+}
+
+func (r Renewal) loadKubelet(ctx context.Context) error {
+	if err := r.Machine.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return r.Machine.explain(ctx, Failure{What: "restart the kubelet", Err: err, unit: "kubelet"})
+	}
+	if err := await(ctx, comeBack, r.Machine.kubeletServesItsFile); err != nil {
+		return r.stuck("the kubelet", err)
+	}
+	return nil
+}
+
+func (r Renewal) stuck(who string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &Failure{What: "wait until " + who + " uses its new certificates", Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here. " + renewalFile + " keeps the old files until then"}
+}
+
+// partReady is nil when a static pod's program was started after made, is ready
+// by the kubelet's word, and, of the API server, presents the certificate in its
+// file.
+func (m Machine) partReady(ctx context.Context, part Part, node string, made time.Time) error {
+	if part == APIServer {
+		if err := m.apiServerServesItsFile(ctx); err != nil {
+			return err
+		}
+	}
+	return m.staticPodReady(ctx, part, node, made)
+}
+
+func (m Machine) apiServerServesItsFile(ctx context.Context) error {
+	own, err := m.RESTConfig(schedulerConf) // kubeadm points it at this host's
+	if err != nil {
+		return err
+	}
+	at, err := url.Parse(own.Host)
+	if err != nil {
+		return err
+	}
+	return presents(ctx, at.Host, trusting(own.CAData), m.path(pkiDir+"/apiserver.crt"))
+}
+
+// etcdServesItsFiles asks this host's member, if it has one, at its port for
+// clients and at that for the other members.
+func (m Machine) etcdServesItsFiles(ctx context.Context) error {
+	if _, err := os.Stat(m.path(manifestOf(Etcd))); err != nil {
+		return nil //nolint:nilerr // etcd is elsewhere, and not ours
+	}
+	ca, err := os.ReadFile(m.path(pkiDir + "/etcd/ca.crt"))
+	if err != nil {
+		return err
+	}
+	for address, names := range map[string][2]string{"127.0.0.1:2379": {"healthcheck-client", "server"}, "127.0.0.1:2380": {"peer", "peer"}} {
+		pair, err := tls.LoadX509KeyPair(m.path(pkiDir+"/etcd/"+names[0]+".crt"), m.path(pkiDir+"/etcd/"+names[0]+".key"))
+		if err != nil {
+			return fmt.Errorf("read the certificate for etcd: %w", err)
+		}
+		config := trusting(ca)
+		config.Certificates = []tls.Certificate{pair}
+		if err := presents(ctx, address, config, m.path(pkiDir+"/etcd/"+names[1]+".crt")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kubeletServesItsFile trusts the file itself: the kubelet signs it.
+func (m Machine) kubeletServesItsFile(ctx context.Context) error {
+	text, err := os.ReadFile(m.path(kubeletCertificate))
+	if err != nil {
+		return fmt.Errorf("wait for the kubelet's certificate: %w", err)
+	}
+	leaf, err := firstCertificate(text)
+	if err != nil {
+		return err
+	}
+	config := trusting(text)
+	config.ServerName = leaf.Subject.CommonName
+	if len(leaf.DNSNames) > 0 {
+		config.ServerName = leaf.DNSNames[0]
+	}
+	if err := presents(ctx, "127.0.0.1:10250", config, m.path(kubeletCertificate)); err != nil {
+		return err
+	}
+	return m.kubeletHealthy(ctx)
+}
+
+// presents is nil when the server at address shows the certificate in file in
+// its handshake.
+func presents(ctx context.Context, address string, config *tls.Config, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	want, err := firstCertificate(text)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: config}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("shake hands with %s: %w", address, err)
+	}
+	defer conn.Close()
+	shown := conn.(*tls.Conn).ConnectionState().PeerCertificates
+	if !shown[0].Equal(want) {
+		return fmt.Errorf("%s still presents the certificate with serial number %x, and %s has %x", address, shown[0].SerialNumber, file, want.SerialNumber)
+	}
+	return nil
+}
+
+func trusting(authorities []byte) *tls.Config {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authorities)
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+func firstCertificate(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, errors.New("it does not begin with a certificate")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}

@@ -1,0 +1,89 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// graceSeconds is how long the program of a static pod may take to end by
+// itself; the kubelet gives it as long.
+const graceSeconds = 30
+
+// restartOlder ends the containers of a static pod that were made before the
+// time; the kubelet starts the program anew. It reports whether there was one.
+func (m Machine) restartOlder(ctx context.Context, part Part, node string, before time.Time, say func(string, ...any)) (bool, error) {
+	again := false
+	err := m.containers(ctx, time.Minute, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) error {
+		running, err := runningOf(ctx, client, part, node)
+		for _, c := range running {
+			if !time.Unix(0, c.CreatedAt).Before(before) {
+				continue
+			}
+			if !again {
+				say("%s is restarted", part)
+			}
+			again = true
+			if _, err := client.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: c.Id, Timeout: graceSeconds}); err != nil {
+				return fmt.Errorf("end the container of %s: %w", part, err)
+			}
+		}
+		return err
+	})
+	return again, err
+}
+
+// runningOf are the running containers of a static pod, of which there is one.
+// They are named as the kubelet names them for the runtime.
+func runningOf(ctx context.Context, client runtimeapi.RuntimeServiceClient, part Part, node string) ([]*runtimeapi.Container, error) {
+	list, err := client.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
+		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
+		LabelSelector: map[string]string{
+			"io.kubernetes.pod.namespace": metav1.NamespaceSystem, "io.kubernetes.pod.name": podOf(part, node), "io.kubernetes.container.name": string(part),
+		},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("ask the runtime for the container of %s: %w", part, err)
+	}
+	return list.Containers, nil
+}
+
+// podOf is the name that the API server has for a static pod.
+func podOf(part Part, node string) string { return string(part) + "-" + node }
+
+// staticPodReady is nil when the one container that runs was made after the
+// time, and the kubelet has told the API server that this very one is ready.
+func (m Machine) staticPodReady(ctx context.Context, part Part, node string, after time.Time) error {
+	var running []*runtimeapi.Container
+	err := m.containers(ctx, 10*time.Second, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) (err error) {
+		running, err = runningOf(ctx, client, part, node)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(running) != 1 || time.Unix(0, running[0].CreatedAt).Before(after) {
+		return fmt.Errorf("the kubelet has not started %s again", part)
+	}
+	client, err := m.Client(AdminConf)
+	if err != nil {
+		return err
+	}
+	pod, err := client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, podOf(part, node), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("ask whether %s is ready: %w", part, err)
+	}
+	ready := slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Ready && strings.HasSuffix(s.ContainerID, running[0].Id)
+	})
+	if !ready {
+		return fmt.Errorf("%s has been started, and is not ready yet", part)
+	}
+	return nil
+}

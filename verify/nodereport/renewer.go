@@ -1,0 +1,34 @@
+package nodereport
+
+import (
+	"path"
+	"strings"
+)
+
+// Renewer is who makes a certificate anew before it ends.
+type Renewer string
+
+// Who renews what.
+const (
+	// RenewedByAirgap are renewed by `airgap certs renew`; the registry's also by a
+	// timer, in its last 30 days.
+	RenewedByAirgap Renewer = "airgap"
+	// RenewedByKubelet are renewed by the kubelet itself, in their last third.
+	RenewedByKubelet Renewer = "kubelet"
+	// RenewedByNobody are authorities: who trusts them has to be told of another one.
+	RenewedByNobody Renewer = "nobody"
+)
+
+// RenewerOf is who renews the certificate in the file at path. The kubelet makes
+// the one that it serves with when there is none, and never again; one that the
+// cluster has signed for it has another name.
+func RenewerOf(file string) Renewer {
+	name := path.Base(file)
+	switch {
+	case name == "ca.crt" || name == "front-proxy-ca.crt":
+		return RenewedByNobody
+	case file == "/etc/kubernetes/kubelet.conf" || strings.HasPrefix(file, "/var/lib/kubelet/pki/") && name != "kubelet.crt":
+		return RenewedByKubelet
+	}
+	return RenewedByAirgap
+}
