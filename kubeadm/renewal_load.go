@@ -10,7 +10,12 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
+
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // comeBack is how long a program may take to be back with its new certificate,
@@ -94,34 +99,50 @@ func (m Machine) apiServerServesItsFile(ctx context.Context) error {
 		return err
 	}
 	at, err := url.Parse(own.Host)
+	if err == nil {
+		err = rest.LoadTLSFiles(own)
+	}
 	if err != nil {
 		return err
 	}
 	return presents(ctx, at.Host, trusting(own.CAData), m.path(pkiDir+"/apiserver.crt"))
 }
 
-// etcdServesItsFiles asks this host's member, if it has one, at its port for
-// clients and at that for the other members.
+// etcdServesItsFiles asks this host's member, if it has one, where it listens for
+// clients and where for the other members.
 func (m Machine) etcdServesItsFiles(ctx context.Context) error {
 	if _, err := os.Stat(m.path(manifestOf(Etcd))); err != nil {
-		return nil //nolint:nilerr // etcd is elsewhere, and not ours
+		return host.IgnoreMissing(err)
 	}
-	ca, err := os.ReadFile(m.path(pkiDir + "/etcd/ca.crt"))
+	flags, err := m.flags(Etcd)
 	if err != nil {
 		return err
 	}
-	for address, names := range map[string][2]string{"127.0.0.1:2379": {"healthcheck-client", "server"}, "127.0.0.1:2380": {"peer", "peer"}} {
-		pair, err := tls.LoadX509KeyPair(m.path(pkiDir+"/etcd/"+names[0]+".crt"), m.path(pkiDir+"/etcd/"+names[0]+".key"))
-		if err != nil {
-			return fmt.Errorf("read the certificate for etcd: %w", err)
-		}
-		config := trusting(ca)
-		config.Certificates = []tls.Certificate{pair}
-		if err := presents(ctx, address, config, m.path(pkiDir+"/etcd/"+names[1]+".crt")); err != nil {
-			return err
-		}
+	if err := m.etcdServes(ctx, flags["listen-client-urls"], "healthcheck-client", "server"); err != nil {
+		return err
 	}
-	return nil
+	return m.etcdServes(ctx, flags["listen-peer-urls"], "peer", "peer")
+}
+
+// etcdServes asks at the first of the URLs, as one certificate, for the other.
+func (m Machine) etcdServes(ctx context.Context, urls, as, want string) error {
+	const dir = pkiDir + "/etcd/"
+	first, _, _ := strings.Cut(urls, ",")
+	at, err := url.Parse(first)
+	if err != nil {
+		return fmt.Errorf("read where etcd listens: %w", err)
+	}
+	ca, err := os.ReadFile(m.path(dir + "ca.crt"))
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(m.path(dir+as+".crt"), m.path(dir+as+".key"))
+	if err != nil {
+		return fmt.Errorf("read the certificate for etcd: %w", err)
+	}
+	config := trusting(ca)
+	config.Certificates = []tls.Certificate{pair}
+	return presents(ctx, at.Host, config, m.path(dir+want+".crt"))
 }
 
 // kubeletServesItsFile trusts the file itself: the kubelet signs it.
