@@ -39,6 +39,9 @@ func controlPlaneKeys() []string {
 // Pack reads the cluster's shared keys on a control-plane host, and more files
 // by path.
 func Pack(m Machine, more ...string) (Parcel, error) {
+	if err := m.refuseAmidReplacement("pack the control plane's keys"); err != nil {
+		return nil, err
+	}
 	p := Parcel{}
 	for _, name := range append(controlPlaneKeys(), more...) {
 		data, err := os.ReadFile(m.path(name))

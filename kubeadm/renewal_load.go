@@ -43,7 +43,7 @@ func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, e
 func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarted []string, err error) {
 	m := r.Machine
 	if err := await(ctx, comeBack, m.etcdServesItsFiles); err != nil {
-		return nil, r.stuck("etcd", err)
+		return nil, stuck("etcd presents its new certificates", err)
 	}
 	node, err := m.nodeName()
 	if err != nil {
@@ -58,7 +58,7 @@ func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarte
 			err = await(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, node, made) })
 		}
 		if err != nil {
-			return restarted, r.stuck(string(part), err)
+			return restarted, stuck(string(part)+" uses its new certificates", err)
 		}
 	}
 	return restarted, nil
@@ -69,16 +69,16 @@ func (r Renewal) loadKubelet(ctx context.Context) error {
 		return r.Machine.explain(ctx, Failure{What: "restart the kubelet", Err: err, unit: "kubelet"})
 	}
 	if err := await(ctx, comeBack, r.Machine.kubeletServesItsFile); err != nil {
-		return r.stuck("the kubelet", err)
+		return stuck("the kubelet presents its new certificate", err)
 	}
 	return nil
 }
 
-func (r Renewal) stuck(who string, err error) error {
+func stuck(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &Failure{What: "wait until " + who + " uses its new certificates", Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here. " + renewalFile + " keeps the old files until then"}
+	return &Failure{What: "wait until " + what, Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here"}
 }
 
 // partReady is nil when a static pod's program was started after made, is ready
@@ -105,7 +105,7 @@ func (m Machine) apiServerServesItsFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return presents(ctx, at.Host, trusting(own.CAData), m.path(pkiDir+"/apiserver.crt"))
+	return presents(ctx, at.Host, clientTrusting(own.CAData), m.path(pkiDir+"/apiserver.crt"))
 }
 
 // etcdServesItsFiles asks this host's member, if it has one, where it listens for
@@ -140,7 +140,7 @@ func (m Machine) etcdServes(ctx context.Context, urls, as, want string) error {
 	if err != nil {
 		return fmt.Errorf("read the certificate for etcd: %w", err)
 	}
-	config := trusting(ca)
+	config := clientTrusting(ca)
 	config.Certificates = []tls.Certificate{pair}
 	return presents(ctx, at.Host, config, m.path(dir+want+".crt"))
 }
@@ -155,7 +155,7 @@ func (m Machine) kubeletServesItsFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config := trusting(text)
+	config := clientTrusting(text)
 	config.ServerName = leaf.Subject.CommonName
 	if len(leaf.DNSNames) > 0 {
 		config.ServerName = leaf.DNSNames[0]
@@ -190,7 +190,7 @@ func presents(ctx context.Context, address string, config *tls.Config, file stri
 	return nil
 }
 
-func trusting(authorities []byte) *tls.Config {
+func clientTrusting(authorities []byte) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authorities)
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}

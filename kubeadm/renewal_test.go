@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"k8s.io/client-go/util/keyutil"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"airgap.dev/airgap/internal/host"
@@ -61,6 +62,15 @@ func newCA(t *testing.T) authority {
 
 func (a authority) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
+}
+
+func (a authority) keyPEM() string {
+	a.t.Helper()
+	text, err := keyutil.MarshalPrivateKeyToPEM(a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(text)
 }
 
 func (a authority) issue(name string) (cert, key string) {
@@ -103,6 +113,7 @@ type controlPlane struct {
 	mu         sync.Mutex
 	loaded     tls.Certificate
 	containers map[string]*runtimeapi.Container // by program
+	trusted    map[string]*x509.CertPool        // of etcd's authorities, by program, since it was started
 	stopped    []string
 	stop       func(part string) error // before a container is ended
 }
@@ -111,7 +122,7 @@ var controlPlaneParts = []string{"kube-apiserver", "kube-controller-manager", "k
 
 func newControlPlane(t *testing.T) *controlPlane {
 	f, m := newFake(t)
-	c := &controlPlane{t: t, f: f, m: m, ca: newCA(t), containers: map[string]*runtimeapi.Container{}, stop: func(string) error { return nil }}
+	c := &controlPlane{t: t, f: f, m: m, ca: newCA(t), containers: map[string]*runtimeapi.Container{}, trusted: map[string]*x509.CertPool{}, stop: func(string) error { return nil }}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(c.pod))
 	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { // httptest has a certificate of its own else
 		c.mu.Lock()
@@ -122,8 +133,11 @@ func newControlPlane(t *testing.T) *controlPlane {
 	f.put(t, clusterCA, c.ca.pem())
 	cert, _ := c.ca.issue("system:node:cp1")
 	f.put(t, kubeletClientCert, cert)
+	etcd := newCA(t)
+	f.put(t, Authorities()[0].file, etcd.pem())
+	f.put(t, Authorities()[0].key, etcd.keyPEM())
 	c.renewAll()
-	for _, part := range controlPlaneParts {
+	for _, part := range append([]string{"etcd"}, controlPlaneParts...) {
 		c.start(part)
 	}
 	f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { c.renewAll(); return nil, nil }
@@ -140,12 +154,36 @@ func (c *controlPlane) renewAll() {
 		c.f.put(c.t, pkiDir+"/"+name+".key", key)
 		c.f.put(c.t, pkiDir+"/"+name+".crt", cert)
 	}
+	etcd := c.readCA(Authorities()[0])
+	for _, name := range Authorities()[0].leaves {
+		cert, key := etcd.issue(filepath.Base(name))
+		c.f.put(c.t, strings.TrimSuffix(name, ".crt")+".key", key)
+		c.f.put(c.t, name, cert)
+	}
 	for _, name := range []string{AdminConf, schedulerConf, "/etc/kubernetes/controller-manager.conf"} {
 		cert, key := c.ca.issue(filepath.Base(name))
 		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 		c.f.put(c.t, name, fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]\n",
 			encode(cert), encode(key), c.at, encode(c.ca.pem())))
 	}
+}
+
+// readCA is what signs by the files: the first certificate, whose key it has to be.
+func (c *controlPlane) readCA(a Authority) authority {
+	c.t.Helper()
+	cert, err := firstCertificate([]byte(c.f.get(a.file)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	key, err := keyutil.ParsePrivateKeyPEM([]byte(c.f.get(a.key)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	private := key.(*ecdsa.PrivateKey)
+	if !private.PublicKey.Equal(cert.PublicKey) {
+		c.t.Fatalf("the first certificate in %s is not that of the key", a.file)
+	}
+	return authority{c.t, cert, private}
 }
 
 // start is a container that loads the files as they are.
@@ -157,6 +195,8 @@ func (c *controlPlane) start(part string) {
 		}
 		c.loaded = pair
 	}
+	c.trusted[part] = x509.NewCertPool()
+	c.trusted[part].AppendCertsFromPEM([]byte(c.f.get(Authorities()[0].file)))
 	now := time.Now().UnixNano()
 	c.containers[part] = &runtimeapi.Container{Id: fmt.Sprintf("%s-%d", part, now), CreatedAt: now}
 }
@@ -186,7 +226,7 @@ func (c *controlPlane) ListContainers(_ context.Context, r *runtimeapi.ListConta
 func (c *controlPlane) StopContainer(_ context.Context, r *runtimeapi.StopContainerRequest) (*runtimeapi.StopContainerResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, part := range controlPlaneParts {
+	for _, part := range append([]string{"etcd"}, controlPlaneParts...) {
 		if c.containers[part].Id == r.ContainerId {
 			if err := c.stop(part); err != nil {
 				return nil, err
@@ -196,6 +236,10 @@ func (c *controlPlane) StopContainer(_ context.Context, r *runtimeapi.StopContai
 		}
 	}
 	return &runtimeapi.StopContainerResponse{}, nil
+}
+
+func (*controlPlane) RemoveContainer(context.Context, *runtimeapi.RemoveContainerRequest) (*runtimeapi.RemoveContainerResponse, error) {
+	return &runtimeapi.RemoveContainerResponse{}, nil
 }
 
 func (c *controlPlane) serveRuntime() {
@@ -231,7 +275,9 @@ func TestRenewal(t *testing.T) {
 	}
 	want := []string{
 		AdminConf, "/etc/kubernetes/controller-manager.conf",
-		pkiDir + "/apiserver-kubelet-client.crt", apiServerCertificate, pkiDir + "/front-proxy-client.crt", schedulerConf,
+		pkiDir + "/apiserver-etcd-client.crt", pkiDir + "/apiserver-kubelet-client.crt", apiServerCertificate,
+		pkiDir + "/etcd/healthcheck-client.crt", pkiDir + "/etcd/peer.crt", pkiDir + "/etcd/server.crt",
+		pkiDir + "/front-proxy-client.crt", schedulerConf,
 	}
 	if !slices.Equal(done.Files, want) || !slices.Equal(done.Restarted, controlPlaneParts) || done.Resumed {
 		t.Errorf("it did %+v", done)
@@ -276,7 +322,7 @@ func TestRenewalGoesOn(t *testing.T) {
 			}
 			c.stop = func(string) error { return nil }
 			done, err := c.renew(t.Context()) // what is due is not asked any more
-			if err != nil || !done.Resumed || len(done.Files) != 6 || c.f.has(renewalFile) {
+			if err != nil || !done.Resumed || len(done.Files) != 10 || c.f.has(renewalFile) {
 				t.Errorf("it did %+v, %v", done, err)
 			}
 			if !slices.Equal(c.stopped, controlPlaneParts) {

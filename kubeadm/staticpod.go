@@ -30,13 +30,23 @@ func (m Machine) restartOlder(ctx context.Context, part Part, node string, befor
 				say("%s is restarted", part)
 			}
 			again = true
-			if _, err := client.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: c.Id, Timeout: graceSeconds}); err != nil {
+			if err := endContainer(ctx, client, c.Id); err != nil {
 				return fmt.Errorf("end the container of %s: %w", part, err)
 			}
 		}
 		return err
 	})
 	return again, err
+}
+
+// endContainer ends a container and takes it away: for one that has ended the
+// kubelet would wait before it starts the next, ten seconds and then longer.
+func endContainer(ctx context.Context, client runtimeapi.RuntimeServiceClient, id string) error {
+	if _, err := client.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: graceSeconds}); err != nil {
+		return err
+	}
+	_, err := client.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+	return err
 }
 
 // runningOf are the running containers of a static pod, of which there is one.

@@ -53,7 +53,7 @@ one ends, on every server of the cluster.`,
 			return a.print(list, func(w io.Writer) error { return writeCertificates(w, list, time.Now()) })
 		},
 	}
-	cmd.AddCommand(a.certsRenew())
+	cmd.AddCommand(a.certsRenew(), a.certsRotateCA())
 	return cmd
 }
 

@@ -33,7 +33,8 @@ func certs(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"killed on the way, and again", func() error { return e.renewalKilled(ctx, first) }},
 			{"the worker's", func() error { return e.workerRenewed(ctx, first, worker) }},
-			{"install and join change nothing", func() error { return e.changesNothing(ctx, first) }},
+			{"etcd's authority, killed in each phase", func() error { return e.authorityReplaced(ctx, first) }},
+			{"install changes nothing", func() error { return e.changesNothing(ctx, first) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
 		})
 	})
@@ -149,7 +150,7 @@ func (e *Env) endsSoon(ctx context.Context, m lab.Machine) error {
 }
 
 // presented are the serial numbers that servers show in their handshakes.
-const presented = `for at in 10.88.0.11:6443 127.0.0.1:2379 127.0.0.1:2380 127.0.0.1:10250 10.88.0.11:5000; do
+const presented = `for at in 10.88.0.11:6443 127.0.0.1:2379 10.88.0.11:2380 127.0.0.1:10250 10.88.0.11:5000; do
 echo $at $(openssl s_client -connect $at -cert /etc/kubernetes/pki/etcd/peer.crt -key /etc/kubernetes/pki/etcd/peer.key </dev/null 2>/dev/null | openssl x509 -noout -serial); done`
 
 // allRenewed renews everything while somebody asks the API server five times a
@@ -160,7 +161,7 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, `touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 1 --cacert /etc/kubernetes/pki/ca.crt https://10.88.0.11:6443/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
+	if err := e.script(ctx, m, `touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://10.88.0.11:6443/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
 		"nohup "+"sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
 	); err != nil {
 		return err
@@ -321,6 +322,56 @@ func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) erro
 		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
 	}
 	return e.script(ctx, first, kubectl+"logs --tail=1 tools", kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
+}
+
+// authorityReplaced replaces etcd's authority and kills that in each phase. Before
+// it a certificate of the old one is let in, afterwards it is not. The other
+// authorities are refused with a reason.
+func (e *Env) authorityReplaced(ctx context.Context, m lab.Machine) error {
+	const (
+		rotate = "airgap certs rotate-ca --only etcd"
+		asOld  = "curl -s -m 20 -o /dev/null --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /root/old/client.crt --key /root/old/client.key https://127.0.0.1:2379/health"
+		ca     = "/etc/kubernetes/pki/etcd/ca.crt"
+	)
+	for only, reason := range map[string]string{"": "the authority of the cluster: airgap cannot do that yet", " --only registry": "the authority of the registry: airgap cannot do that yet"} {
+		r, err := e.On(ctx, m, "", "sh", "-c", "airgap certs rotate-ca"+only)
+		if err != nil {
+			return err
+		}
+		if err := r.want("rotate-ca"+only, 1, reason); err != nil {
+			return err
+		}
+	}
+	if err := e.script(ctx, m,
+		"umask 077; mkdir /root/old && cd /etc/kubernetes/pki/etcd && cp ca.crt /root/old && cp healthcheck-client.crt /root/old/client.crt && cp healthcheck-client.key /root/old/client.key",
+		asOld,
+	); err != nil {
+		return err
+	}
+	for _, soFar := range []string{
+		"test -s /etc/kubernetes/pki/next/etcd.crt",
+		"test $(grep -c BEGIN " + ca + ") = 2",
+		"cmp -s /etc/kubernetes/pki/next/etcd.key /etc/kubernetes/pki/etcd/ca.key",
+		"test -s /var/lib/airgap/renewal.json",
+		"cmp -s /etc/kubernetes/pki/next/etcd.crt " + ca,
+	} {
+		if err := e.killed(ctx, m, rotate, soFar); err != nil {
+			return fmt.Errorf("killed when %s: %w", soFar, err)
+		}
+	}
+	r, err := e.must(ctx, m, []string{"goes on", "the old one is trusted by nobody"}, "sh", "-c", rotate+" 2>&1")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stdout)
+	return e.script(ctx, m,
+		"! cmp -s /root/old/ca.crt "+ca+" && test $(grep -c BEGIN "+ca+") = 1 && ! test -e /etc/kubernetes/pki/next && ! test -e /var/lib/airgap/renewal.json",
+		"for c in server peer healthcheck-client ../apiserver-etcd-client; do openssl verify -CAfile "+ca+" /etc/kubernetes/pki/etcd/$c.crt && ! openssl verify -CAfile /root/old/ca.crt /etc/kubernetes/pki/etcd/$c.crt 2>/dev/null || exit 1; done",
+		"! "+asOld,
+		strings.ReplaceAll(asOld, "/root/old/client", "/etc/kubernetes/pki/etcd/healthcheck-client"),
+		"rm -r /root/old",
+		"airgap backup",
+	)
 }
 
 // changesNothing runs install once more.
