@@ -7,14 +7,15 @@
 // ports (Listens), and steps with their undo: kernel modules and parameters,
 // swap, firewalld, NetworkManager, SELinux, fapolicyd; the runtime; init or
 // join; modes of files, cgroup agreement. In a cluster that stands IssueCode lets
-// a host in, Compliance tells what a host has of the baseline, and Rotation
-// replaces the key of the Secrets.
+// a host in, Compliance tells what a host has of the baseline, Rotation replaces
+// the key of the Secrets, Renewal makes certificates anew, and Replacement an
+// authority.
 //
 // kubeadm does kubeadm's work: this package writes its configuration, runs it
-// and explains its failures. Of what kubeadm made it changes the modes of files
-// and, of CoreDNS, the Corefile at a site without name servers and the host of a
-// pod. A node that was set up to the end is reset by an undo only. Nothing here
-// pulls an image or talks to anything outside the cluster.
+// and explains its failures. Of what kubeadm made it changes the modes of files,
+// authorities that are replaced and, of CoreDNS, the Corefile at a site without
+// name servers and the host of a pod. A node that was set up to the end is reset by
+// an undo only. Nothing here pulls an image or talks to anything outside the cluster.
 package kubeadm
 
 import (

@@ -101,6 +101,5 @@ func judgeCertificates(f *Facts, w *Want) Result {
 	if status == Pass {
 		return pass("%s, the first of %d", found, len(f.Certificates))
 	}
-	return Result{status, found, elapsed(time.Duration(w.limit(certWarn))) + " or more", "kubeadm certs renew all on each control-plane host, one after the other; " +
-		"then stop and start its static pods: move /etc/kubernetes/manifests/*.yaml away for 20 s"}
+	return Result{status, found, elapsed(time.Duration(w.limit(certWarn))) + " or more", "airgap certs renew on each host, on control-plane hosts one after the other"}
 }

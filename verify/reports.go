@@ -190,7 +190,7 @@ func certificates() rule {
 func renewal(file string) string {
 	switch nodereport.RenewerOf(file) {
 	case nodereport.RenewedByNobody:
-		return "this is an authority, which airgap does not replace: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/"
+		return "this is an authority: airgap certs rotate-ca --help says which ones it replaces"
 	case nodereport.RenewedByKubelet:
 		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
 	}

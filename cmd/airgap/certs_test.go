@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// filesHost is a host of which files are read, and nothing is run.
+type filesHost struct{ files fstest.MapFS }
+
+func (h filesHost) FS() fs.FS { return h.files }
+
+func (filesHost) Run(context.Context, host.Cmd) ([]byte, error) {
+	return nil, errors.New("nothing is run")
+}
+
+// endingIn is a certificate that signs itself.
+func endingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(0xab), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left), IsCA: strings.HasSuffix(name, "ca"), BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}
+
+const day = 24 * time.Hour
+
+func certificatesHost(t *testing.T) filesHost {
+	return filesHost{fstest.MapFS{
+		"etc/airgap/pki/registry.crt":                    endingIn(t, "registry", 700*day+time.Hour),
+		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 80*day+time.Hour),
+		"etc/kubernetes/pki/etcd/ca.crt":                 endingIn(t, "etcd-ca", 20*day+time.Hour),
+		"var/lib/kubelet/pki/kubelet.crt":                endingIn(t, "node1", -time.Hour),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", 30*day+time.Hour),
+	}}
+}
+
+func TestWriteCertificates(t *testing.T) {
+	list, err := certificatesOf(certificatesHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := writeCertificates(&text, list, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		words := strings.Fields(line)
+		got = append(got, strings.Join(words[1:], " "))
+	}
+	want := []string{
+		"LEFT FILE PURPOSE SUBJECT ISSUER RENEWED BY",
+		"ended /var/lib/kubelet/pki/kubelet.crt kubelet, to the API server that asks it CN=node1 itself airgap",
+		"20 days /etc/kubernetes/pki/etcd/ca.crt authority of etcd CN=etcd-ca itself nobody",
+		"30 days /var/lib/kubelet/pki/kubelet-client-current.pem kubelet, to the API server CN=system:node:node1 itself kubelet",
+		"80 days /etc/kubernetes/pki/apiserver.crt API server, to its clients CN=kube-apiserver itself airgap",
+		"700 days /etc/airgap/pki/registry.crt registry, to its clients CN=registry itself airgap",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestDueCertificates: neither an authority nor what the kubelet renews is due,
+// however soon it ends.
+func TestDueCertificates(t *testing.T) {
+	for within, want := range map[string][]string{
+		"90d":  {"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/apiserver.crt"},
+		"720h": {"/var/lib/kubelet/pki/kubelet.crt"},
+		"800d": {"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/apiserver.crt", "/etc/airgap/pki/registry.crt"},
+	} {
+		span, err := certsRenewOptions{within: within}.span()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := dueCertificates(certificatesHost(t), time.Now().Add(span))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("within %s: %v, %v, want %v", within, got, err, want)
+		}
+	}
+	for _, wrong := range []string{"", "d", "-3d", "soon", "90"} {
+		if _, err := (certsRenewOptions{within: wrong}).span(); err == nil {
+			t.Errorf("--within %q: no error", wrong)
+		}
+	}
+	if span, err := (certsRenewOptions{all: true}).span(); err != nil || span < 50*365*day {
+		t.Errorf("--all: %v, %v", span, err)
+	}
+}
+
+// TestReplaceable: what is not there is refused with its reason.
+func TestReplaceable(t *testing.T) {
+	if a, err := replaceable("etcd"); err != nil || a.Name != "etcd" {
+		t.Errorf("etcd: %v, %v", a, err)
+	}
+	for name, want := range map[string]string{"": "pods of all hosts", "cluster": "pods of all hosts", "front-proxy": "cannot do that yet", "registry": "cannot do that yet", "nginx": "want etcd"} {
+		if _, err := replaceable(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
