@@ -88,11 +88,11 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err := r.site.atRest(ctx, r.p); err != nil {
 		return err
 	}
-	steps := r.steps()
-	if !r.record.Changed {
-		steps = r.forgetSteps()
+	steps := r.forgetSteps
+	if r.record.Changed {
+		steps = r.steps
 	}
-	done, err := runSteps(ctx, steps, r.p)
+	done, err := runSteps(ctx, steps(), r.p)
 	if err != nil {
 		return hint(err, "mend it and run airgap rollback again: finished steps are not repeated")
 	}
