@@ -172,7 +172,7 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%s%srenewed in %.1f s\n", r.Stderr, r.Stdout, time.Since(began).Seconds())
-	if err := e.script(ctx, m, "rm /run/asking; pkill -f -- '--watch' || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
+	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
 		return err
 	}
 	if err := e.silence(ctx, m); err != nil {
