@@ -103,6 +103,9 @@ func (r Replacement) allowed(ctx context.Context, resumed bool) error {
 	if len(hosts) != 1 {
 		return &Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("the control plane is on %s, and airgap replaces authorities on one host alone", strings.Join(hosts, ", ")), Next: "https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/"}
 	}
+	if err := errors.Join(r.Machine.etcdServesItsFiles(ctx), r.Machine.apiServerServesItsFile(ctx)); err != nil {
+		return &Failure{What: "replace the authority of " + r.Authority.Name, Err: err, Next: "airgap certs renew first has the programs use the certificates in their files"}
+	}
 	n, err := r.Cluster.Revoke(ctx)
 	if n > 0 {
 		r.Say("%d codes for further control-plane hosts are no longer good: they bring the old authority", n)

@@ -12,9 +12,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// graceSeconds is how long the program of a static pod may take to end by
-// itself; the kubelet gives it as long.
-const graceSeconds = 30
+// graceSeconds is how long the program of a static pod may take to end by itself.
+// An API server lets nobody in any more while it waits for watches to end, which
+// they do not: in the lab it took all the 30 s that it was given. Requests under
+// way are over in five.
+func graceSeconds(part Part) int64 {
+	if part == APIServer {
+		return 5
+	}
+	return 30 // as the kubelet gives
+}
 
 // restartOlder ends the containers of a static pod that were made before the
 // time; the kubelet starts the program anew. It reports whether there was one.
@@ -30,7 +37,7 @@ func (m Machine) restartOlder(ctx context.Context, part Part, node string, befor
 				say("%s is restarted", part)
 			}
 			again = true
-			if err := endContainer(ctx, client, c.Id); err != nil {
+			if err := endContainer(ctx, client, c.Id, graceSeconds(part)); err != nil {
 				return fmt.Errorf("end the container of %s: %w", part, err)
 			}
 		}
@@ -41,8 +48,8 @@ func (m Machine) restartOlder(ctx context.Context, part Part, node string, befor
 
 // endContainer ends a container and takes it away: for one that has ended the
 // kubelet would wait before it starts the next, ten seconds and then longer.
-func endContainer(ctx context.Context, client runtimeapi.RuntimeServiceClient, id string) error {
-	if _, err := client.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: graceSeconds}); err != nil {
+func endContainer(ctx context.Context, client runtimeapi.RuntimeServiceClient, id string, grace int64) error {
+	if _, err := client.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: grace}); err != nil {
 		return err
 	}
 	_, err := client.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})

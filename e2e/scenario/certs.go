@@ -150,7 +150,7 @@ func (e *Env) endsSoon(ctx context.Context, m lab.Machine) error {
 }
 
 // presented are the serial numbers that servers show in their handshakes.
-const presented = `for at in 10.88.0.11:6443 127.0.0.1:2379 10.88.0.11:2380 127.0.0.1:10250 10.88.0.11:5000; do
+const presented = `for at in $0:6443 127.0.0.1:2379 $0:2380 127.0.0.1:10250 $0:5000; do
 echo $at $(openssl s_client -connect $at -cert /etc/kubernetes/pki/etcd/peer.crt -key /etc/kubernetes/pki/etcd/peer.key </dev/null 2>/dev/null | openssl x509 -noout -serial); done`
 
 // allRenewed renews everything while somebody asks the API server five times a
@@ -161,9 +161,7 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, `touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://10.88.0.11:6443/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
-		"nohup "+"sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
-	); err != nil {
+	if err := e.asked(ctx, m, "10.88.0.11:6443"); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -172,11 +170,13 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%s%srenewed in %.1f s\n", r.Stderr, r.Stdout, time.Since(began).Seconds())
-	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
+	stretches, err := e.silence(ctx, m)
+	if err != nil {
 		return err
 	}
-	if err := e.silence(ctx, m); err != nil {
-		return err
+	fmt.Fprintf(e.Log, "the API server was silent for %v\n", stretches)
+	if len(stretches) == 0 || len(stretches) > 2 {
+		return fmt.Errorf("the API server of the only host was silent %d times, want the one of its restart", len(stretches))
 	}
 	after, err := e.shown(ctx, m)
 	if err != nil {
@@ -198,7 +198,7 @@ func (e *Env) shown(ctx context.Context, m lab.Machine) (map[string]string, erro
 			all[file] = c.Serial
 		}
 	}
-	text, err := lab.Output(ctx, m, "sh", "-c", presented)
+	text, err := lab.Output(ctx, m, "sh", "-c", presented, m.Addr().String())
 	if err != nil {
 		return nil, err
 	}
@@ -226,33 +226,41 @@ func allDiffer(before, after map[string]string) error {
 	return nil
 }
 
-// silence tells how long the API server did not answer at a stretch, and wants
-// it to have been one stretch, that of its restart.
-func (e *Env) silence(ctx context.Context, m lab.Machine) error {
+// asked has a server ask an API server five times a second whether it answers,
+// and watch pods, until silence is called.
+func (e *Env) asked(ctx context.Context, m lab.Machine, address string) error {
+	return e.script(ctx, m,
+		`touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://`+address+`/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
+		"nohup sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
+	)
+}
+
+// silence is how long there was no answer at a stretch, each time: from the last
+// answer before to the first one after.
+func (e *Env) silence(ctx context.Context, m lab.Machine) ([]time.Duration, error) {
+	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
+		return nil, err
+	}
 	text, err := lab.Output(ctx, m, "cat", "/run/asked")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var stretches []time.Duration
-	var lastYes, was int64 = 0, 1
+	lastYes, was := int64(0), int64(1)
 	for line := range strings.Lines(text) {
 		var at, yes int64
 		if _, err := fmt.Sscan(line, &at, &yes); err != nil {
 			continue
 		}
 		if yes == 1 {
-			if was == 0 {
+			if was == 0 && lastYes > 0 {
 				stretches = append(stretches, time.Duration(at-lastYes))
 			}
 			lastYes = at
 		}
 		was = yes
 	}
-	fmt.Fprintf(e.Log, "the API server was silent for %v\n", stretches)
-	if len(stretches) == 0 || len(stretches) > 2 {
-		return fmt.Errorf("the API server of the only host was silent %d times, want the one of its restart", len(stretches))
-	}
-	return nil
+	return stretches, nil
 }
 
 // renewalKilled kills the renewal while kubeadm writes, and after the API server

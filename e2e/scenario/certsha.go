@@ -1,0 +1,98 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// certsHAEdits make the lab's airgap.yaml one of three control-plane hosts.
+func certsHAEdits() []string {
+	return []string{
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [control-plane, worker]}
+  - {name: node3, address: 10.88.0.13, roles: [control-plane]}
+ssh:
+  identityFile: ~/.ssh/bank
+`,
+	}
+}
+
+// certsHA renews the certificates of three control-plane hosts, one after the
+// other, while somebody asks at the balancer and another watches there.
+func certsHA(ctx context.Context, e *Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+		first := l.Machines[0]
+		stop, err := l.Balance(ctx, vip, 6443, l.Machines...)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, certsHAEdits()...) }},
+			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
+			{"one command, three servers", func() error { return e.installThree(ctx, first, stick) }},
+			{"renewed on each", func() error { return e.renewedOnEach(ctx, l.Machines) }},
+			{"the control plane", func() error { return e.members(ctx, first, 3) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"replacing an authority is refused", func() error { return e.replacementRefused(ctx, first) }},
+		})
+	})
+}
+
+func (e *Env) installThree(ctx context.Context, first lab.Machine, stick string) error {
+	if err := e.begin(ctx, first, stick); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.want("install", 0, "the cluster is verified: 3 nodes")
+}
+
+// renewedOnEach wants other certificates on every host afterwards. The balancer
+// takes a server out by its health, so a few questions may fail.
+func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
+	first := machines[0]
+	if err := e.asked(ctx, first, netip.AddrPortFrom(vip, 6443).String()); err != nil {
+		return err
+	}
+	for _, m := range machines {
+		before, err := e.shown(ctx, m)
+		if err != nil {
+			return err
+		}
+		if _, err := e.must(ctx, m, []string{"restarted kube-apiserver"}, "airgap", "certs", "renew", "--all"); err != nil {
+			return err
+		}
+		after, err := e.shown(ctx, m)
+		if err != nil {
+			return err
+		}
+		if err := allDiffer(before, after); err != nil {
+			return fmt.Errorf("%s: %w", m.Name(), err)
+		}
+	}
+	stretches, err := e.silence(ctx, first)
+	fmt.Fprintf(e.Log, "at the balancer no API server answered for %v\n", stretches)
+	return err
+}
+
+// replacementRefused wants nothing to be changed where others would have to
+// trust a new authority first.
+func (e *Env) replacementRefused(ctx context.Context, m lab.Machine) error {
+	r, err := e.On(ctx, m, "", "airgap", "certs", "rotate-ca", "--only", "etcd")
+	if err != nil {
+		return err
+	}
+	if err := r.want("rotate-ca with three hosts", 1, "the control plane is on node1, node2, node3"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "! test -e /etc/kubernetes/pki/next && test $(grep -c BEGIN /etc/kubernetes/pki/etcd/ca.crt) = 1")
+}
