@@ -56,14 +56,14 @@ func TestReplacementGoesOn(t *testing.T) {
 		}
 		old := c.f.get(etcd.file)
 		r := Replacement{Machine: c.m, Authority: etcd, Cluster: cluster, Say: t.Logf}
-		done, err := r.Run(ctx)
+		_, err := r.Run(ctx)
 		kill()
 		if err != nil {
 			cuts++
 			if _, err := Pack(c.m); err == nil || !strings.Contains(err.Error(), "the authority of etcd is being replaced") {
 				t.Errorf("keys for a joining host amid it: %v", err)
 			}
-			if done, err = r.Run(t.Context()); err != nil || !done.Resumed {
+			if done, err := r.Run(t.Context()); err != nil || !done.Resumed {
 				t.Fatalf("cut at restart %d, again: %+v, %v", at, done, err)
 			}
 		}

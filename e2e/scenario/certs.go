@@ -137,8 +137,11 @@ func (e *Env) endsSoon(ctx context.Context, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	// The hosts look at their certificates once a minute.
-	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--only", "certificates", "--timeout", "90s", "--soak", "80s")
+	// A host looks at its certificates once a minute, and when its unit starts.
+	if err := e.script(ctx, m, "systemctl restart airgap-node-report"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--only", "certificates", "--timeout", "30s", "--soak", "25s")
 	if err != nil {
 		return err
 	}
@@ -268,7 +271,6 @@ func (e *Env) silence(ctx context.Context, m lab.Machine) ([]time.Duration, erro
 func (e *Env) renewalKilled(ctx context.Context, m lab.Machine) error {
 	for _, soFar := range []string{
 		"test -s /var/lib/airgap/renewal.json",
-		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null",
 		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null && ! pgrep -x kube-apiserver >/dev/null",
 	} {
 		before, err := e.shown(ctx, m)
@@ -329,7 +331,8 @@ func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) erro
 	if before != after {
 		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
 	}
-	return e.script(ctx, first, kubectl+"logs --tail=1 tools", kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
+	// A kubelet that has just been started has to learn of its pods first.
+	return e.script(ctx, first, "i=0; until "+kubectl+"logs --tail=1 tools; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done", kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
 }
 
 // authorityReplaced replaces etcd's authority and kills that in each phase. Before
