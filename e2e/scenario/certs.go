@@ -100,14 +100,14 @@ func (e *Env) certificatesListed(ctx context.Context, first, worker lab.Machine)
 	return nil
 }
 
-// containersOf is when the containers of the control plane were made, and what
-// the kubelet runs as.
-const containersOf = `for p in kube-apiserver kube-controller-manager kube-scheduler etcd kubelet; do echo $p $(pgrep -x $(echo $p | cut -c 1-15)); done`
+// processes are the numbers of those of the control plane and of the kubelet:
+// they are others after a restart.
+const processes = `for p in kube-apiserver kube-controller-manager kube-scheduler etcd kubelet; do echo $p $(pgrep -x $(echo $p | cut -c 1-15)); done`
 
 // nothingDue wants a renewal to change no file and to restart nothing.
 func (e *Env) nothingDue(ctx context.Context, machines ...lab.Machine) error {
 	for _, m := range machines {
-		const state = containersOf + "; sha256sum /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* /etc/kubernetes/pki/etcd/* /etc/airgap/pki/* /var/lib/kubelet/pki/* 2>/dev/null"
+		const state = processes + "; sha256sum /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* /etc/kubernetes/pki/etcd/* /etc/airgap/pki/* /var/lib/kubelet/pki/* 2>/dev/null"
 		before, err := lab.Output(ctx, m, "sh", "-c", state+"; true")
 		if err != nil {
 			return err
