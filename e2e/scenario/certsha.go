@@ -45,17 +45,6 @@ func certsHA(ctx context.Context, e *Env) error {
 	})
 }
 
-func (e *Env) installThree(ctx context.Context, first lab.Machine, stick string) error {
-	if err := e.begin(ctx, first, stick); err != nil {
-		return err
-	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
-	if err != nil {
-		return err
-	}
-	return r.want("install", 0, "the cluster is verified: 3 nodes")
-}
-
 // renewedOnEach wants other certificates on every host afterwards. The balancer
 // takes a server out by its health, so a few questions may fail.
 func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
