@@ -46,6 +46,7 @@ func rollback(ctx context.Context, e *Env) error {
 		return e.inOrder(append(parts,
 			part{"upgrade, all the way", func() error { return u.upgrade(ctx) }},
 			part{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
+			part{"another configuration, the same way", func() error { return u.reconfigured(ctx) }},
 			part{"verify", func() error { return e.verified(ctx, u.first()) }},
 		))
 	})
@@ -86,4 +87,25 @@ func (u *upgrading) takenBack(ctx context.Context, round int) error {
 		u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"get configmap before-%d", round)),
 		u.versions(ctx, "1.35.8", "1.7.35"),
 		u.e.verified(ctx, u.first()))
+}
+
+// reconfigured upgrades to a bundle with the same versions, whose kubelets and API
+// server are configured otherwise.
+func (u *upgrading) reconfigured(ctx context.Context) error {
+	u.edits = append(u.edits, "      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n", "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")
+	if err := u.bundleIn(ctx, "otherwise"); err != nil {
+		return err
+	}
+	r, err := u.e.On(ctx, u.first(), "", fleetInstall()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("install of another configuration", 1, "another configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
+		return err
+	}
+	if _, err := u.e.must(ctx, u.first(), []string{"upgraded from Kubernetes 1.36.3 to 1.36.3"}, upgradeCommand()...); err != nil {
+		return err
+	}
+	const of = kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":77'"
+	return u.e.script(ctx, u.first(), fmt.Sprintf(of, "node1"), fmt.Sprintf(of, "node2"), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
 }

@@ -112,13 +112,16 @@ func (u *upgrading) shop(ctx context.Context) error {
 }
 
 // nextBundle is made from what the servers are like by now.
-func (u *upgrading) nextBundle(ctx context.Context) error {
+func (u *upgrading) nextBundle(ctx context.Context) error { return u.bundleIn(ctx, "next") }
+
+// bundleIn makes a bundle, and has its program on the first host.
+func (u *upgrading) bundleIn(ctx context.Context, dir string) error {
 	e := u.e
-	u.next = filepath.Join(e.Work, "next", "stick")
+	u.next = filepath.Join(e.Work, dir, "stick")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(u.next), 0o755), e.survey(ctx, u.l.Machines...)); err != nil {
 		return err
 	}
-	config, err := e.Config("next/airgap.yaml", u.edits...)
+	config, err := e.Config(dir+"/airgap.yaml", u.edits...)
 	if err != nil {
 		return err
 	}
