@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -45,6 +47,10 @@ func certsHA(ctx context.Context, e *Env) error {
 	})
 }
 
+// balancerLimit is how long the balancer may go on sending to a server that is
+// restarted.
+const balancerLimit = 10 * time.Second
+
 // renewedOnEach wants other certificates on every host afterwards. The balancer
 // takes a server out by its health, so a few questions may fail.
 func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
@@ -69,8 +75,14 @@ func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
 		}
 	}
 	stretches, err := e.silence(ctx, first)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(e.Log, "at the balancer no API server answered for %v\n", stretches)
-	return err
+	if len(stretches) > len(machines) || slices.ContainsFunc(stretches, func(d time.Duration) bool { return d > balancerLimit }) {
+		return fmt.Errorf("at the balancer no API server answered for %v, want at most %v for each of %d restarts", stretches, balancerLimit, len(machines))
+	}
+	return nil
 }
 
 // replacementRefused wants nothing to be changed where others would have to
