@@ -119,7 +119,7 @@ func (i Identity) fits(release string) error {
 		return err
 	}
 	if line(was) != line(is) {
-		return fmt.Errorf("Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, line(was))
+		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, line(was))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func controlPlane(t *testing.T, s Store) {
 	}
 }
 
-func taken(t *testing.T) (Store, Backup) {
+func taken(t *testing.T) Backup {
 	t.Helper()
 	s := newStore(t, whole())
 	s.Cluster = func() string { return "bank" }
@@ -38,12 +38,12 @@ func taken(t *testing.T) (Store, Backup) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, b
+	return b
 }
 
 // TestOpen reads what a backup is of, wherever it was copied to.
 func TestOpen(t *testing.T) {
-	_, b := taken(t)
+	b := taken(t)
 	copied := filepath.Join(t.TempDir(), "saved")
 	if err := os.Rename(b.Dir, copied); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestOpen(t *testing.T) {
 // TestOpenOld: one of an older airgap says nothing of itself; its name tells when it
 // was taken.
 func TestOpenOld(t *testing.T) {
-	_, b := taken(t)
+	b := taken(t)
 	sumsAgain(t, b.Dir, func() { remove(t, b.Dir, aboutName) })
 	c, err := Open(b.Dir)
 	if err != nil || !c.Taken.Equal(b.Taken) || c.Cluster != "" || c.Node != "cp1" {
@@ -134,7 +134,7 @@ func TestOpenRefuses(t *testing.T) {
 			sumsAgain(t, dir, func() { write(t, dir, aboutName, "{") })
 		}, "read backup.json"},
 	} {
-		_, b := taken(t)
+		b := taken(t)
 		c.spoil(t, b.Dir)
 		if _, err := Open(b.Dir); err == nil || !strings.HasPrefix(err.Error(), "open backup "+b.Dir+": ") || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
@@ -144,7 +144,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestCheckNames everything that is wrong, with a hint.
 func TestCheckNames(t *testing.T) {
-	_, b := taken(t)
+	b := taken(t)
 	c, err := Open(b.Dir)
 	if err != nil {
 		t.Fatal(err)
