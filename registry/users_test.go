@@ -49,3 +49,22 @@ func TestUsers(t *testing.T) {
 		t.Error("a file without users is left")
 	}
 }
+
+// TestUsersStep takes the file over as it was, and gives it back.
+func TestUsersStep(t *testing.T) {
+	u := Users{File: filepath.Join(t.TempDir(), "htpasswd")}
+	s := UsersStep(u, []byte("ci:hash\n"))
+	for _, want := range []bool{false, true} {
+		if done, err := s.Done(t.Context()); err != nil || done != want {
+			t.Fatalf("holds: %v, %v, want %v", done, err, want)
+		}
+		must(t, s.Run(t.Context()))
+	}
+	if names, err := u.Names(); err != nil || !slices.Equal(names, []string{"ci"}) {
+		t.Errorf("users %v, %v", names, err)
+	}
+	must(t, s.Undo(t.Context()))
+	if names, err := u.Names(); err != nil || len(names) > 0 {
+		t.Errorf("afterwards %v, %v", names, err)
+	}
+}
