@@ -136,8 +136,18 @@ func (e *EtcdMember) post(ctx context.Context, path string, question []byte) (io
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		response.Body.Close()
-		return nil, errors.New(response.Status)
+		defer response.Body.Close()
+		return nil, refusal(response)
 	}
 	return response.Body, nil
+}
+
+// refusal is why etcd says no, in its own words where it has some.
+func refusal(response *http.Response) error {
+	var answer struct{ Message string }
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil || json.Unmarshal(text, &answer) != nil || answer.Message == "" {
+		return errors.New(response.Status)
+	}
+	return errors.New(answer.Message)
 }

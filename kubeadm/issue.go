@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	selectors "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/manifests"
@@ -19,11 +20,12 @@ import (
 //
 // The code is a bootstrap token, made through the API so that it never is an
 // argument of a command. Whoever shows it may read its own parcel and delete
-// the token, which takes everything else along: a code is good for one host.
-func IssueCode(ctx context.Context, client kubernetes.Interface, parcel Parcel) (Code, time.Time, error) {
+// the token, which takes everything else along: a code is good for one host. node
+// is whose it is to be, so that RevokeFor finds it; "" is any worker's.
+func IssueCode(ctx context.Context, client kubernetes.Interface, node string, parcel Parcel) (Code, time.Time, error) {
 	code := newCode(parcel != nil)
 	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
-	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, ends), byUs())
+	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, node, ends), byUs())
 	if err != nil {
 		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
 	}
@@ -39,6 +41,18 @@ func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
 	return deleteToken(ctx, client, c)
 }
 
+// nodeLabel is on a token that was made for one node.
+const nodeLabel = "airgap.dev/node"
+
+// RevokeFor takes back every code that was made for a node.
+func RevokeFor(ctx context.Context, client kubernetes.Interface, node string) error {
+	ours := metav1.ListOptions{LabelSelector: selectors.Set{nodeLabel: node}.String()}
+	if err := client.CoreV1().Secrets(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, ours); err != nil {
+		return fmt.Errorf("revoke the codes of %s: %w", node, err)
+	}
+	return nil
+}
+
 func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRun ...string) error {
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{DryRun: dryRun})
 }
@@ -52,8 +66,8 @@ func parcelName(c Code) string { return "airgap-parcel-" + c.id }
 
 const parcelKey = "parcel" // in its Secret
 
-func tokenSecret(c Code, ends time.Time) *corev1.Secret {
-	return &corev1.Secret{
+func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: tokenName(c)},
 		Type:       corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
@@ -66,6 +80,10 @@ func tokenSecret(c Code, ends time.Time) *corev1.Secret {
 			"description":                    "airgap join",
 		},
 	}
+	if node != "" {
+		secret.Labels = map[string]string{nodeLabel: node}
+	}
+	return secret
 }
 
 // accompany makes what belongs to the token; the garbage collector removes it

@@ -117,8 +117,8 @@ func (j joining) run(ctx context.Context) error {
 	return j.m.awaitNode(ctx, time.Minute, j.ready)
 }
 
-// awaitOldSelf waits until the cluster knows that a kubelet of this name is gone:
-// that of an interrupted join, or of the lost host in whose place this one comes.
+// awaitOldSelf waits until the cluster knows that the kubelet which had this name
+// before is gone: of an interrupted join, or of the machine that this one replaces.
 // kubeadm takes a Node that is Ready for another host of the same name.
 func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
 	return await(ctx, 2*time.Minute, func(ctx context.Context) error {
@@ -128,7 +128,10 @@ func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
 		}
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return fmt.Errorf("the cluster has node %s as ready: another host has that name, or this one had it a moment ago", j.node.Name)
+				return &Failure{
+					What: "join as " + j.node.Name, Err: errors.New("the cluster has a node of that name, and it is ready"),
+					Next: "another host has the name? airgap reset there, or airgap remove " + j.node.Name + " on a control-plane host; then join here",
+				}
 			}
 		}
 		return nil

@@ -99,7 +99,7 @@ func TestTicket(t *testing.T) {
 
 func issue(t *testing.T, admin kubernetes.Interface, keys Parcel) (Code, time.Time) {
 	t.Helper()
-	code, ends, err := IssueCode(t.Context(), admin, keys)
+	code, ends, err := IssueCode(t.Context(), admin, "cp2", keys)
 	if err != nil {
 		t.Fatal(err)
 	}

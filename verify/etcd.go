@@ -91,7 +91,7 @@ func membership(v view, members map[string][]string, leads []string) []Finding {
 		if v.node(name) == nil {
 			findings = append(findings, Finding{
 				Object: "etcd", Saw: "it has the member " + name + ", and there is no such node", Want: "a host for each member",
-				Fix: "it counts for the quorum: etcdctl member remove, on a control-plane host",
+				Fix: "it counts for the quorum: airgap remove " + name + " --force, on a control-plane host",
 			})
 		}
 	}

@@ -29,7 +29,7 @@ func judgeNodes(v view, expected []string) []Finding {
 		if !joined[name] {
 			findings = append(findings, Finding{
 				Object: "Node " + name, Saw: "it has not joined", Want: "Ready",
-				Fix: "run airgap join on it, or take it out of nodes: in airgap.yaml",
+				Fix: "run airgap join on it; it is not to come? airgap remove " + name,
 			})
 		}
 	}

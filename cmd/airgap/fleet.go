@@ -82,15 +82,33 @@ func (a *app) newFleet(s *site, b *bundle.Bundle, skip []string) (*fleet, error)
 		if n.Name == s.node.Name {
 			continue
 		}
-		log, err := openHostLog(n.Name)
-		if err != nil {
+		if _, err := f.add(n); err != nil {
 			return f, err
 		}
-		m := &member{node: n, host: c.Remote(n), log: log, refused: map[string]bool{}}
-		m.host.IdentityFile = expand(m.host.IdentityFile, h)
-		f.members = append(f.members, m)
 	}
 	return f, nil
+}
+
+// add takes one more host in.
+func (f *fleet) add(n config.Node) (*member, error) {
+	log, err := openHostLog(n.Name)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{node: n, host: f.site.config.Remote(n), log: log, refused: map[string]bool{}}
+	m.host.IdentityFile = expand(m.host.IdentityFile, homes())
+	f.members = append(f.members, m)
+	return m, nil
+}
+
+// memberFor is the host of a node, taken in if it is not there yet.
+func (f *fleet) memberFor(n config.Node) (*member, error) {
+	for _, m := range f.members {
+		if m.node.Name == n.Name {
+			return m, nil
+		}
+	}
+	return f.add(n)
 }
 
 // close ends the connections. A fleet that is nil has none.

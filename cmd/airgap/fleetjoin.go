@@ -122,7 +122,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 func (f *fleet) runWithCode(ctx context.Context, m *member, far *faraway, args ...string) error {
 	code := m.unread
 	if code == nil {
-		made, _, err := f.site.newCode(ctx, m.node)
+		made, _, err := f.site.newCode(ctx, m.node, m.log.note)
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func TestEachCodeIsRevoked(t *testing.T) {
 	f, m, _, api := enrolling(t)
 	api.hangsAtFirst = true
 	for range 3 {
-		code, _, err := f.site.newCode(t.Context(), m.node)
+		code, _, err := f.site.newCode(t.Context(), m.node, m.log.note)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ type hub struct {
 	signed   map[string][]byte // the signed index as served
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
+	removed  []string       // nodes of airgap.yaml that were removed since
 	choice   *networkChoice // how pods' packets travel; nil where airgap.yaml says it
 	ahead    time.Duration  // of its clock before this host's
 }
@@ -62,6 +63,9 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 		return nil, fmt.Errorf("read join material of %s: %w", o.addr, err)
 	}
 	if h.choice, err = h.readChoice(ctx); err != nil {
+		return nil, err
+	}
+	if h.removed, err = h.readRemoved(ctx); err != nil {
 		return nil, err
 	}
 	return h, h.readIndex(ctx, o.keys)

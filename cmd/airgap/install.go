@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -42,6 +43,10 @@ time: with keys, an SSH agent or a password, and with sudo for anybody but root.
 keys must be known, by known-hosts files or by nodes[].ssh.hostKey; at a terminal
 airgap asks about one that is not. What each server said is in ` + hostLogDir + `.
 Without the section, or with --no-ssh, the line to run on them is printed.
+
+Nodes are added by a bundle that lists them, or a delta: the same command lets the new
+ones in, and the others learn of them. airgap remove takes a node out. Another version
+of Kubernetes is for airgap upgrade.
 
 Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
@@ -84,6 +89,7 @@ type installed struct {
 	Unchanged int        `json:"unchanged"` // steps whose result held already
 	Join      []joinLine `json:"join,omitempty"`
 	Hosts     []joined   `json:"hosts,omitempty"` // the other ones, when they were joined through SSH
+	Again     *joinAgain `json:"again,omitempty"` // nodes that have to be told of what has changed
 }
 
 func (a *app) runInstall(ctx context.Context, dir string, o installOptions) error {
@@ -101,6 +107,9 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 		return err
 	}
 	s.required, s.store.InPlace, s.medium = t.required, o.inPlace, host.DeviceOf(dir)
+	if err := s.ofThisCluster(ctx); err != nil {
+		return err
+	}
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
@@ -191,7 +200,7 @@ func (s *site) clusterSteps(v *bundle.View) []step.Step {
 		backup.Step(backups()),
 		s.nodeReportStep(),
 		s.nodeReportUnitStep(),
-		joinMaterialStep(m, c.Kubernetes, v.Top(), s.choice),
+		s.joinMaterialStep(v.Top()),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)
 }
@@ -257,8 +266,13 @@ func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Re
 		return a.showVerdict(report)
 	}
 	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged}
-	if result.Join, err = s.joinLines(ctx, done.Changed > 0); err != nil {
+	if result.Join, err = s.joinLines(ctx, done.Changed > 0, p.Say); err != nil {
 		return err
+	}
+	if done.Changed > 0 {
+		if result.Again, err = s.joinAgain(ctx); err != nil {
+			return err
+		}
 	}
 	return a.print(result, func(w io.Writer) error { return writeInstalled(w, result) })
 }
@@ -269,5 +283,5 @@ func writeInstalled(w io.Writer, r installed) error {
 	} else {
 		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
 	}
-	return writeJoinLines(w, r.Join)
+	return errors.Join(writeJoinLines(w, r.Join), r.Again.write(w))
 }

@@ -30,7 +30,11 @@ index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
 becomes a worker or a further control-plane host, which serves a registry as well.
 
 The code lets one server in, once, within two hours. It is read from a prompt, from standard input or from --code-file,
-never from the command line, where every user of this host could read it.`,
+never from the command line, where every user of this host could read it.
+
+A machine that takes a dead host's place, with its name and address, joins in the same
+way. For a control-plane host, making the code takes what the dead one left in etcd
+out of it first; while that one answers, no code is made.`,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.prepare && (o.newCode || o.dryRun) {
@@ -79,11 +83,14 @@ func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
 	}
 	var node config.Node
 	if o.node != "" {
-		if node, err = s.config.Node(o.node); err != nil {
+		if node, err = s.listed(o.node); err != nil {
+			return err
+		}
+		if err := s.notAlive(ctx, node); err != nil {
 			return err
 		}
 	}
-	line, err := s.joinLineWithCode(ctx, node)
+	line, err := s.joinLineWithCode(ctx, node, a.newProgress().Say)
 	if err != nil {
 		return err
 	}
@@ -104,6 +111,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	}
 	s.required = hub.required
 	s.take(hub.choice)
+	s.leaveOut(hub.removed)
 	if err := s.refuseOtherCluster(hub.material); err != nil {
 		return err
 	}

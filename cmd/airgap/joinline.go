@@ -47,20 +47,24 @@ func (s *site) joinLine(node config.Node) (joinLine, error) {
 
 // joinLineWithCode makes the line and a fresh code for a node; the zero Node is
 // any worker.
-func (s *site) joinLineWithCode(ctx context.Context, node config.Node) (joinLine, error) {
+func (s *site) joinLineWithCode(ctx context.Context, node config.Node, say func(string, ...any)) (joinLine, error) {
 	line, err := s.joinLine(node)
 	if err != nil {
 		return line, err
 	}
-	code, until, err := s.newCode(ctx, node)
+	code, until, err := s.newCode(ctx, node, say)
 	line.Code, line.Until = code.Reveal(), until
 	return line, err
 }
 
-// newCode makes a code for a node, and says when it ends.
-func (s *site) newCode(ctx context.Context, node config.Node) (kubeadm.Code, time.Time, error) {
+// newCode makes a code for a node, and says when it ends. say is told what has to
+// go before the node can come.
+func (s *site) newCode(ctx context.Context, node config.Node, say func(string, ...any)) (kubeadm.Code, time.Time, error) {
 	client, err := s.machine.Client(kubeadm.AdminConf)
 	if err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	if err := s.welcome(ctx, client, node, say); err != nil {
 		return kubeadm.Code{}, time.Time{}, err
 	}
 	var keys kubeadm.Parcel
@@ -69,12 +73,12 @@ func (s *site) newCode(ctx context.Context, node config.Node) (kubeadm.Code, tim
 			return kubeadm.Code{}, time.Time{}, err
 		}
 	}
-	return kubeadm.IssueCode(ctx, client, keys)
+	return kubeadm.IssueCode(ctx, client, node.Name, keys)
 }
 
 // joinLines are those of the nodes that are not in the cluster yet, with codes
 // if that is wanted.
-func (s *site) joinLines(ctx context.Context, withCodes bool) ([]joinLine, error) {
+func (s *site) joinLines(ctx context.Context, withCodes bool, say func(string, ...any)) ([]joinLine, error) {
 	missing, err := s.missingNodes(ctx)
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (s *site) joinLines(ctx context.Context, withCodes bool) ([]joinLine, error
 	for _, n := range missing {
 		line, err := s.joinLine(n)
 		if err == nil && withCodes {
-			line, err = s.joinLineWithCode(ctx, n)
+			line, err = s.joinLineWithCode(ctx, n, say)
 		}
 		if err != nil {
 			return nil, err
@@ -150,21 +154,56 @@ func writeJoinLines(w io.Writer, lines []joinLine) error {
 	return t.Flush()
 }
 
+// joinAgain is for nodes that have joined already: their lists of hosts, registries
+// and firewall, are what the bundle says that they joined with.
+type joinAgain struct {
+	Nodes []string `json:"nodes"`
+	Line  string   `json:"line"` // asks for no code there
+}
+
+// joinAgain is nil when nobody else has joined.
+func (s *site) joinAgain(ctx context.Context) (*joinAgain, error) {
+	missing, err := s.missingNodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	again := &joinAgain{}
+	for _, n := range s.config.Nodes {
+		if n.Name != s.node.Name && !slices.ContainsFunc(missing, func(m config.Node) bool { return m.Name == n.Name }) {
+			again.Nodes = append(again.Nodes, n.Name)
+		}
+	}
+	if again.Nodes == nil {
+		return nil, nil
+	}
+	line, err := s.joinLine(config.Node{})
+	again.Line = line.Line
+	return again, err
+}
+
+func (j *joinAgain) write(w io.Writer) error {
+	if j == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nOn %s, which have joined, the same line again; it asks for no code and changes only what this bundle has changed:\n\n  %s\n", strings.Join(j.Nodes, ", "), j.Line)
+	return err
+}
+
 // joinMaterialStep lays out what joining hosts may read: the cluster's public
 // facts, and the signed index, so that a joining host checks the signature too.
-func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *networkChoice) step.Step {
-	s := filesStep("join-material", "Lay out what joining hosts need", joinDir, nil)
-	s.Done = func(context.Context) (bool, error) {
-		files, err := joinFiles(m, c, b, choice)
+func (s *site) joinMaterialStep(b *bundle.Bundle) step.Step {
+	laid := filesStep("join-material", "Lay out what joining hosts need", joinDir, nil)
+	laid.Done = func(context.Context) (bool, error) {
+		files, err := s.joinFiles(b)
 		if err != nil {
 			return false, host.IgnoreMissing(err)
 		}
 		return allHold(joinDir, files)
 	}
-	s.Plan = func(context.Context) ([]string, error) {
-		files, err := joinFiles(m, c, b, choice)
+	laid.Plan = func(context.Context) ([]string, error) {
+		files, err := s.joinFiles(b)
 		if errors.Is(err, fs.ErrNotExist) { // there is no cluster yet
-			files, err = map[string][]byte{materialName: nil}, nil
+			files, err = map[string][]byte{materialName: nil, removedName: nil}, nil
 			for _, name := range indexFiles() {
 				files[name] = nil
 			}
@@ -172,18 +211,18 @@ func joinMaterialStep(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, cho
 		changes, planErr := host.PlanFiles(inDir(joinDir, files), 0o644)
 		return changes, errors.Join(err, planErr)
 	}
-	s.Run = func(context.Context) error {
-		files, err := joinFiles(m, c, b, choice)
+	laid.Run = func(context.Context) error {
+		files, err := s.joinFiles(b)
 		if err != nil {
 			return err
 		}
 		return writeAll(joinDir, files)
 	}
-	return s
+	return laid
 }
 
-func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *networkChoice) (map[string][]byte, error) {
-	material, err := kubeadm.Material(m, c)
+func (s *site) joinFiles(b *bundle.Bundle) (map[string][]byte, error) {
+	material, err := kubeadm.Material(s.machine, s.config.Kubernetes)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +230,7 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *ne
 	if err != nil {
 		return nil, err
 	}
-	all, err := choice.file()
+	all, err := s.choice.file()
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +238,9 @@ func joinFiles(m kubeadm.Machine, c kubeadm.Config, b *bundle.Bundle, choice *ne
 		all = map[string][]byte{}
 	}
 	all[materialName] = data
+	if all[removedName], err = s.removedFile(); err != nil {
+		return nil, err
+	}
 	for _, name := range indexFiles() {
 		if all[name], err = b.Beside(name); err != nil {
 			return nil, err

@@ -38,7 +38,7 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 func (s *site) workerSteps(h *hub, a *admission, up []step.Step) []step.Step {
 	steps := append(s.firstSteps(),
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
-		filesStep("index", "Keep the signed index", indexDir, h.signed),
+		filesStep("index", "Keep the signed index", indexDir, s.keptIndex(h)),
 	)
 	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
@@ -72,7 +72,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	steps = append(steps, s.labelSteps()...)
 	return append(steps,
 		s.nodeReportUnitStep(),
-		joinMaterialStep(m, s.config.Kubernetes, v.Top(), s.choice),
+		s.joinMaterialStep(v.Top()),
 	)
 }
 

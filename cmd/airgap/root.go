@@ -53,8 +53,8 @@ func (a *app) root() *cobra.Command {
 		return &coded{code: exitUsage, err: err, hint: "see " + cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
-		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.reset(), a.status(), a.compliance(), a.encryption(), a.gpu(), a.registry(), a.push(),
-		a.schema(), a.membership(), a.dataPlane(), a.nodeReport())
+		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.compliance(), a.encryption(), a.gpu(),
+		a.registry(), a.push(), a.schema(), a.membership(), a.dataPlane(), a.nodeReport())
 	return gives(root, asText)
 }
 

@@ -37,6 +37,8 @@ type site struct {
 	choice   *networkChoice // nil where airgap.yaml alone says how pods' packets travel
 	medium   string         // the disk that the bundle is on: "sdb1"; "" where there is none
 	toStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
+	nodes    []config.Node  // all of airgap.yaml
+	removed  []string       // those of them that were removed since: config has them no more
 }
 
 // newSite reads the configuration that came with the bundle. name says which
@@ -60,8 +62,13 @@ func newSite(index *bundle.Index, name string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{index: index, config: c, node: node, machine: machine, facts: facts, store: registry.Store{Dir: storeDir}}
+	s := &site{index: index, config: c, nodes: c.Nodes, node: node, machine: machine, facts: facts, store: registry.Store{Dir: storeDir}}
 	s.take(choice)
+	removed, err := recordedRemoved()
+	if err != nil {
+		return nil, err
+	}
+	s.leaveOut(removed)
 	return s, nil
 }
 

@@ -192,6 +192,13 @@ func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (veri
 }
 
 func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Options, error) {
+	client, err := clusterClient(o.kubeconfig)
+	if err != nil {
+		return verify.Options{}, err
+	}
+	if err := s.askRemoved(ctx, client); err != nil {
+		return verify.Options{}, err
+	}
 	var nodes []string
 	for _, n := range s.config.Nodes {
 		if !o.joinedOnly || n.Name == s.node.Name {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// removed is the result of airgap remove.
+type removed struct {
+	Node  string   `json:"node"`
+	Reset bool     `json:"reset"` // its host was taken back
+	Next  []string `json:"next"`  // what is left to be run by hand, and where
+}
+
+func (r removed) write(w io.Writer) error {
+	if r.Reset {
+		fmt.Fprintf(w, "%s: removed, and its host is taken back\n", r.Node)
+	} else {
+		fmt.Fprintf(w, "%s: removed\n", r.Node)
+	}
+	for _, line := range r.Next {
+		fmt.Fprintln(w, "  still to be run "+line)
+	}
+	return nil
+}
+
+// run takes the node out. Each part does nothing where it is done already.
+func (r *removal) run(ctx context.Context, p ui.Progress) (removed, error) {
+	result := removed{Node: r.node.Name}
+	d := r.departure
+	if !r.options.force && d.Node != nil && !d.Drained() {
+		if err := d.Drain(ctx, kubeadm.DrainOptions{Timeout: r.options.timeout, Unmanaged: r.options.unmanaged, Say: p.Say}); err != nil {
+			return result, err
+		}
+	}
+	if err := r.resetHost(ctx, p, &result); err != nil {
+		return result, err
+	}
+	if err := r.takeOut(ctx); err != nil {
+		return result, err
+	}
+	p.Say("%s has left the cluster", d.Name)
+	r.site.leaveOut(append(r.site.removed, d.Name))
+	if err := r.relist(ctx, p); err != nil {
+		return result, err
+	}
+	again, err := r.relistOthers(ctx, p)
+	result.Next = append(result.Next, again...)
+	return result, errors.Join(err, ctx.Err())
+}
+
+// resetHost has the host take itself back: a control-plane host leaves etcd so.
+func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *removed) error {
+	if r.leaves == nil {
+		if !r.options.force {
+			result.Next = append(result.Next, "on "+r.node.Name+": airgap reset")
+		}
+		return nil
+	}
+	line := p.Host(r.node.Name)
+	far := faraway{show: line}
+	err := r.leaves.run(ctx, &far, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
+	line.End(err)
+	if err != nil {
+		return hint(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "mend it and run the same command again; with --no-ssh it is yours to run there")
+	}
+	result.Reset = true
+	return nil
+}
+
+// takeOut looks anew: the host's reset may have taken out most of it.
+func (r *removal) takeOut(ctx context.Context) error {
+	d, err := r.site.departing(ctx, r.node.Name, r.node.Address)
+	if err != nil {
+		return err
+	}
+	return d.Leave(ctx)
+}
+
+// relist takes the node out of the lists of this host: firewall, registry, mirrors,
+// what it reports on, what joining hosts are told.
+func (r *removal) relist(ctx context.Context, p ui.Progress) error {
+	s := r.site
+	t, err := trustedKeys(r.options.keys, storedBundles(storeDir)...)
+	if err != nil {
+		return err
+	}
+	v, err := s.store.Named(s.index.Name, t.keys...)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	steps := append(s.firstSteps(), s.registrySteps(v, t.keys, p)...)
+	steps = append(append(steps, s.mirrorStep()), s.runtimeSteps()...)
+	steps = append(steps, s.nodeReportUnitStep(), s.joinMaterialStep(v.Top()))
+	_, err = runSteps(ctx, steps, p)
+	return err
+}
+
+// relistOthers does the same on the other hosts: they join again, which changes
+// nothing but that. It returns what is left to be run there.
+func (r *removal) relistOthers(ctx context.Context, p ui.Progress) ([]string, error) {
+	again, err := r.site.joinAgain(ctx)
+	if err != nil || again == nil {
+		return nil, err
+	}
+	done := r.joinAgain(ctx, p)
+	left := slices.DeleteFunc(again.Nodes, func(name string) bool { return slices.Contains(done, name) })
+	if len(left) == 0 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("on %s, where it asks for no code and takes %s out of the lists: %s", strings.Join(left, ", "), r.node.Name, again.Line)}, nil
+}
+
+// joinAgain returns the names of the hosts that have joined again, through SSH.
+func (r *removal) joinAgain(ctx context.Context, p ui.Progress) (done []string) {
+	if r.fleet == nil {
+		return nil
+	}
+	f := r.fleet
+	f.members = slices.DeleteFunc(f.members, func(m *member) bool { return m == r.leaves || m.err != nil })
+	f.each(ctx, f.members, func(ctx context.Context, m *member) error {
+		here, err := m.membership(ctx)
+		m.joined = here.Joined
+		return err
+	})
+	f.members = slices.DeleteFunc(f.members, func(m *member) bool { return m.err != nil || !m.joined })
+	for _, h := range f.join(ctx, p) {
+		if h.Error == "" {
+			done = append(done, h.Node)
+		}
+	}
+	return done
+}

@@ -1,0 +1,137 @@
+package kubeadm
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// nodeLike is one whose Ready condition has the status; "" has none.
+func nodeLike(t *testing.T, client kubernetes.Interface, name string, ready corev1.ConditionStatus) *corev1.Node {
+	t.Helper()
+	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready == "" {
+		return node
+	}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(time.Unix(0, 0))}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.99"}}
+	if node, err = client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+func TestDeparture(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	departing := func(name string, ready corev1.ConditionStatus, own ...Member) *Departure {
+		d := &Departure{Name: name, Node: nodeLike(t, client, name, ready), Own: own, client: client}
+		d.Silent = d.silence()
+		return d
+	}
+	sick := Member{Name: "x", Err: errors.New("no answer")}
+	for name, tc := range map[string]struct {
+		ready     corev1.ConditionStatus
+		own       []Member
+		dead      bool
+		plain     string // what is said against a removal; "" is nothing
+		withForce string
+	}{
+		"well":          {corev1.ConditionTrue, nil, false, "", "this one answers"},
+		"sick":          {corev1.ConditionFalse, nil, false, "", "this one answers"},
+		"silent":        {corev1.ConditionUnknown, nil, true, "says nothing since 1970-01-01", ""},
+		"never":         {"", nil, true, "never reported", ""},
+		"silent-master": {corev1.ConditionUnknown, []Member{sick}, true, "member of etcd: no answer", ""},
+		"half-dead":     {corev1.ConditionUnknown, []Member{{Name: "x"}}, false, "", "this one answers"},
+	} {
+		d := departing(name, tc.ready, tc.own...)
+		if (d.Silent != nil) != tc.dead {
+			t.Errorf("%s: dead: %v", name, d.Silent)
+		}
+		d.Own = nil // what etcd says to it is tested elsewhere
+		for force, want := range map[bool]string{false: tc.plain, true: tc.withForce} {
+			if err := d.Allowed(t.Context(), force); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, force %v: %v, want %q", name, force, err, want)
+			}
+		}
+	}
+}
+
+// TestDepartureGoesOn: a node that was drained and whose host was reset is no dead
+// one, until somebody lets pods onto it again.
+func TestDepartureGoesOn(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	nodeLike(t, client, "w1", corev1.ConditionTrue)
+	look := func() *Departure {
+		t.Helper()
+		node, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Departure{Name: "w1", Node: node, client: client}
+		d.Silent = d.silence()
+		return d
+	}
+	if err := look().Drain(t.Context(), DrainOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	node := look().Node
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := look(); !d.Drained() || d.Allowed(t.Context(), false) != nil {
+		t.Errorf("it does not go on: %v", d.Allowed(t.Context(), false))
+	}
+	if err := Uncordon(t.Context(), client, "w1"); err != nil {
+		t.Fatal(err)
+	}
+	if d := look(); d.Drained() || d.Allowed(t.Context(), false) == nil {
+		t.Error("a node that takes pods again counts as drained")
+	}
+
+	code, _, err := IssueCode(t.Context(), client, "w1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := IssueCode(t.Context(), client, "w2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time nothing is left of it
+		if err := (&Departure{Name: "w1", client: client}).Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("its Node: %v", err)
+	}
+	for c, gone := range map[Code]bool{code: true, other: false} {
+		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), tokenName(c), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
+			t.Errorf("code %s, gone %v: %v", c, gone, err)
+		}
+	}
+	wantRemoved(t, client, "w1")
+	if err := errors.Join(NoteRemoved(t.Context(), client, "w0"), LetIn(t.Context(), client, "w1"), LetIn(t.Context(), client, "w7")); err != nil {
+		t.Fatal(err)
+	}
+	wantRemoved(t, client, "w0")
+}
+
+func wantRemoved(t *testing.T, client kubernetes.Interface, want ...string) {
+	t.Helper()
+	if got, err := Removed(t.Context(), client); err != nil || !slices.Equal(got, want) {
+		t.Errorf("removed are %v, %v; want %v", got, err, want)
+	}
+}
