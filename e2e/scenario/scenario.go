@@ -51,6 +51,7 @@ func All() []Scenario {
 		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
 		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll},
 		{"restoreha", "of three control-plane hosts the second is restored, from the first one's backup, and the others join it", restoreElsewhere},
+		{"grow", "hosts are added, replaced and removed, control-plane hosts too, while somebody counts etcd's members", grow},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},
