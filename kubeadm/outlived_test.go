@@ -81,12 +81,12 @@ func TestLost(t *testing.T) {
 // Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	old, _, err := IssueCode(t.Context(), client, nil)
+	old, _, err := IssueCode(t.Context(), client, "w1", nil)
 	must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	must(err)
 	revision := revisionOf(t, client)
-	fresh, _, err := IssueCode(t.Context(), client, nil)
+	fresh, _, err := IssueCode(t.Context(), client, "w1", nil)
 	must(err)
 	for range 2 {
 		must(revokeOld(t.Context(), client, revision))

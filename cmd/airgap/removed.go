@@ -85,7 +85,7 @@ func (s *site) ofThisCluster(ctx context.Context) error {
 	if err != nil || !joined {
 		return err
 	}
-	if err := errors.Join(kubeadm.SameVersion(s.machine, s.config.Kubernetes), kubeadm.SameEndpoint(s.machine, s.config.Kubernetes)); err != nil {
+	if err := kubeadm.SameEndpoint(s.machine, s.config.Kubernetes); err != nil {
 		return err
 	}
 	client, err := s.machine.Client(kubeadm.AdminConf)

@@ -141,7 +141,7 @@ func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result
 		return hint(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
 	}
 	for _, n := range lost {
-		line, err := r.joinLine(ctx, n, done.Changed > 0)
+		line, err := r.joinLine(ctx, n, done.Changed > 0, p.Say)
 		if err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func (r restored) write(w io.Writer) error {
 }
 
 // joinLine is how a lost host joins, with a code if that is wanted.
-func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool) (joinLine, error) {
+func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool, say func(string, ...any)) (joinLine, error) {
 	if withCode {
-		return r.site.joinLineWithCode(ctx, n)
+		return r.site.joinLineWithCode(ctx, n, say)
 	}
 	return r.site.joinLine(n)
 }

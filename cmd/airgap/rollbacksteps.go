@@ -43,7 +43,7 @@ func (r *rollback) forgetSteps() []step.Step {
 		}
 	}
 	s := r.site
-	steps = append(steps, r.forgetBundleStep(), joinMaterialStep(s.machine, s.config.Kubernetes, r.view.Top(), s.choice))
+	steps = append(steps, r.forgetBundleStep(), s.joinMaterialStep(r.view.Top()))
 	return append(steps, r.rolledBackStep())
 }
 

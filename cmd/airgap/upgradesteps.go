@@ -25,7 +25,7 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 		return nil, err
 	}
 	steps := append([]step.Step{recordStep(u.record), u.baselineStep()}, s.registrySteps(u.view, u.trusted, u.p)...)
-	steps = append(steps, joinMaterialStep(s.machine, s.config.Kubernetes, u.view.Top(), s.choice), images)
+	steps = append(steps, s.joinMaterialStep(u.view.Top()), images)
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
