@@ -21,8 +21,8 @@ func TestReadBack(t *testing.T) {
 		says          string // "" when all agree
 	}{
 		"agree":                       {dumpWith("runc", ""), "cgroupDriver: systemd\n", ""},
-		"the kubelet differs":         {dumpWith("runc", ""), "cgroupDriver: cgroupfs\n", "the kubelet uses cgroupfs"},
-		"the kubelet has its default": {dumpWith("runc", ""), "kind: KubeletConfiguration\n", "the kubelet uses cgroupfs"},
+		"the kubelet differs":         {dumpWith("runc", ""), "healthzPort: 0\ncgroupDriver: cgroupfs\n", "the kubelet uses cgroupfs"},
+		"the kubelet has its default": {dumpWith("runc", ""), "healthzPort: 0\nkind: KubeletConfiguration\n", "the kubelet uses cgroupfs"},
 		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
 		"another's mirrors":           {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n", `in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
