@@ -110,7 +110,7 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 		if err != nil {
 			return in, err
 		}
-		if !slices.Contains(facts.Brought, one.NEVRA.String()) {
+		if !slices.Contains(facts.Brought, one.String()) {
 			in.Packages = append(in.Packages, one)
 		}
 	}

@@ -25,7 +25,7 @@ func TestBroughtPackages(t *testing.T) {
 	}
 	var names []string
 	for _, p := range in.Packages {
-		names = append(names, p.NEVRA.String())
+		names = append(names, p.String())
 	}
 	if len(names) != 2 || names[0] != "bash-0:5.1-1.el9.x86_64" || names[1] != "kubectl-0:1.36.0-1.x86_64" {
 		t.Errorf("for a plan there are %q", names)

@@ -41,31 +41,31 @@ func (u *upgrade) check(ctx context.Context) error {
 
 // fixed refuses what a running cluster cannot change.
 func (u *upgrade) fixed() error {
-	old, new := u.old.config, u.site.config
+	was, is := u.old.config, u.site.config
 	var all []string
-	for _, f := range []struct{ name, old, new string }{
-		{"name", old.Name, new.Name},
-		{"kubernetes.controlPlaneEndpoint", old.Kubernetes.ControlPlaneEndpoint, new.Kubernetes.ControlPlaneEndpoint},
-		{"kubernetes.podSubnet", old.Kubernetes.PodSubnet, new.Kubernetes.PodSubnet},
-		{"kubernetes.serviceSubnet", old.Kubernetes.ServiceSubnet, new.Kubernetes.ServiceSubnet},
-		{"kubernetes.encryptionAtRest", old.Kubernetes.EncryptionAtRest, new.Kubernetes.EncryptionAtRest},
-		{"network.plugin", old.Network.Plugin, new.Network.Plugin},
-		{"runtime.name", old.Runtime.Name, new.Runtime.Name},
-		{"runtime.source", old.Runtime.Source, new.Runtime.Source},
-		{"registry.port", fmt.Sprint(old.Registry.Port), fmt.Sprint(new.Registry.Port)},
+	for _, f := range []struct{ name, was, is string }{
+		{"name", was.Name, is.Name},
+		{"kubernetes.controlPlaneEndpoint", was.Kubernetes.ControlPlaneEndpoint, is.Kubernetes.ControlPlaneEndpoint},
+		{"kubernetes.podSubnet", was.Kubernetes.PodSubnet, is.Kubernetes.PodSubnet},
+		{"kubernetes.serviceSubnet", was.Kubernetes.ServiceSubnet, is.Kubernetes.ServiceSubnet},
+		{"kubernetes.encryptionAtRest", was.Kubernetes.EncryptionAtRest, is.Kubernetes.EncryptionAtRest},
+		{"network.plugin", was.Network.Plugin, is.Network.Plugin},
+		{"runtime.name", was.Runtime.Name, is.Runtime.Name},
+		{"runtime.source", was.Runtime.Source, is.Runtime.Source},
+		{"registry.port", fmt.Sprint(was.Registry.Port), fmt.Sprint(is.Registry.Port)},
 	} {
-		if f.old != f.new {
-			all = append(all, fmt.Sprintf("%s is %s, and was %s", f.name, f.new, f.old))
+		if f.was != f.is {
+			all = append(all, fmt.Sprintf("%s is %s, and was %s", f.name, f.is, f.was))
 		}
 	}
-	for _, was := range old.Nodes {
-		now, err := new.Node(was.Name)
+	for _, then := range was.Nodes {
+		now, err := is.Node(then.Name)
 		switch {
 		case err != nil:
-		case now.Address != was.Address:
-			all = append(all, fmt.Sprintf("the address of node %s is %s, and was %s", was.Name, now.Address, was.Address))
-		case now.Has(config.ControlPlane) != was.Has(config.ControlPlane):
-			all = append(all, fmt.Sprintf("node %s has the roles %s, and had %s", was.Name, list(now.Roles), list(was.Roles)))
+		case now.Address != then.Address:
+			all = append(all, fmt.Sprintf("the address of node %s is %s, and was %s", then.Name, now.Address, then.Address))
+		case now.Has(config.ControlPlane) != then.Has(config.ControlPlane):
+			all = append(all, fmt.Sprintf("node %s has the roles %s, and had %s", then.Name, list(now.Roles), list(then.Roles)))
 		}
 	}
 	if len(all) == 0 {

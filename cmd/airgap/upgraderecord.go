@@ -52,9 +52,9 @@ func newUpgrade(from, to *bundle.Index) (r upgradeRecord, err error) {
 }
 
 // Files of upgradeDir.
-var (
-	upgradeRecordFile   = filepath.Join(upgradeDir, "record.json")
-	upgradeBaselineFile = filepath.Join(upgradeDir, "baseline.json")
+const (
+	upgradeRecordFile   = upgradeDir + "/record.json"
+	upgradeBaselineFile = upgradeDir + "/baseline.json"
 )
 
 func readUpgradeRecord() (upgradeRecord, error) {
