@@ -151,13 +151,23 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 			return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
 		}
 	}
-	if err := m.awaitNode(ctx, 2*time.Minute, u.kubeletIs); err != nil {
+	if err := m.awaitNode(ctx, u.Config.kubeletPatience(), u.kubeletIs); err != nil {
 		return m.explain(ctx, Failure{What: "wait for the upgraded kubelet", Err: err, unit: "kubelet"})
 	}
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {
 		return err
 	}
 	return host.Remove(m.path(upgradedFile))
+}
+
+// kubeletPatience is how long a kubelet may take to be seen with its new version: on
+// slow machines as long as kubeadm waits for it there.
+func (c Config) kubeletPatience() time.Duration {
+	wanted, err := time.ParseDuration(c.Overrides.Timeouts["kubeletHealthCheck"])
+	if err != nil {
+		wanted = 0
+	}
+	return max(wanted, 2*time.Minute)
 }
 
 // kubeletIs is nil when the API server shows this node as ready, with the version
