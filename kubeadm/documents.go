@@ -33,11 +33,16 @@ func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
 		initConfiguration(c, n),
 		cluster(c, n),
 		kubelet(c, f),
-		merge(object{
-			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
-			"mode": f.ProxyMode(),
-		}, c.Overrides.KubeProxy),
+		proxy(c, f),
 	)
+}
+
+// proxy is what every kube-proxy of the cluster reads.
+func proxy(c Config, f Facts) object {
+	return merge(object{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+		"mode": f.ProxyMode(),
+	}, c.Overrides.KubeProxy)
 }
 
 // cluster is what the control plane is made from.

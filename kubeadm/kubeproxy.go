@@ -10,12 +10,54 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
 const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods read when they start
 
-// kubeProxy has kubeadm write kube-proxy's configuration, and starts its pods anew
-// where that has changed: they would not notice.
+// proxiedFile says with which configuration this host has set up kube-proxy in an
+// upgrade.
+const proxiedFile = stateDir + "/kube-proxy.configured"
+
+// KubeProxy has kubeadm write kube-proxy's own document, which its upgrade does not
+// replace, on the first host, when all API servers are upgraded: kube-proxy must not
+// be newer than any of them (version skew policy).
+func (u Upgrade) KubeProxy() step.Step {
+	return step.Step{
+		Name: "kube-proxy", Title: "Upgrade kube-proxy",
+		Done: func(context.Context) (bool, error) {
+			want, err := u.proxy()
+			if err != nil {
+				return false, err
+			}
+			return host.Holds(u.Machine.path(proxiedFile), want, 0o600)
+		},
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"kubeadm init phase addon kube-proxy: Kubernetes " + u.Config.Tag()}, nil
+		},
+		Run: func(ctx context.Context) error {
+			if err := u.kubeProxy(ctx); err != nil {
+				return err
+			}
+			want, err := u.proxy()
+			if err != nil {
+				return err
+			}
+			return host.WriteFile(u.Machine.path(proxiedFile), want, 0o600)
+		},
+	}
+}
+
+// proxy is all that kube-proxy is made from.
+func (u Upgrade) proxy() ([]byte, error) {
+	text, err := documents(proxy(u.Config, u.Facts))
+	return fmt.Appendf(text, "# %s\n", u.Config.Tag()), err
+}
+
+// kubeProxy starts the pods anew where their configuration has changed: they would not
+// notice.
 func (u Upgrade) kubeProxy(ctx context.Context) error {
 	client, err := u.Machine.Client(AdminConf)
 	if err != nil {

@@ -21,7 +21,7 @@ type Upgrade struct {
 	Config  Config
 	Node    Node
 	Facts   Facts
-	First   bool // this host upgrades what all have in common: configuration, DNS, kube-proxy
+	First   bool // this host upgrades what all have in common
 }
 
 const (
@@ -74,7 +74,6 @@ func (u Upgrade) plan() []string {
 	changes := []string{"kubeadm " + u.verb() + ": Kubernetes " + u.Config.Tag()}
 	if u.First {
 		changes = append([]string{"write " + ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster"}, changes...)
-		changes = append(changes, "kubeadm init phase addon kube-proxy")
 	}
 	return changes
 }
@@ -111,8 +110,8 @@ func (u Upgrade) run(ctx context.Context) error {
 }
 
 // runFirst gives the cluster the new configuration, from which kubeadm then makes
-// static pods, the kubelets' file and the add-ons. kube-proxy has its own document,
-// which kubeadm upgrade does not replace.
+// static pods and the kubelets' file; DNS and kube-proxy too, on the last of the
+// control-plane hosts.
 func (u Upgrade) runFirst(ctx context.Context) error {
 	m := u.Machine
 	text, err := InitDocuments(u.Config, u.Node, u.Facts)
@@ -125,10 +124,7 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.path(ConfigFile)); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile)); err != nil {
-		return err
-	}
-	return u.kubeProxy(ctx)
+	return m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile))
 }
 
 // configuration is kubeadm's for an upgrade (kubeadm.k8s.io/v1beta4).

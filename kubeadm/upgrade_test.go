@@ -131,7 +131,6 @@ func TestUpgrade(t *testing.T) {
 				want = []string{
 					"kubeadm init phase upload-config all --config " + ConfigFile,
 					"kubeadm upgrade apply --yes --config " + upgradeFile,
-					"kubeadm init phase addon kube-proxy --config " + ConfigFile,
 				}
 			}
 			if strings.Join(f.calls, "|") != strings.Join(want, "|") {
@@ -154,6 +153,21 @@ func TestUpgrade(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKubeProxy: its document is written once for each configuration.
+func TestKubeProxy(t *testing.T) {
+	f, m := newFake(t)
+	upgradeAPI(t, f, m)
+	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
+	s := u.KubeProxy()
+	mustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil || f.ran("kubeadm init phase addon kube-proxy --config "+ConfigFile) != 1 {
+		t.Errorf("%v, ran %q", err, f.calls)
+	}
+	mustHold(t, s.Done, true)
+	u.Config.Overrides.KubeProxy = map[string]any{"metricsBindAddress": "0.0.0.0:10249"}
+	mustHold(t, u.KubeProxy().Done, false)
 }
 
 // TestUpgradeFails: what kubeadm could not do is not noted as done.

@@ -126,7 +126,10 @@ func (t Transaction) Await(ctx context.Context, waiting func()) error {
 	return nil
 }
 
-func (t Transaction) recordPath() string { return filepath.Join(t.StateDir, "installed.json") }
+// RecordFile is the file with the packages that airgap brought, below a StateDir.
+func RecordFile(stateDir string) string { return filepath.Join(stateDir, "installed.json") }
+
+func (t Transaction) recordPath() string { return RecordFile(t.StateDir) }
 
 func (t Transaction) recorded() (record, error) {
 	done, err := host.ReadJSON[record](t.recordPath())

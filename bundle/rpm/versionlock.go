@@ -24,6 +24,9 @@ type VersionLock struct {
 	Packages []NEVRA // to be locked
 }
 
+// VersionLockList is where the plugin's list is unless its configuration says otherwise.
+const VersionLockList = "/etc/dnf/plugins/versionlock.list"
+
 const (
 	versionlockConf = "/etc/dnf/plugins/versionlock.conf"
 	lockComment     = "# Locked by airgap: these packages stay with the cluster's version of Kubernetes; airgap reset unlocks them."

@@ -49,7 +49,10 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 			return err
 		}),
 		part("images", soon, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
-		part("packages", rarely, patient, func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err }),
+		{
+			Name: "packages", Every: rarely, Limit: patient, Files: []string{rpm.RecordFile(dnfDir), versionlockUndo, rpm.VersionLockList},
+			Look: func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err },
+		},
 		part("links", soon, brief, func(_ context.Context, r *report) (err error) { r.Links, err = nodereport.Links(); return err }),
 		part("sysctls", soon, brief, func(_ context.Context, r *report) (err error) { r.Sysctls, err = driftedSysctls(m); return err }),
 		part("registries", steadily, brief, func(ctx context.Context, r *report) error {

@@ -31,9 +31,16 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	}
 	steps = append(steps, backupBefore(u.record.To.ID), u.changedStep())
 	steps = append(append(steps, own...), u.compareStep(s.node.Name, "after "+s.node.Name))
+	var workers []step.Step
 	for _, n := range u.others() {
-		steps = append(steps, u.hostStep(n), u.compareStep(n.Name, "after "+n.Name))
+		one := []step.Step{u.hostStep(n), u.compareStep(n.Name, "after "+n.Name)}
+		if n.Has(config.ControlPlane) {
+			steps = append(steps, one...)
+		} else {
+			workers = append(workers, one...)
+		}
 	}
+	steps = append(append(steps, s.upgrade(true).KubeProxy()), workers...)
 	steps = append(steps, s.clusterSteps(u.view)...)
 	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
 }

@@ -27,6 +27,7 @@ func (c *Collector) Run(ctx context.Context) {
 // keep looks at one part again and again, never twice at the same time.
 func (c *Collector) keep(ctx context.Context, p Part) {
 	for ctx.Err() == nil {
+		were := p.files()
 		ended := c.look(ctx, p)
 		pause := p.Every
 		if c.unknown(p) {
@@ -37,11 +38,7 @@ func (c *Collector) keep(ctx context.Context, p Part) {
 			return
 		case <-ended:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+		p.wait(ctx, pause, were)
 	}
 }
 

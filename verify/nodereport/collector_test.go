@@ -3,6 +3,8 @@ package nodereport
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -17,7 +19,7 @@ func TestCollector(t *testing.T) {
 		free := make(chan struct{})
 		var begun atomic.Int32
 		part := func(name string, look func(context.Context, *Report) error) Part {
-			return Part{name, time.Minute, time.Second, look}
+			return Part{name, time.Minute, nil, time.Second, look}
 		}
 		c := &Collector{
 			Base: Report{Program: "v1"},
@@ -56,7 +58,7 @@ func TestCollector(t *testing.T) {
 
 func TestOnce(t *testing.T) {
 	c := &Collector{Parts: []Part{
-		{"proxyMode", time.Hour, time.Minute, func(_ context.Context, r *Report) error { r.ProxyMode = "nftables"; return nil }},
+		{"proxyMode", time.Hour, nil, time.Minute, func(_ context.Context, r *Report) error { r.ProxyMode = "nftables"; return nil }},
 	}}
 	if got := c.Once(t.Context()); got.ProxyMode != "nftables" || len(got.Unknown) > 0 {
 		t.Errorf("got %+v", got)
@@ -67,7 +69,7 @@ func TestOnce(t *testing.T) {
 func TestLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		c := &Collector{Parts: []Part{{"proxyMode", time.Hour, time.Second, func(_ context.Context, r *Report) error {
+		c := &Collector{Parts: []Part{{"proxyMode", time.Hour, nil, time.Second, func(_ context.Context, r *Report) error {
 			if time.Since(began) < 15*time.Second {
 				return errors.New("connection refused")
 			}
@@ -83,5 +85,41 @@ func TestLookedAtAgain(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// TestCollectorLooksAfterAChange: a part that is seldom looked at is looked at when one
+// of its files has changed, appeared or gone.
+func TestCollectorLooksAfterAChange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		looks := 0
+		c := &Collector{Parts: []Part{{Name: "packages", Every: time.Hour, Limit: time.Minute, Files: []string{file}, Look: func(context.Context, *Report) error {
+			looks++
+			return nil
+		}}}}
+		go c.Run(ctx)
+		for i, change := range []func() error{
+			func() error { return nil },
+			func() error { return os.WriteFile(file, []byte("a"), 0o600) },
+			func() error { return os.WriteFile(file, []byte("ab"), 0o600) },
+			func() error { return os.Remove(file) },
+		} {
+			if err := change(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * changeAfter)
+			synctest.Wait()
+			if looks != i+1 {
+				t.Errorf("after change %d: %d looks", i, looks)
+			}
+		}
+		time.Sleep(10 * changeAfter)
+		synctest.Wait()
+		if looks != 4 {
+			t.Errorf("with nothing changed: %d looks", looks)
+		}
+		cancel()
 	})
 }

@@ -2,7 +2,10 @@ package nodereport
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -11,10 +14,46 @@ import (
 type Part struct {
 	Name  string        // in JSON
 	Every time.Duration // from the end of one look to the beginning of the next
+	// Files are those by which what is looked at changes, with all that an upgrade
+	// does: when one is another one than before the look, the next is not put off.
+	Files []string
 	Limit time.Duration // of a look
 	// Look fills in what it sees. Two answers that say the same have to be equal:
 	// lists are sorted. With an error what was filled in does not count.
 	Look func(context.Context, *Report) error
+}
+
+// changeAfter is how soon a change of Files is noticed.
+const changeAfter = 10 * time.Second
+
+// wait lasts until the next look, or until ctx ends. were is what the files said
+// before the last one.
+func (p Part) wait(ctx context.Context, pause time.Duration, were string) {
+	next, again := time.After(pause), time.NewTicker(changeAfter)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+			return
+		case <-again.C:
+			if p.files() != were {
+				return
+			}
+		}
+	}
+}
+
+// files tells one state of the files from others.
+func (p Part) files() string {
+	var all strings.Builder
+	for _, name := range p.Files {
+		if info, err := os.Stat(name); err == nil {
+			fmt.Fprintln(&all, name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return all.String()
 }
 
 // within gives the part, or why it is unknown, no later than the limit also
