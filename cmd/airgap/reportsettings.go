@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle/rpm"
@@ -77,6 +81,16 @@ func (s *site) nodeReportStep() step.Step {
 	return nodereport.Step(func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })
 }
 
+// reported is patient with an API server that has just started, as an upgraded kubelet
+// starts them: until it knows who may read what it says no.
+func reported(ctx context.Context, client dynamic.Interface, node string) (report *nodereport.NodeReport, err error) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		report, err = nodereport.Read(ctx, client, node)
+		return !apierrors.IsForbidden(err), nil
+	})
+	return report, err
+}
+
 // nodeReportUnitStep has this host report, of what is on it by then.
 func (s *site) nodeReportUnitStep() step.Step {
 	return later(nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile}), func() (step.Step, error) {
@@ -92,7 +106,7 @@ func (s *site) nodeReportUnitStep() step.Step {
 				if err != nil {
 					return nil, err
 				}
-				return nodereport.Read(ctx, client, settings.Node)
+				return reported(ctx, client, settings.Node)
 			},
 		}), err
 	})
