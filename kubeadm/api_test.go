@@ -153,9 +153,9 @@ func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) (sick *atomic.Boo
 		return func(host.Cmd) ([]byte, error) {
 			running = true
 			f.put(t, kubeletConfig, healthz)
-			f.put(t, clusterCA, a.ca())
+			f.put(t, ClusterCA, a.ca())
 			for _, file := range files {
-				f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+				f.put(t, file, a.kubeconfig(m.path(ClusterCA)))
 			}
 			return nil, nil
 		}

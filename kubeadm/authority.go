@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
@@ -12,29 +10,40 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
+	"path"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
 	"airgap.dev/airgap/internal/host"
 )
 
-// Authority is one of kubeadm's that lives on control-plane hosts alone: who is
-// signed by it, and who trusts it, are programs there.
+// Authority is one of kubeadm's, which can be replaced by a new one.
 type Authority struct {
 	Name   string   // "etcd"
 	file   string   // its certificate; during a replacement those of both
-	key    string   // of the first certificate in file
-	leaves []string // files with certificates that it has signed
-	trusts []Part   // programs that read file when they are started, in the order in which they restart
+	key    string   // of the first certificate in file, on control-plane hosts
+	leaves []string // files with what it has signed for the control plane: certificates, kubeconfigs
+	trusts []Part   // static pods that read file when they are started, in the order in which they restart
+	nodes  bool     // kubelets, kubeconfigs and pods of all hosts trust it, too, and the controller manager signs by it
 }
 
-// Authorities are those that can be replaced.
+// Authorities are those that can be replaced. Who reads their files when, is by
+// https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/.
 func Authorities() []Authority {
 	return []Authority{
+		{
+			Name: "cluster", file: ClusterCA, key: pkiDir + "/ca.key", nodes: true,
+			leaves: []string{pkiDir + "/apiserver.crt", pkiDir + "/apiserver-kubelet-client.crt", AdminConf, superAdminConf, controllerManagerConf, schedulerConf},
+			trusts: []Part{APIServer, ControllerManager, Scheduler},
+		},
+		{
+			Name: "front-proxy", file: pkiDir + "/front-proxy-ca.crt", key: pkiDir + "/front-proxy-ca.key",
+			leaves: []string{pkiDir + "/front-proxy-client.crt"},
+			trusts: []Part{APIServer},
+		},
 		{
 			Name: "etcd", file: pkiDir + "/etcd/ca.crt", key: pkiDir + "/etcd/ca.key",
 			leaves: []string{pkiDir + "/etcd/server.crt", pkiDir + "/etcd/peer.crt", pkiDir + "/etcd/healthcheck-client.crt", pkiDir + "/apiserver-etcd-client.crt"},
@@ -42,6 +51,9 @@ func Authorities() []Authority {
 		},
 	}
 }
+
+// Everywhere reports whether hosts without a control plane trust it, too.
+func (a Authority) Everywhere() bool { return a.nodes }
 
 // nextDir has the authorities that replace others, while they do.
 const nextDir = pkiDir + "/next"
@@ -70,13 +82,30 @@ func (m Machine) successor(a Authority) (certificate, key []byte, err error) {
 	if certificate, key, err = newAuthority(old); err != nil {
 		return nil, nil, fmt.Errorf("make a new authority of %s: %w", a.Name, err)
 	}
+	if err := m.writeNext(a.nextKey(), key); err != nil {
+		return nil, nil, err
+	}
+	return certificate, key, m.writeNext(a.nextFile(), certificate)
+}
+
+func (m Machine) writeNext(name string, text []byte) error {
 	if err := os.MkdirAll(m.path(nextDir), 0o700); err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := host.WriteFile(m.path(a.nextKey()), key, 0o600); err != nil {
-		return nil, nil, err
+	return host.WriteFile(m.path(name), text, 0o600)
+}
+
+// forgetNext removes what lies beside the authority while it is replaced.
+func (m Machine) forgetNext(a Authority) error {
+	for _, name := range []string{a.nextFile(), a.nextKey(), signerCert, signerKey} {
+		if err := host.Remove(m.path(name)); err != nil {
+			return err
+		}
 	}
-	return certificate, key, host.WriteFile(m.path(a.nextFile()), certificate, 0o600)
+	if err := os.Remove(m.path(nextDir)); err != nil && m.recorded(nextDir) {
+		return err
+	}
+	return nil
 }
 
 // newAuthority has the name of the old one and a key of its kind, as PEM, and is
@@ -105,51 +134,6 @@ func keyLike(public any) (crypto.Signer, error) {
 	return nil, fmt.Errorf("its key is of the kind %T", public)
 }
 
-// trust has the programs trust what text says: they are restarted unless they
-// were started with it already.
-func (r Replacement) trust(ctx context.Context, text []byte) error {
-	m := r.Machine
-	if err := m.writeAuthority(r.Authority, text); err != nil {
-		return err
-	}
-	info, err := os.Stat(m.path(r.Authority.file))
-	if err != nil {
-		return err
-	}
-	node, err := m.nodeName()
-	if err != nil {
-		return err
-	}
-	for _, part := range r.Authority.trusts {
-		_, err := m.restartOlder(ctx, part, node, info.ModTime(), r.Say)
-		if err == nil {
-			err = await(ctx, comeBack, func(ctx context.Context) error { return m.trusting(ctx, part, node, info.ModTime()) })
-		}
-		if err != nil {
-			return stuck(string(part)+" trusts the authorities in "+r.Authority.file, err)
-		}
-	}
-	return nil
-}
-
-// trusting is nil when a program was started after the time and answers.
-func (m Machine) trusting(ctx context.Context, part Part, node string, after time.Time) error {
-	if part == Etcd {
-		if err := m.etcdServesItsFiles(ctx); err != nil {
-			return err
-		}
-	}
-	return m.partReady(ctx, part, node, after)
-}
-
-func (m Machine) writeAuthority(a Authority, text []byte) error {
-	now, err := os.ReadFile(m.path(a.file))
-	if err != nil || bytes.Equal(now, text) {
-		return err
-	}
-	return host.WriteFile(m.path(a.file), text, 0o600)
-}
-
 // unsigned are the files whose certificate is not signed by the authority.
 func (m Machine) unsigned(files []string, by []byte) ([]string, error) {
 	parent, err := firstCertificate(by)
@@ -165,7 +149,7 @@ func (m Machine) unsigned(files []string, by []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		leaf, err := firstCertificate(text)
+		leaf, err := leafOf(name, text)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
@@ -176,22 +160,14 @@ func (m Machine) unsigned(files []string, by []byte) ([]string, error) {
 	return others, nil
 }
 
-// replacing are the authorities that are being replaced on this host.
-func (m Machine) replacing() []string {
-	var names []string
-	for _, a := range Authorities() {
-		if m.recorded(a.nextFile()) {
-			names = append(names, a.Name)
+// leafOf is the certificate in a file: in a kubeconfig the one of its user.
+func leafOf(name string, text []byte) (*x509.Certificate, error) {
+	if path.Ext(name) == ".conf" {
+		config, err := clientcmd.RESTConfigFromKubeConfig(text)
+		if err != nil {
+			return nil, err
 		}
+		text = config.CertData
 	}
-	slices.Sort(names)
-	return names
-}
-
-// refuseAmidReplacement is for what would carry an authority away that goes.
-func (m Machine) refuseAmidReplacement(what string) error {
-	if names := m.replacing(); len(names) > 0 {
-		return &Failure{What: what, Err: errors.New("the authority of " + strings.Join(names, " and of ") + " is being replaced"), Next: "airgap certs rotate-ca --only " + names[0] + " ends that first"}
-	}
-	return nil
+	return firstCertificate(text)
 }

@@ -14,7 +14,7 @@ func fileControls(c Config) []Control {
 		files("1.1.11", etcdDir, 0o700, ByKubeadm, "all of the cluster's data"),
 		files("1.1.13, 1.1.14", "/etc/kubernetes/*admin.conf", 0o600, ByKubeadm, "the cluster's administrator"),
 		files("1.1.15, 1.1.16", "/etc/kubernetes/scheduler.conf", 0o600, ByKubeadm, "holds a key"),
-		files("1.1.17, 1.1.18", "/etc/kubernetes/controller-manager.conf", 0o600, ByKubeadm, "holds a key"),
+		files("1.1.17, 1.1.18", controllerManagerConf, 0o600, ByKubeadm, "holds a key"),
 		files("1.1.19, 1.1.20", "/etc/kubernetes/pki/*.crt", 0o600, ByAirgap, "no user of the host needs them, and they name what there is to attack"),
 		files("1.1.19, 1.1.20", "/etc/kubernetes/pki/etcd/*.crt", 0o600, ByAirgap, "as above"),
 		files("1.1.19, 1.1.21", "/etc/kubernetes/pki/*.key", 0o600, ByKubeadm, "keys"),

@@ -37,8 +37,8 @@ func TestNoForwarding(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	a.corefile = kubeadmCorefile
-	f.put(t, clusterCA, a.ca())
-	f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
+	f.put(t, ClusterCA, a.ca())
+	f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
 	s := NoForwarding(m)
 	mustHold(t, s.Done, false)
 	a.conflicts, a.theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment

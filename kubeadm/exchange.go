@@ -7,6 +7,7 @@ import (
 	"crypto/hpke"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,57 +18,60 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// phase is how the keys of all control-plane hosts are to stand.
+// phase is how far all hosts are to be, in a rotation of the Secrets' key or in a
+// replacement of an authority.
 type phase string
 
-const (
-	added    phase = "added"    // the old key, then the new one
-	promoted phase = "promoted" // the new one, then the old one
-	alone    phase = "alone"    // the new one
-)
-
-// exchange is how the control-plane hosts of a cluster agree in a rotation: by
-// a Secret, which the leader makes and deletes. Each other host puts the public
-// half of a key there, made for this once and never written down, and gets the
-// new key sealed with it. The sealed key may be read by who reads etcd.
+// exchange is how the hosts of a cluster agree in something that all of them go
+// through together: by a Secret, which the leader makes and deletes. A
+// control-plane host that needs what nobody else may know puts the public half of
+// a key there, made for this once and never written down, and gets it sealed with
+// that. What is sealed may be read by who reads etcd.
 type exchange struct {
 	client kubernetes.Interface
 	node   string
+	name   string // of the Secret, in kube-system
 }
 
-const exchangeName = "airgap-rotation"
+// The fields of the Secret that both kinds have: who leads, to which key or
+// authority, and in which phase all are: of keys the one they go to, of authorities
+// the one they have been through.
+const (
+	leaderField = "leader"
+	toField     = "to"
+	phaseField  = "phase"
+)
 
 // minutes is what stands in the Secret.
 type minutes struct {
 	leader, to string
-	phase      phase
 	data       map[string][]byte
 }
 
-// read is nil when no rotation is under way.
+// read is nil when nothing is under way.
 func (x exchange) read(ctx context.Context) (*minutes, error) {
-	s, err := x.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, exchangeName, metav1.GetOptions{})
+	s, err := x.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, x.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read how far the rotation is: %w", err)
+		return nil, fmt.Errorf("read from the cluster what is under way: %w", err)
 	}
-	return &minutes{string(s.Data["leader"]), string(s.Data["to"]), phase(s.Data["phase"]), s.Data}, nil
+	return &minutes{string(s.Data[leaderField]), string(s.Data[toField]), s.Data}, nil
 }
 
-// open makes this host the leader, unless another one is; it returns who is.
-func (x exchange) open(ctx context.Context, to string) (leader string, err error) {
-	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: exchangeName},
-		Data:       map[string][]byte{"leader": []byte(x.node), "to": []byte(to)},
-	}
-	_, err = x.client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, s, metav1.CreateOptions{FieldManager: manifests.FieldManager})
+// open makes this host the leader, unless another one is; it returns who is. More
+// fields of the Secret are for all who may read it.
+func (x exchange) open(ctx context.Context, to string, more map[string][]byte) (leader string, err error) {
+	data := map[string][]byte{leaderField: []byte(x.node), toField: []byte(to)}
+	maps.Copy(data, more)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: x.name}, Data: data}
+	_, err = x.client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, s, byUs())
 	if err == nil {
 		return x.node, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("tell the other hosts of the rotation: %w", err)
+		return "", fmt.Errorf("tell the other hosts what is under way: %w", err)
 	}
 	m, err := x.read(ctx)
 	if m == nil {
@@ -77,9 +81,9 @@ func (x exchange) open(ctx context.Context, to string) (leader string, err error
 }
 
 func (x exchange) close(ctx context.Context) error {
-	err := x.client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, exchangeName, metav1.DeleteOptions{})
+	err := x.client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, x.name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("tell the other hosts of the rotation's end: %w", err)
+		return fmt.Errorf("tell the other hosts of the end: %w", err)
 	}
 	return nil
 }
@@ -91,7 +95,7 @@ func (x exchange) patch(ctx context.Context, data map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.client.CoreV1().Secrets(metav1.NamespaceSystem).Patch(ctx, exchangeName, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manifests.FieldManager})
+	_, err = x.client.CoreV1().Secrets(metav1.NamespaceSystem).Patch(ctx, x.name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manifests.FieldManager})
 	return err
 }
 
@@ -100,23 +104,35 @@ func sealing() (hpke.KEM, hpke.KDF, hpke.AEAD) {
 	return hpke.DHKEM(ecdh.P256()), hpke.HKDFSHA256(), hpke.AES256GCM()
 }
 
-// offer says what is to be done, and seals the new key for every host that has
-// asked for it.
-func (x exchange) offer(ctx context.Context, hosts []string, p phase, k key) error {
+// ask makes a key for the exchange, whose public half asks for what is sealed.
+func (x exchange) ask(ctx context.Context) (hpke.PrivateKey, error) {
+	kem, _, _ := sealing()
+	private, err := kem.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	return private, x.patch(ctx, map[string][]byte{"public." + x.node: private.PublicKey().Bytes()})
+}
+
+// offer writes the fields that are not as they are, and seals the secret for every
+// host that has asked for it.
+func (x exchange) offer(ctx context.Context, hosts []string, fields map[string]string, secret []byte) error {
 	m, err := x.read(ctx)
 	if err != nil || m == nil {
 		return err
 	}
 	news := map[string][]byte{}
-	if m.phase != p {
-		news["phase"] = []byte(p)
+	for name, value := range fields {
+		if string(m.data[name]) != value {
+			news[name] = []byte(value)
+		}
 	}
 	for _, host := range hosts {
 		public := m.data["public."+host]
 		if public == nil || bytes.Equal(public, m.data["for."+host]) {
 			continue
 		}
-		sealed, err := k.sealed(public)
+		sealed, err := x.sealed(public, secret)
 		if err != nil {
 			return fmt.Errorf("seal the new key for %s: %w", host, err)
 		}
@@ -128,32 +144,24 @@ func (x exchange) offer(ctx context.Context, hosts []string, p phase, k key) err
 	return x.patch(ctx, news)
 }
 
-func (k key) sealed(public []byte) ([]byte, error) {
+func (x exchange) sealed(public, secret []byte) ([]byte, error) {
 	kem, kdf, aead := sealing()
 	to, err := kem.NewPublicKey(public)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal([]string{k.provider, k.name, k.secret})
-	if err != nil {
-		return nil, err
-	}
-	return hpke.Seal(to, kdf, aead, []byte(exchangeName), text)
+	return hpke.Seal(to, kdf, aead, []byte(x.name), secret)
 }
 
-// take opens the key that was sealed for this host; false while none was.
-func (x exchange) take(m *minutes, private hpke.PrivateKey) (key, bool, error) {
+// take opens what was sealed for this host; nil while nothing was.
+func (x exchange) take(m *minutes, private hpke.PrivateKey) ([]byte, error) {
 	if !bytes.Equal(m.data["for."+x.node], private.PublicKey().Bytes()) {
-		return key{}, false, nil
+		return nil, nil
 	}
 	_, kdf, aead := sealing()
-	text, err := hpke.Open(private, kdf, aead, []byte(exchangeName), m.data["key."+x.node])
+	text, err := hpke.Open(private, kdf, aead, []byte(x.name), m.data["key."+x.node])
 	if err != nil {
-		return key{}, false, fmt.Errorf("open the new key: %w", err)
+		return nil, fmt.Errorf("open the new key: %w", err)
 	}
-	var parts []string
-	if json.Unmarshal(text, &parts) != nil || len(parts) != 3 || parts[1] != m.to {
-		return key{}, false, fmt.Errorf("open the new key: it is not %s", m.to)
-	}
-	return key{parts[0], parts[1], parts[2]}, true, nil
+	return text, nil
 }

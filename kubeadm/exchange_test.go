@@ -26,7 +26,7 @@ type hosts struct {
 	seen     []string // the arrangements in which all hosts agreed
 }
 
-func (h *hosts) exchange(node string) exchange { return exchange{h.client, node} }
+func (h *hosts) exchange(node string) exchange { return exchange{h.client, node, rotationName} }
 
 func (h *hosts) Hosts(context.Context) ([]string, error) { return []string{"cp1", "cp2", "cp3"}, nil }
 
@@ -80,7 +80,7 @@ func TestRotationOfSeveralHosts(t *testing.T) {
 		ends <- err
 	}
 	go run(t.Context(), "cp1", "")
-	h.await("cp1 leads", func() bool { return h.minutes() != nil && h.minutes().phase == added })
+	h.await("cp1 leads", func() bool { return h.minutes() != nil && h.minutes().phase() == added })
 	ctx, kill := context.WithCancel(t.Context())
 	go run(ctx, "cp2", "cp1")
 	h.await("cp2 has the key", func() bool { return bytes.Contains([]byte(h.machines["cp2"].get(EncryptionFile)), []byte("key2")) })
@@ -136,7 +136,7 @@ func (h *hosts) holdsNoKey() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s, err := h.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(h.t.Context(), exchangeName, metav1.GetOptions{})
+	s, err := h.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(h.t.Context(), rotationName, metav1.GetOptions{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -165,24 +165,34 @@ func TestSealedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := keyring{}.newKey(AESCBC)
-	sealed, err := k.sealed(mine.PublicKey().Bytes())
+	secret, err := k.sealable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := exchange{node: "cp2"}
-	m := &minutes{to: "key1", data: map[string][]byte{"for.cp2": mine.PublicKey().Bytes(), "key.cp2": sealed}}
-	if got, has, err := x.take(m, mine); err != nil || !has || got != k {
-		t.Errorf("got %v, %v, %v", got.name, has, err)
+	x := exchange{node: "cp2", name: rotationName}
+	sealed, err := x.sealed(mine.PublicKey().Bytes(), secret)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, has, err := x.take(m, other); has || err != nil {
+	m := &minutes{to: "key1", data: map[string][]byte{"for.cp2": mine.PublicKey().Bytes(), "key.cp2": sealed}}
+	text, err := x.take(m, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := keyFrom(text, m.to); err != nil || got != k {
+		t.Errorf("got %v, %v", got.name, err)
+	}
+	if text, err := x.take(m, other); text != nil || err != nil {
 		t.Errorf("a key for another run was taken: %v", err)
 	}
 	m.data["for.cp2"] = other.PublicKey().Bytes()
-	if _, has, err := x.take(m, other); has || err == nil {
+	if text, err := x.take(m, other); text != nil || err == nil {
 		t.Error("opened what was not sealed for it")
 	}
-	m.data["for.cp2"], m.to = mine.PublicKey().Bytes(), "key9"
-	if _, _, err := x.take(m, mine); err == nil {
+	if _, err := (exchange{node: "cp2", name: "another"}).take(&minutes{data: map[string][]byte{"for.cp2": mine.PublicKey().Bytes(), "key.cp2": sealed}}, mine); err == nil {
+		t.Error("opened what was sealed for something else")
+	}
+	if _, err := keyFrom(text, "key9"); err == nil {
 		t.Error("took a key of another name")
 	}
 }

@@ -73,7 +73,7 @@ func TestInitAfterACut(t *testing.T) {
 }
 
 func TestInitRefusesAForeignCluster(t *testing.T) {
-	for _, file := range []string{AdminConf, "/etc/kubernetes/manifests/etcd.yaml", clusterCA, "/var/lib/etcd/member/wal"} {
+	for _, file := range []string{AdminConf, "/etc/kubernetes/manifests/etcd.yaml", ClusterCA, "/var/lib/etcd/member/wal"} {
 		f, m := newFake(t)
 		f.put(t, file, "theirs")
 		err := initStep(t, m).Run(t.Context())

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	selectors "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
@@ -53,6 +54,25 @@ func RevokeFor(ctx context.Context, client kubernetes.Interface, node string) er
 	return nil
 }
 
+// RevokeAll takes back every code, and returns how many there were.
+func RevokeAll(ctx context.Context, client kubernetes.Interface) (int, error) {
+	tokens, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	if err != nil {
+		return 0, fmt.Errorf("list the codes for joining: %w", err)
+	}
+	n := 0
+	for _, token := range tokens.Items {
+		if string(token.Data["description"]) != tokenDescription {
+			continue
+		}
+		if err := client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, token.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return n, fmt.Errorf("revoke %s: %w", token.Name, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
 func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRun ...string) error {
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{DryRun: dryRun})
 }
@@ -63,6 +83,8 @@ func byUs() metav1.CreateOptions {
 
 func tokenName(c Code) string  { return "bootstrap-token-" + c.id }
 func parcelName(c Code) string { return "airgap-parcel-" + c.id }
+
+const tokenDescription = "airgap join" // by which ours are told from others
 
 const parcelKey = "parcel" // in its Secret
 
@@ -77,7 +99,7 @@ func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
 			"usage-bootstrap-authentication": "true",
 			"usage-bootstrap-signing":        "true",
 			"auth-extra-groups":              "system:bootstrappers:kubeadm:default-node-token",
-			"description":                    "airgap join",
+			"description":                    tokenDescription,
 		},
 	}
 	if node != "" {

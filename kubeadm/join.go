@@ -14,7 +14,6 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -29,7 +28,7 @@ type JoinMaterial struct {
 
 // Material reads the join material on a control-plane host.
 func Material(m Machine, c Config) (JoinMaterial, error) {
-	data, err := os.ReadFile(m.path(clusterCA))
+	data, err := os.ReadFile(m.path(ClusterCA))
 	if err != nil {
 		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
@@ -126,12 +125,10 @@ func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
 		if err != nil {
 			return ignoreNotFound(err)
 		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return &Failure{
-					What: "join as " + j.node.Name, Err: errors.New("the cluster has a node of that name, and it is ready"),
-					Next: "another host has the name? airgap reset there, or airgap remove " + j.node.Name + " on a control-plane host; then join here",
-				}
+		if NodeReady(node) {
+			return &Failure{
+				What: "join as " + j.node.Name, Err: errors.New("the cluster has a node of that name, and it is ready"),
+				Next: "another host has the name? airgap reset there, or airgap remove " + j.node.Name + " on a control-plane host; then join here",
 			}
 		}
 		return nil

@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	withKubeadm(t, f, m, a)
-	f.put(t, clusterCA, a.ca())
+	f.put(t, ClusterCA, a.ca())
 	material, err := Material(m, section(t, `version: 1.36.3`))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestJoinControlPlane(t *testing.T) {
 	for _, name := range controlPlaneKeys() {
 		keys[name] = []byte("key " + name)
 	}
-	keys[clusterCA] = []byte(a.ca())
+	keys[ClusterCA] = []byte(a.ca())
 	keys[EncryptionFile] = []byte("key2")
 	f.put(t, EncryptionFile, "key1") // of a join before the key was changed
 	sealed, err := keys.sealed(ticket.code)

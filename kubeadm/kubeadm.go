@@ -29,19 +29,21 @@ import (
 
 // Where things lie on a node, before Machine.Root.
 const (
-	BinDir        = "/opt/airgap/bin"
-	AdminConf     = "/etc/kubernetes/admin.conf"
-	KubeletConf   = "/etc/kubernetes/kubelet.conf"
-	ConfigFile    = "/etc/airgap/kubeadm.yaml"
-	schedulerConf = "/etc/kubernetes/scheduler.conf"
-	clusterCA     = "/etc/kubernetes/pki/ca.crt"
-	kubeletDir    = "/var/lib/kubelet"
-	kubeletConfig = kubeletDir + "/config.yaml"
-	etcdDir       = "/var/lib/etcd"
-	lockFile      = "/run/airgap/kubeadm.lock"
-	stateDir      = "/var/lib/airgap"
-	undoDir       = stateDir + "/undo"
-	logDir        = "/var/log/airgap"
+	BinDir                = "/opt/airgap/bin"
+	AdminConf             = "/etc/kubernetes/admin.conf"
+	KubeletConf           = "/etc/kubernetes/kubelet.conf"
+	ConfigFile            = "/etc/airgap/kubeadm.yaml"
+	schedulerConf         = "/etc/kubernetes/scheduler.conf"
+	superAdminConf        = "/etc/kubernetes/super-admin.conf"
+	controllerManagerConf = "/etc/kubernetes/controller-manager.conf"
+	ClusterCA             = "/etc/kubernetes/pki/ca.crt"
+	kubeletDir            = "/var/lib/kubelet"
+	kubeletConfig         = kubeletDir + "/config.yaml"
+	etcdDir               = "/var/lib/etcd"
+	lockFile              = "/run/airgap/kubeadm.lock"
+	stateDir              = "/var/lib/airgap"
+	undoDir               = stateDir + "/undo"
+	logDir                = "/var/log/airgap"
 )
 
 // Machine is the host that the steps change. Root comes before every path

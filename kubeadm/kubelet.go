@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -40,7 +42,7 @@ func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Second):
+		case <-time.After(beat):
 		}
 		return m.kubeletHealthy(ctx)
 	})
@@ -109,4 +111,11 @@ func (m Machine) repair(ctx context.Context, ready func(context.Context) error) 
 		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
 	}
 	return nil
+}
+
+// NodeReady reports whether the cluster takes the node for ready.
+func NodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -91,7 +91,7 @@ func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]s
 		for _, n := range nodes.Items {
 			switch {
 			case back[n.Name]:
-			case calledReady(n):
+			case NodeReady(&n):
 				open = append(open, n.Name)
 			default:
 				lost = append(lost, n.Name)
@@ -117,10 +117,4 @@ func heartbeats(ctx context.Context, client kubernetes.Interface, revision int64
 		back[l.Name] = !fromBefore(&l, revision)
 	}
 	return back, nil
-}
-
-func calledReady(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }

@@ -39,7 +39,7 @@ func controlPlaneKeys() []string {
 // Pack reads the cluster's shared keys on a control-plane host, and more files
 // by path.
 func Pack(m Machine, more ...string) (Parcel, error) {
-	if err := m.refuseAmidReplacement("pack the control plane's keys"); err != nil {
+	if err := m.RefuseAmidReplacement("pack the control plane's keys"); err != nil {
 		return nil, err
 	}
 	p := Parcel{}

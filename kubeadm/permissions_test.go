@@ -13,7 +13,7 @@ func TestPermissions(t *testing.T) {
 	s := Permissions(m, c)
 	mustHold(t, s.Done, true) // nothing there, nothing open
 	unit := "/usr/lib/systemd/system/kubelet.service"
-	for _, name := range []string{clusterCA, kubeletConfig, unit} {
+	for _, name := range []string{ClusterCA, kubeletConfig, unit} {
 		f.put(t, name, "x")
 	}
 	f.put(t, "/etc/cni/net.d/README", "podman's") // none of ours
@@ -22,10 +22,10 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHold(t, s.Done, true)
-	if mode(t, f, clusterCA) != 0o600 || mode(t, f, unit) != 0o600 || mode(t, f, "/etc/cni/net.d/README") != 0o644 {
-		t.Errorf("modes are %o, %o, %o", mode(t, f, clusterCA), mode(t, f, unit), mode(t, f, "/etc/cni/net.d/README"))
+	if mode(t, f, ClusterCA) != 0o600 || mode(t, f, unit) != 0o600 || mode(t, f, "/etc/cni/net.d/README") != 0o644 {
+		t.Errorf("modes are %o, %o, %o", mode(t, f, ClusterCA), mode(t, f, unit), mode(t, f, "/etc/cni/net.d/README"))
 	}
-	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{clusterCA, unit, kubeletConfig}) {
+	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{ClusterCA, unit, kubeletConfig}) {
 		t.Errorf("closed %v, %v", closed, err)
 	}
 
@@ -38,7 +38,7 @@ func TestPermissions(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(f.root, clusterCA)); err != nil { // kubeadm reset
+	if err := os.Remove(filepath.Join(f.root, ClusterCA)); err != nil { // kubeadm reset
 		t.Fatal(err)
 	}
 	if err := s.Undo(t.Context()); err != nil || mode(t, f, unit) != 0o644 || f.has(modesUndo) {

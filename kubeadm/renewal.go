@@ -28,6 +28,7 @@ import (
 type Renewal struct {
 	Machine Machine
 	Say     func(format string, args ...any)
+	Amend   func() error // changes the files that kubeadm made, before anybody loads them; nil for nothing
 }
 
 // Renewed is what a renewal did.
@@ -163,6 +164,11 @@ func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
 		}
 		if err := m.allRenewed(under); err != nil {
 			return time.Time{}, r.giveUp(under, err)
+		}
+	}
+	if r.Amend != nil {
+		if err := r.Amend(); err != nil {
+			return time.Time{}, err
 		}
 	}
 	if _, has := under.Files[kubeletKey]; has {

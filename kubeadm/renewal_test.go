@@ -107,7 +107,6 @@ type controlPlane struct {
 	t  *testing.T
 	f  *fakeHost
 	m  Machine
-	ca authority
 	at string // URL of the API server
 
 	mu         sync.Mutex
@@ -116,13 +115,14 @@ type controlPlane struct {
 	trusted    map[string]*x509.CertPool        // of etcd's authorities, by program, since it was started
 	stopped    []string
 	stop       func(part string) error // before a container is ended
+	started    func(part string)       // what else one does that is started
 }
 
 var controlPlaneParts = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 func newControlPlane(t *testing.T) *controlPlane {
 	f, m := newFake(t)
-	c := &controlPlane{t: t, f: f, m: m, ca: newCA(t), containers: map[string]*runtimeapi.Container{}, trusted: map[string]*x509.CertPool{}, stop: func(string) error { return nil }}
+	c := &controlPlane{t: t, f: f, m: m, containers: map[string]*runtimeapi.Container{}, trusted: map[string]*x509.CertPool{}, stop: func(string) error { return nil }, started: func(string) {}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(c.pod))
 	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { // httptest has a certificate of its own else
 		c.mu.Lock()
@@ -130,12 +130,13 @@ func newControlPlane(t *testing.T) *controlPlane {
 		return &tls.Config{Certificates: []tls.Certificate{c.loaded}}, nil
 	}}
 	c.at = "https://" + server.Listener.Addr().String()
-	f.put(t, clusterCA, c.ca.pem())
-	cert, _ := c.ca.issue("system:node:cp1")
-	f.put(t, kubeletClientCert, cert)
-	etcd := newCA(t)
-	f.put(t, Authorities()[0].file, etcd.pem())
-	f.put(t, Authorities()[0].key, etcd.keyPEM())
+	for _, a := range Authorities() {
+		made := newCA(t)
+		f.put(t, a.file, made.pem())
+		f.put(t, a.key, made.keyPEM())
+	}
+	cert, key := c.readCA(authorityOf("cluster")).issue("system:node:cp1")
+	f.put(t, kubeletClientCert, cert+key)
 	c.renewAll()
 	for _, part := range append([]string{"etcd"}, controlPlaneParts...) {
 		c.start(part)
@@ -149,23 +150,30 @@ func newControlPlane(t *testing.T) *controlPlane {
 
 // renewAll writes what kubeadm certs renew all does.
 func (c *controlPlane) renewAll() {
-	for _, name := range []string{"apiserver", "apiserver-kubelet-client", "front-proxy-client"} {
-		cert, key := c.ca.issue(name)
-		c.f.put(c.t, pkiDir+"/"+name+".key", key)
-		c.f.put(c.t, pkiDir+"/"+name+".crt", cert)
+	for _, a := range Authorities() {
+		ca := c.readCA(a)
+		for _, name := range a.leaves {
+			cert, key := ca.issue(filepath.Base(name))
+			if filepath.Ext(name) == ".conf" {
+				c.f.put(c.t, name, kubeconfig(c.at, ca.pem(), cert, key))
+				continue
+			}
+			c.f.put(c.t, strings.TrimSuffix(name, ".crt")+".key", key)
+			c.f.put(c.t, name, cert)
+		}
 	}
-	etcd := c.readCA(Authorities()[0])
-	for _, name := range Authorities()[0].leaves {
-		cert, key := etcd.issue(filepath.Base(name))
-		c.f.put(c.t, strings.TrimSuffix(name, ".crt")+".key", key)
-		c.f.put(c.t, name, cert)
-	}
-	for _, name := range []string{AdminConf, schedulerConf, "/etc/kubernetes/controller-manager.conf"} {
-		cert, key := c.ca.issue(filepath.Base(name))
-		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-		c.f.put(c.t, name, fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]\n",
-			encode(cert), encode(key), c.at, encode(c.ca.pem())))
-	}
+}
+
+func kubeconfig(server, ca, cert, key string) string {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]\n",
+		encode(cert), encode(key), server, encode(ca))
+}
+
+// authorityOf is the one of that name.
+func authorityOf(name string) Authority {
+	all := Authorities()
+	return all[slices.IndexFunc(all, func(a Authority) bool { return a.Name == name })]
 }
 
 // readCA is what signs by the files: the first certificate, whose key it has to be.
@@ -196,7 +204,8 @@ func (c *controlPlane) start(part string) {
 		c.loaded = pair
 	}
 	c.trusted[part] = x509.NewCertPool()
-	c.trusted[part].AppendCertsFromPEM([]byte(c.f.get(Authorities()[0].file)))
+	c.trusted[part].AppendCertsFromPEM([]byte(c.f.get(authorityOf("etcd").file)))
+	c.started(part)
 	now := time.Now().UnixNano()
 	c.containers[part] = &runtimeapi.Container{Id: fmt.Sprintf("%s-%d", part, now), CreatedAt: now}
 }
@@ -274,10 +283,10 @@ func TestRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		AdminConf, "/etc/kubernetes/controller-manager.conf",
+		AdminConf, controllerManagerConf,
 		pkiDir + "/apiserver-etcd-client.crt", pkiDir + "/apiserver-kubelet-client.crt", apiServerCertificate,
 		pkiDir + "/etcd/healthcheck-client.crt", pkiDir + "/etcd/peer.crt", pkiDir + "/etcd/server.crt",
-		pkiDir + "/front-proxy-client.crt", schedulerConf,
+		pkiDir + "/front-proxy-client.crt", schedulerConf, superAdminConf,
 	}
 	if !slices.Equal(done.Files, want) || !slices.Equal(done.Restarted, controlPlaneParts) || done.Resumed {
 		t.Errorf("it did %+v", done)
@@ -322,7 +331,7 @@ func TestRenewalGoesOn(t *testing.T) {
 			}
 			c.stop = func(string) error { return nil }
 			done, err := c.renew(t.Context()) // what is due is not asked any more
-			if err != nil || !done.Resumed || len(done.Files) != 10 || c.f.has(renewalFile) {
+			if err != nil || !done.Resumed || len(done.Files) != 11 || c.f.has(renewalFile) {
 				t.Errorf("it did %+v, %v", done, err)
 			}
 			if !slices.Equal(c.stopped, controlPlaneParts) {

@@ -1,166 +1,246 @@
 package kubeadm
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
 )
 
-// Replacement puts a new authority in the place of one, on the only
-// control-plane host of a cluster. Its phases are in the order in which no
-// program ever meets a certificate that it does not trust:
+// Replacement puts a new authority in the place of one, on all hosts of a cluster.
+// Its phases are in the order in which no program ever meets a certificate that it
+// does not trust; each is reached by all hosts before the next begins on one:
 //
 //  1. the new authority is made, and everybody who trusts the old one is started
-//     anew, trusting both;
-//  2. the new one's key takes the old one's place, and every certificate is made
-//     anew by it;
-//  3. the old one goes, and everybody is started anew, trusting the new one.
+//     anew, trusting both; pods too, if they trust it;
+//  2. the new one's key takes the old one's place, and every certificate of the
+//     control plane is made anew by it;
+//  3. kubelets get theirs from it, if they had them from the old one;
+//  4. the old one goes, and everybody is started anew, trusting the new one.
 //
-// What is done is read from the files and from when the programs were started,
-// so that a replacement which was interrupted anywhere goes on when it is run
-// again.
+// It runs on every host that takes part. The first control-plane host leads; the
+// others follow, one control-plane host after the other, then all workers. What is
+// done is seen by files, by when programs were started and by a record, so a
+// replacement that was interrupted anywhere goes on when it is run again.
 type Replacement struct {
 	Machine   Machine
 	Authority Authority
-	Cluster   Cluster
-	Say       func(format string, args ...any)
+	Units     []string // of airgap's own, that ask the API server and read its authority when they are started
+	Pods      PodsPolicy
+	Follow    bool // never lead
+	// Others has the other hosts follow, until they are done or the context ends; nil
+	// when somebody runs the command there.
+	Others func(ctx context.Context) error
+	Say    func(format string, args ...any)
+
+	connect func(kubeconfig string) (kubernetes.Interface, error) // nil is Machine.Client
 }
 
 // Replaced is what a replacement did.
 type Replaced struct {
 	Authority string   `json:"authority"`
-	Files     []string `json:"files"`   // with certificates of the new authority
-	Resumed   bool     `json:"resumed"` // it had been interrupted
+	Files     []string `json:"files"`            // of this host, with certificates of the new authority
+	Resumed   bool     `json:"resumed"`          // it had been interrupted
+	Leader    string   `json:"leader,omitempty"` // the host that this one followed
+	Trusting  []string `json:"trusting"`         // workloads whose pods trust the old one until they are started anew, as "deployment/NAME -n NAMESPACE"
 }
 
-// Run runs the replacement to its end. It is refused, and nothing is changed,
-// where there are several control-plane hosts.
+// replacementName is the Secret by which the hosts agree.
+const replacementName = "airgap-authority"
+
+// phaseNote is an annotation of each Node: to which authority its host goes, and
+// which phase it has reached.
+const phaseNote = "airgap.dev/authority"
+
+// Run runs the replacement to its end.
 func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	waiting := func() { r.Say("waits for kubeadm, which an interrupted run left at work") }
 	if err := r.Machine.Await(ctx, waiting); err != nil {
 		return Replaced{}, err
 	}
-	done := Replaced{Authority: r.Authority.Name, Files: r.Authority.leaves, Resumed: r.Machine.recorded(r.Authority.nextFile())}
-	if err := r.allowed(ctx, done.Resumed); err != nil {
-		return done, err
-	}
-	fresh, key, err := r.Machine.successor(r.Authority)
-	if err != nil {
-		return done, err
-	}
-	if err := r.both(ctx, fresh, key); err != nil {
-		return done, err
-	}
-	if err := r.sign(ctx, fresh); err != nil {
-		return done, err
-	}
-	r.Say("the old authority goes")
-	if err := r.trust(ctx, fresh); err != nil {
-		return done, err
-	}
-	if err := r.settle(ctx); err != nil {
-		return done, err
-	}
-	return done, r.Machine.forget(r.Authority)
-}
-
-// settle waits for those who lost the API server while it was restarted, and
-// ended for that.
-func (r Replacement) settle(ctx context.Context) error {
 	node, err := r.Machine.nodeName()
 	if err != nil {
-		return err
+		return Replaced{}, err
 	}
-	for _, part := range []Part{ControllerManager, Scheduler} {
-		err := await(ctx, comeBack, func(ctx context.Context) error { return r.Machine.staticPodReady(ctx, part, node, time.Time{}) })
-		if err != nil {
-			return stuck(string(part)+" is back", err)
-		}
+	record, err := r.Machine.successionRecord()
+	if err != nil {
+		return Replaced{}, err
 	}
-	return nil
-}
-
-// allowed asks the cluster before anything is changed. A replacement that was
-// begun goes on: while the only API server is down nobody joins.
-func (r Replacement) allowed(ctx context.Context, resumed bool) error {
-	if _, err := os.Stat(r.Machine.path(r.Authority.key)); err != nil {
-		return &Failure{What: "replace the authority of " + r.Authority.Name, Err: err, Next: "airgap replaces authorities whose key is on the control-plane host"}
+	if record.Authority != "" && record.Authority != r.Authority.Name {
+		return Replaced{}, r.Machine.RefuseAmidReplacement("replace the authority of " + r.Authority.Name)
 	}
-	if resumed {
+	p := &participant{Replacement: r, node: node, done: Replaced{Authority: r.Authority.Name, Resumed: record.Authority != ""}}
+	if p.done.Resumed {
 		r.Say("the replacement that was interrupted goes on")
-		return nil
 	}
-	hosts, err := r.Cluster.Hosts(ctx)
+	m, err := p.read(ctx)
 	if err != nil {
-		return err
+		return p.done, err
 	}
-	if len(hosts) != 1 {
-		return &Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("the control plane is on %s, and airgap replaces authorities on one host alone", strings.Join(hosts, ", ")), Next: "https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/"}
+	switch {
+	case m != nil && string(m.data[authorityField]) != r.Authority.Name:
+		return p.done, &Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("%s leads the replacement of another one, of %s", m.leader, m.data[authorityField]), Next: "end that first: airgap certs rotate-ca --only " + string(m.data[authorityField])}
+	case m == nil && record.Reached == only:
+		return p.ended(p.end()) // only its end was missing
+	case m != nil && m.leader != node:
+		return p.follow(ctx, m.leader)
+	case r.Follow || !p.controlPlane():
+		return p.done, &Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: errors.New("nobody leads one"), Next: "airgap certs rotate-ca on a control-plane host begins it"}
 	}
-	if err := errors.Join(r.Machine.etcdServesItsFiles(ctx), r.Machine.apiServerServesItsFile(ctx)); err != nil {
-		return &Failure{What: "replace the authority of " + r.Authority.Name, Err: err, Next: "airgap certs renew first has the programs use the certificates in their files"}
-	}
-	n, err := r.Cluster.Revoke(ctx)
-	if n > 0 {
-		r.Say("%d codes for further control-plane hosts are no longer good: they bring the old authority", n)
-	}
-	return err
+	return p.lead(ctx, m)
 }
 
-// both has everybody trust the old and the new authority, and then the new one
-// sign. kubeadm signs by the first certificate of the file.
-func (r Replacement) both(ctx context.Context, fresh, key []byte) error {
-	m, a := r.Machine, r.Authority
-	now, err := os.ReadFile(m.path(a.file))
-	if err != nil {
-		return err
-	}
-	signing, err := os.ReadFile(m.path(a.key))
-	if err != nil {
-		return err
-	}
-	old := bytes.Replace(now, fresh, nil, 1)
-	if !bytes.Equal(signing, key) {
-		r.Say("both authorities are trusted")
-		if err := r.trust(ctx, append(bytes.Clone(old), fresh...)); err != nil {
-			return err
-		}
-		if err := host.WriteFile(m.path(a.key), key, 0o600); err != nil {
-			return err
-		}
-	}
-	return m.writeAuthority(a, append(bytes.Clone(fresh), old...))
+// participant is a replacement on one of the hosts.
+type participant struct {
+	Replacement
+
+	node string
+	done Replaced
 }
 
-// sign has every certificate made anew that the new authority has not signed.
-func (r Replacement) sign(ctx context.Context, fresh []byte) error {
-	left := func() ([]string, error) { return r.Machine.unsigned(r.Authority.leaves, fresh) }
-	renewal := Renewal{Machine: r.Machine, Say: r.Say}
-	done, err := renewal.Run(ctx, left)
-	if err == nil && done.Resumed { // it may have been begun for something else
-		_, err = renewal.Run(ctx, left)
+func (p *participant) ended(err error) (Replaced, error) { return p.done, err }
+
+// The fields of the Secret besides those of every exchange.
+const (
+	authorityField = "authority" // its name
+	oldField       = "old.crt"
+	freshField     = "new.crt"
+	trustedField   = "trusted" // when pods that were started could read both, RFC 3339
+)
+
+func (p *participant) controlPlane() bool { return p.Machine.recorded(manifestOf(APIServer)) }
+
+// client asks as an administrator where it can, and reads the file anew: its
+// certificates change on the way.
+func (p *participant) client() (kubernetes.Interface, error) {
+	if p.controlPlane() {
+		return p.as(AdminConf)
 	}
+	return p.as(KubeletConf)
+}
+
+func (p *participant) as(kubeconfig string) (kubernetes.Interface, error) {
+	if p.connect != nil {
+		return p.connect(kubeconfig)
+	}
+	return p.Machine.Client(kubeconfig)
+}
+
+func (p *participant) exchange() (exchange, error) {
+	client, err := p.client()
+	return exchange{client, p.node, replacementName}, err
+}
+
+// read is patient: API servers are restarted on the way.
+func (p *participant) read(ctx context.Context) (m *minutes, err error) {
+	err = await(ctx, comeBack, func(ctx context.Context) error {
+		x, err := p.exchange()
+		if err == nil {
+			m, err = x.read(ctx)
+		}
+		return err
+	})
+	return m, err
+}
+
+// succession is this host's part, between the two authorities of the minutes.
+func (p *participant) succession(m *minutes, key []byte) succession {
+	return succession{
+		Machine: p.Machine, authority: p.Authority, node: p.node, units: p.Units, say: p.Say,
+		old: m.data[oldField], fresh: m.data[freshField], key: key,
+		client: func() (kubernetes.Interface, error) { return p.as(KubeletConf) },
+	}
+}
+
+// note tells the others, with the kubelet's own identity, how far this host is.
+func (p *participant) note(ctx context.Context, to string, reached phase) error {
+	return await(ctx, comeBack, func(ctx context.Context) error {
+		client, err := p.as(KubeletConf)
+		if err != nil {
+			return err
+		}
+		return noteNode(ctx, client, p.node, noteOf(to, reached))
+	})
+}
+
+func noteOf(to string, reached phase) string { return to + "/" + string(reached) }
+
+// end forgets the replacement on this host.
+func (p *participant) end() error {
+	files, err := p.Machine.signedFiles(p.Authority)
 	if err != nil {
 		return err
 	}
-	others, err := left()
+	p.done.Files = files
+	if err := p.Machine.forgetNext(p.Authority); err != nil {
+		return err
+	}
+	return host.Remove(p.Machine.path(successionFile))
+}
+
+// signedFiles are those of this host with a certificate of the authority.
+func (m Machine) signedFiles(a Authority) ([]string, error) {
+	names := a.leaves
+	if a.nodes {
+		names = append(names[:len(names):len(names)], kubeletClientCert)
+	}
+	text, err := os.ReadFile(m.path(a.file))
+	if err != nil {
+		return nil, err
+	}
+	others, err := m.unsigned(names, text)
 	if err == nil && len(others) > 0 {
-		err = &Failure{What: "replace the authority of " + r.Authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
+		err = fmt.Errorf("still signed by another authority than that of %s: %v", a.Name, others)
 	}
-	return err
+	files := []string{}
+	for _, name := range names {
+		if m.recorded(name) {
+			files = append(files, name)
+		}
+	}
+	return files, err
 }
 
-// forget removes the copies; that they are gone is the end of the replacement.
-func (m Machine) forget(a Authority) error {
-	if err := errors.Join(host.Remove(m.path(a.nextFile())), host.Remove(m.path(a.nextKey()))); err != nil {
-		return err
+// fingerprint tells authorities of the same name apart: SHA-256 of the certificate,
+// the first eight bytes in hexadecimal.
+func fingerprint(certificate []byte) string {
+	block, _ := pem.Decode(certificate)
+	if block == nil {
+		return ""
 	}
-	_ = os.Remove(m.path(nextDir)) // of another replacement there is more in it
-	return nil
+	sum := sha256.Sum256(block.Bytes)
+	return fmt.Sprintf("%x", sum[:8])
+}
+
+// member is a host that takes part.
+type member struct {
+	name         string
+	controlPlane bool
+}
+
+// members are the hosts that trust an authority, by their Nodes, and those of them
+// that are not ready.
+func members(ctx context.Context, client kubernetes.Interface, a Authority) (all []member, unready []string, err error) {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	for _, n := range nodes.Items {
+		_, controlPlane := n.Labels[controlPlaneLabel]
+		if !a.nodes && !controlPlane {
+			continue
+		}
+		all = append(all, member{n.Name, controlPlane})
+		if !NodeReady(&n) {
+			unready = append(unready, n.Name)
+		}
+	}
+	return all, unready, nil
 }

@@ -2,97 +2,553 @@ package kubeadm
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	certificates "k8s.io/api/certificates/v1"
+	coordination "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"airgap.dev/airgap/internal/host"
 )
 
-// oneHost is what a replacement asks of a cluster.
-type oneHost struct {
-	Cluster
-
-	hosts   []string
-	revoked int
+func TestMain(m *testing.M) {
+	beat = 20 * time.Millisecond
+	os.Exit(m.Run())
 }
 
-func (c *oneHost) Hosts(context.Context) ([]string, error) { return c.hosts, nil }
+// domain is a cluster of a control-plane host, cp1, and a worker, w1, whose programs
+// trust and present what their files said when they were started. Whenever one is
+// about to be started anew, everybody has to trust everybody.
+type domain struct {
+	t      *testing.T
+	c      *controlPlane
+	w      *fakeHost
+	worker Machine
+	client *fake.Clientset
 
-func (c *oneHost) Revoke(context.Context) (int, error) { c.revoked++; return 0, nil }
+	mu        sync.Mutex
+	trusts    map[string]*x509.CertPool    // the API server, since they were started
+	shows     map[string]*x509.Certificate // to the API server
+	signer    authority                    // of the controller manager
+	rootCA    string                       // that it publishes
+	published map[string]string            // for extension API servers, by field
+	restarts  int
+	cut       int // the restart at which everything is killed
+	kill      context.CancelFunc
+	requests  int
+}
 
-// allTrusted is an error when a program runs that does not trust one of etcd's
-// certificates, as they lie in the files.
-func (c *controlPlane) allTrusted() {
-	c.t.Helper()
-	for _, part := range []string{"etcd", "kube-apiserver"} {
-		for _, name := range Authorities()[0].leaves {
-			leaf, err := firstCertificate([]byte(c.f.get(name)))
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			if _, err := leaf.Verify(x509.VerifyOptions{Roots: c.trusted[part], KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
-				c.t.Errorf("%s does not trust %s: %v", part, name, err)
+const managerManifest = `apiVersion: v1
+kind: Pod
+metadata: {name: kube-controller-manager}
+spec:
+  containers:
+  - name: kube-controller-manager
+    command: [kube-controller-manager, "--cluster-signing-cert-file=/etc/kubernetes/pki/ca.crt", "--cluster-signing-key-file=/etc/kubernetes/pki/ca.key"]
+`
+
+func newDomain(t *testing.T) *domain {
+	d := &domain{t: t, c: newControlPlane(t), trusts: map[string]*x509.CertPool{}, shows: map[string]*x509.Certificate{}, published: map[string]string{}}
+	d.w, d.worker = newFake(t)
+	ca := d.c.readCA(authorityOf("cluster"))
+	cert, key := ca.issue("system:node:w1")
+	d.w.put(t, kubeletClientCert, cert+key)
+	d.w.put(t, ClusterCA, ca.pem())
+	for f, name := range map[*fakeHost]string{d.c.f: "cp1", d.w: "w1"} {
+		f.put(t, kubeletDir+"/pki/kubelet-client-1.pem", f.get(kubeletClientCert))
+		if err := errors.Join(os.Remove(filepath.Join(f.root, kubeletClientCert)), os.Symlink("kubelet-client-1.pem", filepath.Join(f.root, kubeletClientCert))); err != nil {
+			t.Fatal(err)
+		}
+		f.put(t, KubeletConf, kubeconfig(d.c.at, ca.pem(), cert, key))
+		f.put(t, kubeletConfig, "healthzPort: 0\n")
+		f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { return nil, d.startKubelet(f, name) }
+		d.loadKubelet(f, name)
+	}
+	d.c.f.put(t, manifestOf(APIServer), "")
+	d.c.f.put(t, manifestOf(ControllerManager), managerManifest)
+	d.c.f.joins(t, "/proc/self", hostNetwork)
+	d.c.f.joins(t, "/proc/77", hostNetwork)
+	d.c.started, d.c.stop = d.started, func(string) error { return d.restart() }
+	for _, part := range controlPlaneParts {
+		d.started(part)
+	}
+	d.serve()
+	return d
+}
+
+// startKubelet is a restart of one.
+func (d *domain) startKubelet(f *fakeHost, name string) error {
+	if err := d.restart(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.loadKubelet(f, name)
+	return nil
+}
+
+func (d *domain) loadKubelet(f *fakeHost, name string) {
+	d.trusts["kubelet of "+name] = d.poolOf(f, KubeletConf)
+	d.shows["kubelet of "+name] = d.first(f.get(kubeletClientCert))
+}
+
+// poolOf is what a kubeconfig trusts.
+func (d *domain) poolOf(f *fakeHost, name string) *x509.CertPool {
+	d.t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.get(name)))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(config.CAData)
+	return pool
+}
+
+func (d *domain) first(text string) *x509.Certificate {
+	d.t.Helper()
+	c, err := firstCertificate([]byte(text))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return c
+}
+
+// started is a static pod with the files as they are. The controller manager signs by
+// a file with one certificate.
+func (d *domain) started(part string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch part {
+	case "kube-controller-manager":
+		d.trusts[part], d.rootCA = d.poolOf(d.c.f, controllerManagerConf), d.c.f.get(ClusterCA)
+		d.loadSigner()
+	case "kube-scheduler":
+		d.trusts[part] = d.poolOf(d.c.f, schedulerConf)
+	case "kube-apiserver":
+		for field, file := range map[string]string{"client-ca-file": ClusterCA, "requestheader-client-ca-file": pkiDir + "/front-proxy-ca.crt"} {
+			for cert := range strings.SplitAfterSeq(d.c.f.get(file), endOfCertificate+"\n") {
+				if !strings.Contains(d.published[field], cert) {
+					d.published[field] += cert
+				}
 			}
 		}
 	}
+}
+
+func (d *domain) loadSigner() {
+	pod, err := podIn([]byte(d.c.f.get(manifestOf(ControllerManager))))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	command := pod.Spec.Containers[0].Command
+	d.c.f.put(d.t, "/proc/77/cmdline", strings.Join(command, "\x00")+"\x00")
+	flags := parseFlags(command[1:])
+	a := Authority{file: flags[signerFlag], key: flags[signerKeyFlag]}
+	if text := d.c.f.get(a.file); strings.Count(text, "BEGIN") == 1 {
+		d.signer = d.c.readCA(a)
+	} else {
+		d.t.Errorf("the controller manager is started with %d certificates to sign by", strings.Count(text, "BEGIN"))
+	}
+}
+
+// restart is the moment before a program ends.
+func (d *domain) restart() error {
+	d.allTrust()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.restarts++; d.restarts == d.cut {
+		d.kill()
+		return errors.New("cut")
+	}
+	return nil
+}
+
+// allTrust: clients trust the API server, the API server trusts kubelets, and kubelets
+// it. Pods read what is published when they are started, which is where the test is.
+func (d *domain) allTrust() {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	server, err := x509.ParseCertificate(d.c.loaded.Certificate[0])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	trusted := func(what string, leaf *x509.Certificate, by *x509.CertPool) {
+		d.t.Helper()
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: by, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+			d.t.Errorf("%s: %v", what, err)
+		}
+	}
+	for name, pool := range d.trusts {
+		trusted(name+" does not trust the API server", server, pool)
+	}
+	pools := map[string]*x509.CertPool{}
+	for name, f := range map[string]*fakeHost{"cp1": d.c.f, "w1": d.w} { // these files are read anew all the time
+		pools[name] = x509.NewCertPool()
+		pools[name].AppendCertsFromPEM([]byte(f.get(ClusterCA)))
+		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.get(pkiDir+"/apiserver-kubelet-client.crt")), pools[name])
+	}
+	for name, leaf := range d.shows {
+		trusted("the API server does not trust the "+name, leaf, pools["cp1"])
+	}
+}
+
+// serve is the API server's part, as far as more than keeping objects.
+func (d *domain) serve() {
+	ready := corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	d.client = fake.NewClientset(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp1", Labels: map[string]string{controlPlaneLabel: ""}}, Status: ready},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: ready},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: clusterInfo}, Data: map[string]string{"kubeconfig": kubeconfig(d.c.at, d.c.f.get(ClusterCA), "", "")}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"description": []byte(tokenDescription)}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-others"}, Type: corev1.SecretTypeBootstrapToken},
+	)
+	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &coordination.Lease{Spec: coordination.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now()}}}, nil
+	})
+	d.client.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		switch action.(clienttesting.GetAction).GetName() {
+		case rootCA:
+			return true, &corev1.ConfigMap{Data: map[string]string{"ca.crt": d.rootCA}}, nil
+		case authenticationInfo:
+			return true, &corev1.ConfigMap{Data: maps.Clone(d.published)}, nil
+		}
+		return false, nil, nil
+	})
+	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		d.mu.Lock()
+		d.published = map[string]string{"client-ca-file": d.c.f.get(ClusterCA), "requestheader-client-ca-file": d.c.f.get(pkiDir + "/front-proxy-ca.crt")}
+		d.mu.Unlock()
+		return true, nil, nil
+	})
+	d.serveRequests()
+}
+
+// serveRequests signs what kubelets ask for; the fake server does not choose by name.
+func (d *domain) serveRequests() {
+	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request := action.(clienttesting.CreateAction).GetObject().(*certificates.CertificateSigningRequest)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.requests++
+		request.Name, request.UID = fmt.Sprintf("csr-%d", d.requests), "1"
+		request.Status.Conditions = []certificates.CertificateSigningRequestCondition{{Type: certificates.CertificateApproved}}
+		request.Status.Certificate = []byte(d.signer.sign(request.Spec.Request))
+		return true, request, d.client.Tracker().Add(request)
+	})
+	d.client.PrependReactor("list", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name, _ := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
+		one, err := d.client.Tracker().Get(certificates.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", name)
+		if err != nil {
+			return true, nil, err
+		}
+		return true, &certificates.CertificateSigningRequestList{Items: []certificates.CertificateSigningRequest{*one.(*certificates.CertificateSigningRequest)}}, nil
+	})
+}
+
+// sign answers a request.
+func (a authority) sign(request []byte) string {
+	a.t.Helper()
+	block, _ := pem.Decode(request)
+	form, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: form.Subject, NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, form.PublicKey.(*ecdsa.PublicKey), a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func (d *domain) replacement(m Machine, a Authority) Replacement {
+	return Replacement{Machine: m, Authority: a, Pods: WaitForPods, Say: d.t.Logf, connect: func(string) (kubernetes.Interface, error) { return d.client, nil }}
+}
+
+// run has the worker follow, as somebody types it there, and cp1 lead.
+func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
+	r := d.replacement(d.c.m, a)
+	if a.nodes {
+		r.Others = func(ctx context.Context) error {
+			follows := d.replacement(d.worker, a)
+			follows.Follow = true
+			_, err := follows.Run(ctx)
+			return err
+		}
+	}
+	return r.Run(ctx)
 }
 
 // TestReplacementGoesOn cuts a replacement at each restart, and runs it again.
 // Whatever the moment, nobody meets a certificate that it does not trust.
 func TestReplacementGoesOn(t *testing.T) {
-	etcd := Authorities()[0]
-	cuts := 0
-	for at := 1; ; at++ {
-		c, cluster := newControlPlane(t), &oneHost{hosts: []string{"cp1"}}
-		ctx, kill := context.WithCancel(t.Context())
-		restarts := 0
-		c.stop = func(string) error {
-			c.allTrusted()
-			if restarts++; restarts == at {
+	for name, restarts := range map[string]int{
+		"etcd":        2 + 3 + 2,                 // trust both, renewal, trust the new one; the manager and the scheduler stay
+		"front-proxy": 1 + 3 + 1,                 //
+		"cluster":     (3 + 2) + 3 + 2 + (3 + 2), // and both kubelets
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := authorityOf(name)
+			for at := 1; at <= restarts+1; at++ {
+				d := newDomain(t)
+				ctx, kill := context.WithCancel(t.Context())
+				d.cut, d.kill = at, kill
+				old := d.c.f.get(a.file)
+				done, err := d.run(ctx, a)
 				kill()
-				return errors.New("cut")
+				if cut := at <= restarts; cut != (err != nil) {
+					t.Fatalf("cut at restart %d of %d: %v", at, d.restarts, err)
+				}
+				if err != nil {
+					if err := d.c.m.RefuseAmidReplacement("join"); err == nil || !strings.Contains(err.Error(), "the authority of "+name+" is being replaced") {
+						t.Errorf("amid it: %v", err)
+					}
+					if done, err = d.run(t.Context(), a); err != nil || !done.Resumed {
+						t.Fatalf("cut at restart %d, again: %+v, %v", at, done, err)
+					}
+				}
+				d.ended(a, old, done)
 			}
-			return nil
-		}
-		old := c.f.get(etcd.file)
-		r := Replacement{Machine: c.m, Authority: etcd, Cluster: cluster, Say: t.Logf}
-		_, err := r.Run(ctx)
-		kill()
-		if err != nil {
-			cuts++
-			if _, err := Pack(c.m); err == nil || !strings.Contains(err.Error(), "the authority of etcd is being replaced") {
-				t.Errorf("keys for a joining host amid it: %v", err)
-			}
-			if done, err := r.Run(t.Context()); err != nil || !done.Resumed {
-				t.Fatalf("cut at restart %d, again: %+v, %v", at, done, err)
-			}
-		}
-		c.allTrusted()
-		if now := c.f.get(etcd.file); now == old || strings.Count(now, "BEGIN") != 1 {
-			t.Errorf("cut at restart %d: the authority is\n%s", at, now)
-		}
-		c.readCA(etcd)
-		if left, err := c.m.unsigned(etcd.leaves, []byte(c.f.get(etcd.file))); err != nil || len(left) > 0 {
-			t.Errorf("cut at restart %d: not signed by the new authority: %v, %v", at, left, err)
-		}
-		if c.f.has(nextDir) || c.f.has(renewalFile) || cluster.revoked != 1 {
-			t.Errorf("cut at restart %d: something is left; codes revoked %d times", at, cluster.revoked)
-		}
-		if restarts < at {
-			break // that run was not cut
-		}
-	}
-	if cuts != 7 { // etcd and the API server, the three of a renewal, and both again
-		t.Errorf("%d cuts, want 7", cuts)
+		})
 	}
 }
 
-// TestReplacementRefused: with several hosts nothing is changed.
-func TestReplacementRefused(t *testing.T) {
-	c, etcd := newControlPlane(t), Authorities()[0]
-	old := c.f.get(etcd.file)
-	_, err := Replacement{Machine: c.m, Authority: etcd, Cluster: &oneHost{hosts: []string{"cp1", "cp2"}}, Say: t.Logf}.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "cp1, cp2") || c.f.get(etcd.file) != old || c.f.has(nextDir) || len(c.stopped) > 0 {
-		t.Errorf("it said %v", err)
+// ended wants the new authority alone, wherever one was.
+func (d *domain) ended(a Authority, old string, done Replaced) {
+	d.t.Helper()
+	d.allTrust()
+	fresh := d.c.f.get(a.file)
+	if fresh == old || strings.Count(fresh, "BEGIN") != 1 {
+		d.t.Errorf("the authority is\n%s", fresh)
 	}
+	d.c.readCA(a)
+	want := slices.Clone(a.leaves)
+	if a.nodes {
+		want = append(want, kubeletClientCert)
+		if d.w.get(ClusterCA) != fresh || d.rootCA != fresh {
+			d.t.Error("the worker or the pods trust something else")
+		}
+		if left, err := d.worker.unsigned([]string{kubeletClientCert}, []byte(fresh)); err != nil || len(left) > 0 {
+			d.t.Errorf("the worker's kubelet: %v, %v", left, err)
+		}
+		info, err := d.client.CoreV1().ConfigMaps("kube-public").Get(d.t.Context(), clusterInfo, metav1.GetOptions{})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if config, err := clientcmd.Load([]byte(info.Data["kubeconfig"])); err != nil || string(config.Clusters["c"].CertificateAuthorityData) != fresh {
+			d.t.Errorf("who joins is told something else: %v", err)
+		}
+	}
+	if !slices.Equal(done.Files, want) {
+		d.t.Errorf("signed %v, want %v", done.Files, want)
+	}
+	if holdsCertificate(d.published["client-ca-file"]+d.published["requestheader-client-ca-file"], []byte(old)) {
+		d.t.Error("extension API servers are still told the old one")
+	}
+	for f, m := range map[*fakeHost]Machine{d.c.f: d.c.m, d.w: d.worker} {
+		if f.has(nextDir) || f.has(renewalFile) || f.has(successionFile) || m.RefuseAmidReplacement("join") != nil {
+			d.t.Error("something is left on a host")
+		}
+	}
+	if got := d.c.f.get(manifestOf(ControllerManager)); got != managerManifest {
+		d.t.Errorf("the manifest is\n%s", got)
+	}
+	secrets, err := d.client.CoreV1().Secrets("kube-system").List(d.t.Context(), metav1.ListOptions{})
+	if err != nil || len(secrets.Items) != 1 || secrets.Items[0].Name != "bootstrap-token-others" {
+		d.t.Errorf("codes or minutes are left: %v, %v", secrets.Items, err)
+	}
+	nodes, err := d.client.CoreV1().Nodes().List(d.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, n := range nodes.Items {
+		if n.Annotations[phaseNote] != "" {
+			d.t.Errorf("%s has %v", n.Name, n.Annotations)
+		}
+	}
+}
+
+// TestReplacementKeepsItsKey: the new key is nowhere in the cluster.
+func TestReplacementKeepsItsKey(t *testing.T) {
+	d, a := newDomain(t), authorityOf("etcd")
+	ctx, kill := context.WithCancel(t.Context())
+	d.cut, d.kill = 3, kill
+	if _, err := d.run(ctx, a); err == nil {
+		t.Fatal("it was not cut")
+	}
+	s, err := d.client.CoreV1().Secrets("kube-system").Get(t.Context(), replacementName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, value := range s.Data {
+		if strings.Contains(string(value), "PRIVATE") {
+			t.Errorf("%s has a key", field)
+		}
+	}
+	if text := d.c.f.get(a.nextKey()); !strings.Contains(text, "PRIVATE") {
+		t.Error("there was no key to be found")
+	}
+}
+
+// TestReplacementRefused: nothing is changed.
+func TestReplacementRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(d *domain, r *Replacement)
+		want   string
+	}{
+		"a node that is not ready": {func(d *domain, _ *Replacement) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w2"}}
+			if err := d.client.Tracker().Add(node); err != nil {
+				t.Fatal(err)
+			}
+		}, "not ready: w2"},
+		"no key":           {func(d *domain, r *Replacement) { r.Machine = d.worker }, "nobody leads one"},
+		"nobody to follow": {func(_ *domain, r *Replacement) { r.Follow = true }, "nobody leads one"},
+		"another one is under way": {func(d *domain, _ *Replacement) {
+			x := exchange{d.client, "cp2", replacementName}
+			if _, err := x.open(t.Context(), "x", map[string][]byte{authorityField: []byte("etcd")}); err != nil {
+				t.Fatal(err)
+			}
+		}, "cp2 leads the replacement of another one, of etcd"},
+		"another one was begun here": {func(d *domain, _ *Replacement) {
+			d.c.f.put(t, successionFile, `{"authority": "etcd"}`)
+		}, "the authority of etcd is being replaced"},
+		"an authority from elsewhere": {func(d *domain, _ *Replacement) {
+			if err := host.Remove(d.c.m.path(pkiDir + "/ca.key")); err != nil {
+				t.Fatal(err)
+			}
+		}, "ca.key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDomain(t)
+			r := d.replacement(d.c.m, authorityOf("cluster"))
+			c.change(d, &r)
+			old := d.c.f.get(ClusterCA)
+			_, err := r.Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it said %v", err)
+			}
+			if d.c.f.get(ClusterCA) != old || d.c.f.has(nextDir) || d.restarts > 0 {
+				t.Error("something is changed")
+			}
+			if _, err := d.client.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-abcdef", metav1.GetOptions{}); err != nil {
+				t.Errorf("codes are revoked: %v", err)
+			}
+		})
+	}
+}
+
+// TestPodsAreStartedAnew: those that read the authority once are waited for, those of
+// kubeadm and airgap are started by themselves.
+func TestPodsAreStartedAnew(t *testing.T) {
+	since := time.Now().Truncate(time.Second)
+	before, after := metav1.NewTime(since.Add(-time.Hour)), metav1.NewTime(since.Add(time.Second))
+	pod := func(namespace, name, kind, owner string, created metav1.Time, volume bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: created}}
+		if owner != "" {
+			yes := true
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: owner, Controller: &yes}}
+		}
+		if volume {
+			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+				ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: rootCA}},
+			}}}}}}
+		}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: created}}}}
+		return p
+	}
+	client := fake.NewClientset(
+		pod("kube-system", "proxy-1", "DaemonSet", "kube-proxy", before, true),
+		pod("shop", "web-1", "StatefulSet", "web", before, true),
+		pod("shop", "new-1", "StatefulSet", "new", after, true),
+		pod("shop", "blind", "", "", before, false),
+		pod("shop", "bare", "", "", before, true),
+	)
+	sets := client.AppsV1()
+	for _, err := range []error{
+		client.Tracker().Add(daemonSet("kube-system", "kube-proxy")), client.Tracker().Add(statefulSet("shop", "web")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := oldTrusters(t.Context(), client, since)
+	if err != nil || fmt.Sprint(old) != "[daemonset/kube-proxy -n kube-system pod/bare -n shop statefulset/web -n shop]" {
+		t.Fatalf("%v, %v", old, err)
+	}
+	for _, wanted := range []bool{false, true} {
+		for _, w := range old {
+			own, err := w.restartIf(t.Context(), client, since, wanted)
+			if err != nil || own != (w.namespace == "kube-system") {
+				t.Errorf("%s: own %v, %v", w, own, err)
+			}
+		}
+		proxy, err := sets.DaemonSets("kube-system").Get(t.Context(), "kube-proxy", metav1.GetOptions{})
+		if err != nil || proxy.Spec.Template.Annotations[restartedAt] == "" {
+			t.Errorf("kube-proxy: %v, %v", proxy.Spec.Template.Annotations, err)
+		}
+		web, err := sets.StatefulSets("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || (web.Spec.Template.Annotations[restartedAt] != "") != wanted {
+			t.Errorf("web, restarts wanted %v: %v, %v", wanted, web.Spec.Template.Annotations, err)
+		}
+	}
+	client.ClearActions()
+	if _, err := old[0].restartIf(t.Context(), client, since, true); err != nil || slices.ContainsFunc(client.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "patch" }) {
+		t.Errorf("it was started twice: %v, %v", client.Actions(), err)
+	}
+}
+
+// TestEmbed leaves what an administrator has added to a kubeconfig.
+func TestEmbed(t *testing.T) {
+	f, m := newFake(t)
+	ours, theirs, fresh := newCA(t), newCA(t), newCA(t)
+	f.put(t, AdminConf, kubeconfig("https://a", ours.pem(), "", ""))
+	f.put(t, "/etc/kubernetes/other.conf", kubeconfig("https://b", theirs.pem(), "", ""))
+	other := f.get("/etc/kubernetes/other.conf")
+	for range 2 {
+		if err := m.embed([]byte(ours.pem()+fresh.pem()), []byte(ours.pem()), []byte(fresh.pem())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.get(AdminConf)))
+	if err != nil || string(config.CAData) != ours.pem()+fresh.pem() || config.Host != "https://a" {
+		t.Errorf("%s\n%v", f.get(AdminConf), err)
+	}
+	if f.get("/etc/kubernetes/other.conf") != other {
+		t.Error("another cluster's file is changed")
+	}
+}
+
+func daemonSet(namespace, name string) runtime.Object {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func statefulSet(namespace, name string) runtime.Object {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }

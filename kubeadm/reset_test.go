@@ -43,7 +43,7 @@ func clusterOn(t *testing.T) (*fakeHost, Machine) {
 	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, newAPI(t))
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(clusterCA)) }
+	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(ClusterCA)) }
 	r := Record(m)
 	mustHold(t, r.Done, false)
 	do(t, func() error { return r.Run(t.Context()) })

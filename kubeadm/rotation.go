@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -54,6 +55,15 @@ const rotationFile = stateDir + "/rotation.json"
 type rotation struct {
 	To string `json:"to"` // name of the new key
 }
+
+const (
+	added    phase = "added"    // the old key, then the new one
+	promoted phase = "promoted" // the new one, then the old one
+	alone    phase = "alone"    // the new one
+)
+
+// rotationName is the Secret by which the hosts agree.
+const rotationName = "airgap-rotation"
 
 // An API server looks once a minute whether its file changed; where there are
 // several hosts, somebody has to go to each.
@@ -183,4 +193,18 @@ func (r keyring) find(name string) (key, bool) {
 		}
 	}
 	return key{}, false
+}
+
+// sealable is the key as it crosses the cluster, sealed.
+func (k key) sealable() ([]byte, error) {
+	return json.Marshal([]string{k.provider, k.name, k.secret})
+}
+
+// keyFrom reads what sealable wrote; it has to be the key of this name.
+func keyFrom(text []byte, name string) (key, error) {
+	var parts []string
+	if json.Unmarshal(text, &parts) != nil || len(parts) != 3 || parts[1] != name {
+		return key{}, fmt.Errorf("open the new key: it is not %s", name)
+	}
+	return key{parts[0], parts[1], parts[2]}, nil
 }

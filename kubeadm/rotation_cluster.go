@@ -58,7 +58,7 @@ func (c liveCluster) Loaded(ctx context.Context, hash string) error {
 	return nil
 }
 
-func (c liveCluster) exchange(node string) exchange { return exchange{c.client, node} }
+func (c liveCluster) exchange(node string) exchange { return exchange{c.client, node, rotationName} }
 
 // Revoke goes by the names: what is in the parcels is nobody's business here.
 func (c liveCluster) Revoke(ctx context.Context) (int, error) {

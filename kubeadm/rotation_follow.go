@@ -14,13 +14,9 @@ import (
 func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 	done := Rotated{Leader: leader}
 	r.Say("%s leads the rotation, and this host follows", leader)
-	kem, _, _ := sealing()
-	private, err := kem.GenerateKey()
-	if err != nil {
-		return done, err
-	}
 	x := r.Cluster.exchange(r.Node)
-	if err := x.patch(ctx, map[string][]byte{"public." + r.Node: private.PublicKey().Bytes()}); err != nil {
+	private, err := x.ask(ctx)
+	if err != nil {
 		return done, err
 	}
 	last := phase("")
@@ -37,17 +33,19 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 		if err := r.step(x, m, private); err != nil {
 			return done, err
 		}
-		if m.phase != last {
-			r.Say("keys %s", m.phase)
-			last = m.phase
+		if p := m.phase(); p != last {
+			r.Say("keys %s", p)
+			last = p
 		}
 		select {
 		case <-ctx.Done():
 			return done, ctx.Err()
-		case <-time.After(time.Second):
+		case <-time.After(beat):
 		}
 	}
 }
+
+func (m *minutes) phase() phase { return phase(m.data[phaseField]) }
 
 // step brings this host's keys into the order that the leader wants.
 func (r Rotation) step(x exchange, m *minutes, private hpke.PrivateKey) error {
@@ -56,20 +54,24 @@ func (r Rotation) step(x exchange, m *minutes, private hpke.PrivateKey) error {
 		return err
 	}
 	if _, has := ring.find(m.to); !has {
-		fresh, sealed, err := x.take(m, private)
-		if err != nil || !sealed {
+		text, err := x.take(m, private)
+		if err != nil || text == nil {
+			return err
+		}
+		fresh, err := keyFrom(text, m.to)
+		if err != nil {
 			return err
 		}
 		ring = append(ring, fresh)
 	}
-	if m.phase == "" {
+	if m.phase() == "" {
 		return nil
 	}
 	// Whichever host leads when it goes on knows then what was under way.
 	if err := r.noteUnderWay(m.to); err != nil {
 		return err
 	}
-	ordered, err := ring.arrange(m.to, m.phase)
+	ordered, err := ring.arrange(m.to, m.phase())
 	if err != nil {
 		return err
 	}

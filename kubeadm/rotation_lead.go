@@ -18,7 +18,7 @@ func (l leading) open(ctx context.Context) (leader string, err error) {
 	if !l.several() {
 		return l.Node, nil
 	}
-	leader, err = l.Cluster.exchange(l.Node).open(ctx, l.to)
+	leader, err = l.Cluster.exchange(l.Node).open(ctx, l.to, nil)
 	if err == nil && leader == l.Node {
 		l.Say("run airgap encryption rotate on the other control-plane hosts, too: all of %s go through it together", strings.Join(l.hosts, ", "))
 	}
@@ -82,9 +82,13 @@ func (l leading) reach(ctx context.Context, ring keyring, p phase) error {
 		limit = gatherTime
 	}
 	fresh, _ := ring.find(l.to)
+	secret, err := fresh.sealable()
+	if err != nil {
+		return err
+	}
 	err = await(ctx, limit, func(ctx context.Context) error {
 		if l.several() {
-			if err := l.Cluster.exchange(l.Node).offer(ctx, l.hosts, p, fresh); err != nil {
+			if err := l.Cluster.exchange(l.Node).offer(ctx, l.hosts, map[string]string{phaseField: string(p)}, secret); err != nil {
 				return err
 			}
 		}

@@ -46,7 +46,9 @@ func (c *keyCluster) question() error {
 	return nil
 }
 
-func (c *keyCluster) exchange(string) exchange { return exchange{client: fake.NewClientset()} }
+func (c *keyCluster) exchange(string) exchange {
+	return exchange{client: fake.NewClientset(), name: rotationName}
+}
 
 func (c *keyCluster) Revoke(context.Context) (int, error) { c.revoked++; return 0, nil }
 

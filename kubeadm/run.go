@@ -119,6 +119,10 @@ func preflightErrors(err error) error {
 	return fmt.Errorf("%s (whole output: %s)", strings.Join(found, "\n"), failed.Log)
 }
 
+// beat is the time between two looks at what somebody else is to do. Tests of long
+// stories look more often.
+var beat = time.Second
+
 // await tries until it holds; at the end it tells why it did not.
 func await(ctx context.Context, atMost time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
@@ -135,7 +139,7 @@ func await(ctx context.Context, atMost time.Duration, try func(context.Context) 
 		select {
 		case <-ctx.Done():
 			return last
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(beat / 2):
 		}
 	}
 }

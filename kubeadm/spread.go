@@ -84,7 +84,7 @@ func twoReady(ctx context.Context, client kubernetes.Interface) error {
 	}
 	ready := 0
 	for _, n := range nodes.Items {
-		if calledReady(n) {
+		if NodeReady(&n) {
 			ready++
 		}
 	}

@@ -158,8 +158,8 @@ func TestParcel(t *testing.T) {
 		t.Error("a file was written that is not the control plane's")
 	}
 
-	delete(opened, clusterCA)
-	if err := other.takeOver(opened, nil); err == nil || !strings.Contains(err.Error(), clusterCA) {
+	delete(opened, ClusterCA)
+	if err := other.takeOver(opened, nil); err == nil || !strings.Contains(err.Error(), ClusterCA) {
 		t.Errorf("a parcel without the CA: %v", err)
 	}
 	for what, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/internal/host"
@@ -180,17 +179,8 @@ func (u Upgrade) kubeletIs(ctx context.Context) error {
 	if have := node.Status.NodeInfo.KubeletVersion; have != u.Config.Tag() {
 		return fmt.Errorf("the API server shows node %s with kubelet %s, not %s", u.Node.Name, have, u.Config.Tag())
 	}
-	if !nodeReady(node) {
+	if !NodeReady(node) {
 		return fmt.Errorf("node %s is not ready", u.Node.Name)
 	}
 	return nil
-}
-
-func nodeReady(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -98,9 +98,9 @@ func upgradeAPI(t *testing.T, f *fakeHost, m Machine) *atomic.Value {
 	}))
 	t.Cleanup(server.Close)
 	a := &api{Server: server}
-	f.put(t, clusterCA, a.ca())
+	f.put(t, ClusterCA, a.ca())
 	for _, file := range []string{AdminConf, KubeletConf} {
-		f.put(t, file, a.kubeconfig(m.path(clusterCA)))
+		f.put(t, file, a.kubeconfig(m.path(ClusterCA)))
 	}
 	f.put(t, kubeletConfig, "healthzPort: 0\n")
 	return version
@@ -211,8 +211,8 @@ func TestRehearseWrites(t *testing.T) {
 			}))
 			defer server.Close()
 			a := &api{Server: server}
-			f.put(t, clusterCA, a.ca())
-			f.put(t, AdminConf, a.kubeconfig(m.path(clusterCA)))
+			f.put(t, ClusterCA, a.ca())
+			f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
 			client, err := m.Client(AdminConf)
 			if err != nil {
 				t.Fatal(err)

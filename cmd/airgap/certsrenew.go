@@ -76,6 +76,9 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 	if joined, err := m.Joined(); err != nil || !joined {
 		return errors.Join(err, hint(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
+	if err := m.RefuseAmidReplacement("renew certificates"); err != nil {
+		return err
+	}
 	release, err := lockHost()
 	if err != nil {
 		return err

@@ -5,59 +5,95 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
+type rotateCAOptions struct {
+	only, pods    string
+	follow, noSSH bool
+	keys          []string
+}
+
 func (a *app) certsRotateCA() *cobra.Command {
-	var only string
+	var o rotateCAOptions
 	cmd := &cobra.Command{
 		Use:   "rotate-ca",
-		Short: "Replace the authority of etcd by a new one, on a single control-plane host",
+		Short: "Replace an authority of the cluster by a new one, on all hosts that trust it",
 		Long: `Makes a new authority and has it take the old one's place, so that no program ever
 meets a certificate that it does not trust: first everybody trusts both, then every
-certificate is made anew by the new one, then the old one goes. The command ends when
-the new certificates are what the servers present, to a client that trusts the new
-authority alone.
+certificate is made anew by the new one, then the old one goes. One authority at a
+time, by --only:
 
---only etcd is what there is, for a cluster with one control-plane host. etcd is
-restarted twice, the API server three times, and the cluster does not answer for
-some seconds each time; pods run on. kubeadm's other certificates are renewed along.
+  cluster      signs the API server, kubelets and administrators; all hosts and all
+               pods that talk to the API server trust it
+  front-proxy  signs the API server, for extension API servers
+  etcd         signs etcd's members and their clients
 
-Not there, and refused: the authority of the cluster itself, which all kubelets and
-all pods that talk to the API server trust, and which the controller manager signs by
-only when it is alone in its file; those of the front proxy and of the registry; and
-several control-plane hosts, whose programs would have to trust both authorities
-before the first of them changes.
+Run it on a control-plane host. With ssh in airgap.yaml it has the others take part;
+without, or with --no-ssh, run it with --follow on each of them: those with a control
+plane for etcd and front-proxy, all for cluster. Hosts with a control plane take
+turns, and with several of them the API server answers all the while but for what the
+balancer takes to notice. Pods run on, with one exception:
 
-The command can be interrupted at any point and run again: it goes on where it
-stopped. Codes for further control-plane hosts are revoked, since they bring the old
-authority; until the end no new ones are made. Take a backup afterwards (airgap
-backup): the ones before hold the old authority.`,
-		Example: "  airgap certs rotate-ca --only etcd",
+Pods read the cluster's authority when they are started, and many never again. Those
+of kubeadm and airgap are started anew. For others the command waits, and says which
+they are, until somebody has done so; --pods restart does it by their Deployment,
+DaemonSet or StatefulSet, --pods leave goes on without: programs that read the file
+once lose the API server then. At the end the command lists whose pods still trust the
+old authority beside the new one.
+
+Copies of admin.conf and certificates for people, which the old authority has signed,
+are of no use afterwards. Codes for joining are revoked, and until the end no new ones
+are made; airgap install, join and upgrade wait for it. Take a backup afterwards
+(airgap backup): the ones before hold the old authority, and hosts of today do not
+trust a cluster that is restored from them.
+
+The command can be interrupted at any point and run again on the same hosts: it goes
+on where it stopped. The registry's authority cannot be replaced yet.`,
+		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), only) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&only, "only", "", "which authority: etcd")
+	cmd.Flags().StringVar(&o.only, "only", "", "which authority: "+authorityNames())
+	cmd.Flags().StringVar(&o.pods, "pods", string(kubeadm.WaitForPods), "pods that trust the old authority alone: wait, restart or leave")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "take part in what another host leads")
+	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "do not log in on other hosts: somebody runs it there with --follow")
+	keyFlags(cmd, &o.keys)
 	return cmd
 }
 
-func (a *app) runRotateCA(ctx context.Context, only string) error {
-	authority, err := replaceable(only)
+func authorityNames() string {
+	var names []string
+	for _, a := range kubeadm.Authorities() {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
+	authority, err := replaceable(o.only)
 	if err != nil {
 		return err
+	}
+	pods := kubeadm.PodsPolicy(o.pods)
+	if !slices.Contains([]kubeadm.PodsPolicy{kubeadm.WaitForPods, kubeadm.RestartPods, kubeadm.LeavePods}, pods) {
+		return usage("--pods %q: want wait, restart or leave", o.pods)
 	}
 	if err := mustBeRoot("certs rotate-ca"); err != nil {
 		return err
 	}
 	m := thisMachine()
-	cluster, err := kubeadm.LiveCluster(m)
-	if err != nil {
-		return hint(err, "run it on the control-plane host")
+	if joined, err := m.Joined(); err != nil || !joined {
+		return errors.Join(err, hint(errors.New("replace an authority: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -65,28 +101,76 @@ func (a *app) runRotateCA(ctx context.Context, only string) error {
 	}
 	defer release()
 	p := a.newProgress()
-	done, err := kubeadm.Replacement{Machine: m, Authority: authority, Cluster: cluster, Say: p.Say}.Run(ctx)
+	r := kubeadm.Replacement{Machine: m, Authority: authority, Units: []string{nodereport.UnitName}, Pods: pods, Follow: o.follow, Say: p.Say}
+	done, err := a.replace(ctx, r, o, p)
 	if err != nil {
 		return err
 	}
-	return a.print(done, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "the authority of %s is a new one, and has signed %s; the old one is trusted by nobody\n", done.Authority, strings.Join(done.Files, ", "))
-		return err
-	})
+	return a.print(done, func(w io.Writer) error { return writeReplaced(w, done) })
 }
 
-// replaceable is the authority by its name, or why it cannot be replaced.
+// replace leads, where this host can, or follows. Hosts that join later learn of the
+// new authority from every host with a control plane.
+func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOptions, p ui.Progress) (kubeadm.Replaced, error) {
+	if _, err := r.Machine.RESTConfig(kubeadm.AdminConf); errors.Is(err, fs.ErrNotExist) {
+		return r.Run(ctx)
+	}
+	s, err := storedSite(o.keys, "")
+	if err != nil {
+		return kubeadm.Replaced{}, err
+	}
+	if err := refuseAmidUpgrade("replace the authority of " + r.Authority.Name); err != nil {
+		return kubeadm.Replaced{}, err
+	}
+	f, err := a.connectFleet(ctx, s, nil, installOptions{noSSH: o.noSSH || o.follow})
+	if err != nil {
+		return kubeadm.Replaced{}, err
+	}
+	defer f.close()
+	if f != nil {
+		r.Others = func(ctx context.Context) error { return f.follow(ctx, r.Authority, p) }
+	}
+	done, err := r.Run(ctx)
+	if err != nil {
+		return done, err
+	}
+	return done, s.tellWhoJoins(ctx, o.keys, p)
+}
+
+// tellWhoJoins lays out anew what joining hosts read.
+func (s *site) tellWhoJoins(ctx context.Context, keys []string, p ui.Progress) error {
+	t, err := trustedKeys(keys, storedBundles(storeDir)...)
+	if err != nil {
+		return err
+	}
+	v, err := s.store.Named(s.index.Name, t.keys...)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	_, err = runSteps(ctx, []step.Step{s.joinMaterialStep(v.Top())}, p)
+	return err
+}
+
+// replaceable is the authority by its name.
 func replaceable(name string) (kubeadm.Authority, error) {
 	all := kubeadm.Authorities()
 	if i := slices.IndexFunc(all, func(a kubeadm.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	const there = "airgap certs rotate-ca --only etcd is what there is"
-	switch name {
-	case "", "cluster":
-		return kubeadm.Authority{}, hint(errors.New("replace the authority of the cluster: airgap cannot do that yet: kubelets and pods of all hosts would have to trust both first"), there+"; by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/")
-	case "front-proxy", "registry":
-		return kubeadm.Authority{}, hint(fmt.Errorf("replace the authority of the %s: airgap cannot do that yet", name), there)
+	if name == "registry" {
+		return kubeadm.Authority{}, hint(errors.New("replace the authority of the registry: airgap cannot do that yet"), "it is good for ten years; airgap certs shows until when")
 	}
-	return kubeadm.Authority{}, usage("--only %q: want etcd", name)
+	return kubeadm.Authority{}, usage("--only %q: want one of %s", name, authorityNames())
+}
+
+func writeReplaced(w io.Writer, r kubeadm.Replaced) error {
+	if r.Leader != "" {
+		fmt.Fprintf(w, "%s led the replacement to its end\n", r.Leader)
+	}
+	fmt.Fprintf(w, "the authority of %s is a new one, and has signed %s; this host does not trust the old one\n", r.Authority, strings.Join(r.Files, ", "))
+	for _, workload := range r.Trusting {
+		fmt.Fprintf(w, "trusts the old one, too, until its pods are started anew: %s\n", workload)
+	}
+	return nil
 }

@@ -69,14 +69,19 @@ func (f *fleet) join(ctx context.Context, p ui.Progress) []joined {
 	return all
 }
 
-// joinOne joins a host. One that reboots or loses its network on the way is
-// waited for, and joins again: finished steps are not repeated there. So is
-// what the lost connection left at work. The flags are more of airgap join's.
+// joinOne joins a host. The flags are more of airgap join's.
 func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *joined, flags ...string) error {
 	defer f.revoke(ctx, m)
+	return f.untilDone(ctx, m, line, func() error { return f.joinOnce(ctx, m, line, result, flags) })
+}
+
+// untilDone has a host do something that can be done again. One that reboots or loses
+// its network on the way is waited for, and does it again: finished steps are not
+// repeated there. So is what the lost connection left at work.
+func (f *fleet) untilDone(ctx context.Context, m *member, line ui.Host, once func() error) error {
 	var until time.Time // zero while the host has not gone away
 	for losses := 0; ; {
-		err := f.joinOnce(ctx, m, line, result, flags)
+		err := once()
 		gone, busy := wentAway(err), !until.IsZero() && stillBusy(err)
 		if gone {
 			losses++

@@ -113,7 +113,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if first := s.config.Master(); s.node.Name != first.Name {
 		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
-	if err := s.refuseUpgrade(ctx, dir); err != nil {
+	if err := errors.Join(s.machine.RefuseAmidReplacement("install"), s.refuseUpgrade(ctx, dir)); err != nil {
 		return err
 	}
 	if o.dryRun {

@@ -101,6 +101,9 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err := mustBeRoot("join"); err != nil {
 		return err
 	}
+	if err := thisMachine().RefuseAmidReplacement("join"); err != nil {
+		return err
+	}
 	hub, err := reachHub(ctx, o)
 	if err != nil {
 		return err

@@ -60,6 +60,9 @@ func (s *site) joinLineWithCode(ctx context.Context, node config.Node, say func(
 // newCode makes a code for a node, and says when it ends. say is told what has to
 // go before the node can come.
 func (s *site) newCode(ctx context.Context, node config.Node, say func(string, ...any)) (kubeadm.Code, time.Time, error) {
+	if err := s.machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
 	client, err := s.machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return kubeadm.Code{}, time.Time{}, err

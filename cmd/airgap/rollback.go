@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
 
@@ -62,6 +66,9 @@ type rollback struct {
 
 func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err := mustBeRoot("rollback"); err != nil {
+		return err
+	}
+	if err := thisMachine().RefuseAmidReplacement("take the last upgrade back"); err != nil {
 		return err
 	}
 	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
@@ -129,8 +136,23 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if err != nil || newest == nil {
 		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
-	r.backup, err = openBackup(ctx, newest.Dir)
-	return err
+	if r.backup, err = openBackup(ctx, newest.Dir); err != nil {
+		return err
+	}
+	return r.sameAuthority()
+}
+
+// sameAuthority refuses a way back to an authority that kubelets do not trust any more.
+func (r *rollback) sameAuthority() error {
+	was, err := r.backup.File(kubeadm.ClusterCA)
+	if err != nil {
+		return err
+	}
+	now, err := os.ReadFile(kubeadm.ClusterCA)
+	if err != nil || bytes.Equal(now, was) {
+		return host.IgnoreMissing(err)
+	}
+	return hint(errors.New("take the last upgrade back: the cluster's authority has been replaced since, and the other hosts do not trust the one in the backup"), "airgap restore brings the cluster of then back, on hosts that join anew")
 }
 
 // confirm tells what is lost.

@@ -100,6 +100,9 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	if err := mustBeRoot("upgrade"); err != nil {
 		return err
 	}
+	if err := thisMachine().RefuseAmidReplacement("upgrade"); err != nil {
+		return err
+	}
 	v, t, err := openWhole(dir, o.keys)
 	if err != nil {
 		return err

@@ -86,9 +86,7 @@ func (u *upgrade) upgraded(node *corev1.Node) error {
 	if have := node.Status.NodeInfo.KubeletVersion; have != u.site.config.Kubernetes.Tag() {
 		return fmt.Errorf("its kubelet is %s", have)
 	}
-	if !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	}) {
+	if !kubeadm.NodeReady(node) {
 		return errors.New("it is not ready")
 	}
 	return noted(node, bundleNote, u.target)

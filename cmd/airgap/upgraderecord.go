@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -64,6 +65,15 @@ func readUpgradeRecord() (upgradeRecord, error) {
 // under reports whether an upgrade has begun and not ended.
 func (r upgradeRecord) under() bool {
 	return r.To.ID != "" && r.Ended.IsZero() && r.RolledBack.IsZero()
+}
+
+// refuseAmidUpgrade is for what an upgrade of this host's cluster must not meet.
+func refuseAmidUpgrade(what string) error {
+	r, err := readUpgradeRecord()
+	if err != nil || !r.under() {
+		return err
+	}
+	return hint(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
 }
 
 // note changes the record.

@@ -95,11 +95,12 @@ T=CODE sleep 1000 >/dev/null 2>&1 &`
 }
 
 // fapolicyd starts one that does not know who comes from outside, and refuses
-// to let it read.
+// to let it read. Its unit may be up a moment before it guards.
 const fapolicyd = `printf 'allow perm=execute all : dir=/usr/\nallow perm=open all : all\n' >/etc/fapolicyd/rules.d/10-lab.rules
 sed -i 's/^uid = .*/uid = root/; s/^gid = .*/gid = root/; s/^trust = .*/trust = file/; s/^watch_fs = .*/&,overlay/; s/^do_stat_report = .*/do_stat_report = 0/' /etc/fapolicyd/fapolicyd.conf
 chown -R root: /var/lib/fapolicyd && systemctl start fapolicyd || exit
-mkdir /opt/bank && cp /usr/bin/true /opt/bank/true && ! /opt/bank/true || exit
+mkdir /opt/bank && cp /usr/bin/true /opt/bank/true || exit
+i=0; while /opt/bank/true; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done
 `
 
 func (e *Env) leak(ctx context.Context, m lab.Machine, script, code string) error {

@@ -1,0 +1,126 @@
+package kubeadm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// The controller manager signs by a file with one certificate, and refuses one with
+// two (pkg/controller/certificates/signer). So while the cluster's authority is
+// replaced and its file has both, it signs by one beside it: the old one's, then the
+// new one's.
+const (
+	signerCert = nextDir + "/signer.crt"
+	signerKey  = nextDir + "/signer.key"
+
+	signerFlag    = "cluster-signing-cert-file"
+	signerKeyFlag = "cluster-signing-key-file"
+)
+
+// setSigner has the controller manager's manifest fit the authorities in text: with
+// two of them it signs by a file of its own, with one the manifest is as it was.
+func (s succession) setSigner(text []byte) error {
+	if !s.authority.nodes {
+		return nil
+	}
+	if bytes.Equal(text, s.fresh) {
+		return s.unsetSigner()
+	}
+	key, err := os.ReadFile(s.path(s.authority.key))
+	if err != nil {
+		return err
+	}
+	if err := s.writeSigner(s.old, key); err != nil {
+		return err
+	}
+	record, err := s.successionRecord()
+	if err != nil {
+		return err
+	}
+	name := manifestOf(ControllerManager)
+	if record.Manifest.Data == nil {
+		if record.Manifest, err = s.keep(name); err != nil {
+			return err
+		}
+		if err := host.WriteJSON(s.path(successionFile), record); err != nil {
+			return err
+		}
+	}
+	manifest, err := withFlags(record.Manifest.Data, map[string]string{signerFlag: signerCert, signerKeyFlag: signerKey})
+	if err != nil {
+		return fmt.Errorf("have the controller manager sign by another file, in %s: %w", name, err)
+	}
+	return s.putBack(name, kept{Data: manifest, Mode: record.Manifest.Mode})
+}
+
+func (s succession) unsetSigner() error {
+	record, err := s.successionRecord()
+	if err != nil || record.Manifest.Data == nil {
+		return err
+	}
+	return s.putBack(manifestOf(ControllerManager), record.Manifest)
+}
+
+func (s succession) writeSigner(certificate, key []byte) error {
+	return errors.Join(s.writeNext(signerKey, key), s.writeNext(signerCert, certificate))
+}
+
+// signerSet is nil when the controller manager runs as its manifest says.
+func (s succession) signerSet() error {
+	if !s.authority.nodes {
+		return nil
+	}
+	text, err := os.ReadFile(s.path(manifestOf(ControllerManager)))
+	if err != nil {
+		return err
+	}
+	pod, err := podIn(text)
+	if err != nil {
+		return err
+	}
+	running, err := s.flags(ControllerManager)
+	if err != nil {
+		return err
+	}
+	if want := parseFlags(pod.Spec.Containers[0].Command)[signerFlag]; running[signerFlag] != want {
+		return fmt.Errorf("the controller manager signs by %s, and its manifest says %s", running[signerFlag], want)
+	}
+	return nil
+}
+
+// withFlags sets some flags of a static pod's program, which has to have them.
+func withFlags(manifest []byte, flags map[string]string) ([]byte, error) {
+	pod, err := podIn(manifest)
+	if err != nil {
+		return nil, err
+	}
+	command := pod.Spec.Containers[0].Command
+	for name, value := range flags {
+		i := slices.IndexFunc(command, func(word string) bool { return strings.HasPrefix(word, "--"+name+"=") })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no --%s", name)
+		}
+		command[i] = "--" + name + "=" + value
+	}
+	return yaml.Marshal(pod)
+}
+
+func podIn(manifest []byte) (*corev1.Pod, error) {
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
+		return nil, err
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return nil, errors.New("it is no pod with a container")
+	}
+	return &pod, nil
+}

@@ -1,0 +1,268 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// The phases of a replacement, in their order.
+const (
+	both    phase = "both"    // everybody trusts the old and the new authority
+	signing phase = "signing" // the new one signs, and has signed the control plane's certificates
+	issued  phase = "issued"  // kubelets have theirs from it
+	only    phase = "only"    // nobody trusts the old one
+)
+
+func (a Authority) phases() []phase {
+	if a.nodes {
+		return []phase{both, signing, issued, only}
+	}
+	return []phase{both, signing, only}
+}
+
+// succession is a replacement on one host. Each phase can be reached again and
+// again: what is done already is seen by the files, by when programs were started
+// and by the record.
+type succession struct {
+	Machine
+
+	authority  Authority
+	node       string
+	old, fresh []byte // certificates of both, PEM
+	key        []byte // of fresh; nil on a host that signs nothing
+	units      []string
+	client     func() (kubernetes.Interface, error) // as the kubelet
+	say        func(format string, args ...any)
+}
+
+// successionFile says how far this host is, without a secret.
+const successionFile = stateDir + "/authority.json"
+
+type successionRecord struct {
+	Authority string `json:"authority,omitempty"`
+	To        string `json:"to,omitempty"` // fingerprint of the new one
+	Reached   phase  `json:"reached,omitempty"`
+	Manifest  kept   `json:"manifest,omitzero"` // of the controller manager, as it was
+}
+
+func (m Machine) successionRecord() (successionRecord, error) {
+	return host.ReadJSON[successionRecord](m.path(successionFile))
+}
+
+// reach brings the host to a phase, which the one before it has to have been.
+func (s succession) reach(ctx context.Context, p phase) error {
+	record, err := s.successionRecord()
+	if err != nil || record.reached(s.authority, p) {
+		return err
+	}
+	record.Authority, record.To = s.authority.Name, fingerprint(s.fresh)
+	if err := host.WriteJSON(s.path(successionFile), record); err != nil {
+		return err
+	}
+	switch p {
+	case both:
+		s.say("both authorities are trusted")
+		err = s.trust(ctx, slices.Concat(s.old, s.fresh))
+	case signing:
+		err = s.sign(ctx)
+	case issued:
+		err = s.issue(ctx)
+	case only:
+		s.say("the old authority goes")
+		err = s.trust(ctx, s.fresh)
+	}
+	if err != nil {
+		return err
+	}
+	if record, err = s.successionRecord(); err != nil {
+		return err
+	}
+	record.Reached = p
+	return host.WriteJSON(s.path(successionFile), record)
+}
+
+func (r successionRecord) reached(a Authority, p phase) bool {
+	all := a.phases()
+	return r.Authority == a.Name && slices.Index(all, r.Reached) >= slices.Index(all, p)
+}
+
+func (s succession) controlPlane() bool { return s.recorded(manifestOf(APIServer)) }
+
+// trust has the programs of this host trust what text says: they are restarted
+// unless they were started with it already.
+func (s succession) trust(ctx context.Context, text []byte) error {
+	if err := s.write(text); err != nil {
+		return err
+	}
+	if s.controlPlane() {
+		if err := s.setSigner(text); err != nil {
+			return err
+		}
+		if err := s.restart(ctx); err != nil {
+			return err
+		}
+	}
+	if s.authority.nodes {
+		return s.restartKubelet(ctx)
+	}
+	return nil
+}
+
+// write puts authorities where they are read. The time of the file says later which
+// programs were started before.
+func (s succession) write(text []byte) error {
+	k, err := s.keep(s.authority.file)
+	if err == nil && !bytes.Equal(k.Data, text) {
+		err = host.WriteFile(s.path(s.authority.file), text, k.Mode)
+	}
+	if err != nil || !s.authority.nodes {
+		return err
+	}
+	return s.embed(text, s.old, s.fresh)
+}
+
+func (s succession) restart(ctx context.Context) error {
+	info, err := os.Stat(s.path(s.authority.file))
+	if err != nil {
+		return err
+	}
+	for _, part := range s.authority.trusts {
+		_, err := s.restartOlder(ctx, part, s.node, info.ModTime(), s.say)
+		if err == nil {
+			err = await(ctx, comeBack, func(ctx context.Context) error { return s.trusting(ctx, part, info.ModTime()) })
+		}
+		if err != nil {
+			return stuck(string(part)+" trusts the authorities in "+s.authority.file, err)
+		}
+	}
+	return s.settle(ctx)
+}
+
+// trusting is nil when a program was started after the time and answers.
+func (s succession) trusting(ctx context.Context, part Part, after time.Time) error {
+	var err error
+	switch part {
+	case Etcd:
+		err = s.etcdServesItsFiles(ctx)
+	case ControllerManager:
+		err = s.signerSet()
+	}
+	if err != nil {
+		return err
+	}
+	return s.partReady(ctx, part, s.node, after)
+}
+
+// settle waits for those who lost the API server while it was restarted, and
+// ended for that.
+func (s succession) settle(ctx context.Context) error {
+	for _, part := range []Part{ControllerManager, Scheduler} {
+		err := await(ctx, comeBack, func(ctx context.Context) error { return s.staticPodReady(ctx, part, s.node, time.Time{}) })
+		if err != nil {
+			return stuck(string(part)+" is back", err)
+		}
+	}
+	return nil
+}
+
+// restartKubelet returns when the kubelet has been heard of in the cluster: it
+// trusts the API server, which knows it.
+func (s succession) restartKubelet(ctx context.Context) error {
+	s.say("the kubelet is restarted: pods run on")
+	at := time.Now()
+	if err := s.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return s.explain(ctx, Failure{What: "restart the kubelet", Err: err, unit: "kubelet"})
+	}
+	heard := func(ctx context.Context) error { return s.heard(ctx, at) }
+	if err := s.awaitNode(ctx, comeBack, heard); err != nil {
+		return stuck("the kubelet trusts the authorities in "+s.authority.file, err)
+	}
+	for _, unit := range s.units {
+		if err := s.run(ctx, "systemctl", "try-restart", unit); err != nil {
+			return s.explain(ctx, Failure{What: "restart " + unit, Err: err, unit: unit})
+		}
+	}
+	return nil
+}
+
+// heard is nil when the kubelet has renewed its lease after the time.
+func (s succession) heard(ctx context.Context, after time.Time) error {
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(ctx, s.node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("ask whether the kubelet was heard of: %w", err)
+	}
+	if lease.Spec.RenewTime == nil || !lease.Spec.RenewTime.After(after) {
+		return errors.New("the kubelet has not been heard of in the cluster since its restart")
+	}
+	return nil
+}
+
+// sign has the new authority sign, and every certificate of the control plane made
+// anew that it has not signed. kubeadm signs by the first certificate of the file.
+// A host without a control plane signs nothing.
+func (s succession) sign(ctx context.Context) error {
+	if !s.controlPlane() {
+		return nil
+	}
+	s.say("the new authority signs")
+	if err := host.WriteFile(s.path(s.authority.key), s.key, 0o600); err != nil {
+		return err
+	}
+	if s.authority.nodes {
+		if err := s.writeSigner(s.fresh, s.key); err != nil {
+			return err
+		}
+	}
+	text := slices.Concat(s.fresh, s.old)
+	if err := s.write(text); err != nil {
+		return err
+	}
+	left := func() ([]string, error) { return s.unsigned(s.authority.leaves, s.fresh) }
+	renewal := Renewal{Machine: s.Machine, Say: s.say}
+	if s.authority.nodes { // kubeadm's kubeconfigs trust the first certificate alone
+		renewal.Amend = func() error { return s.embed(text, s.old, s.fresh) }
+	}
+	done, err := renewal.Run(ctx, left)
+	if err == nil && done.Resumed { // it may have been begun for something else
+		_, err = renewal.Run(ctx, left)
+	}
+	if err != nil {
+		return err
+	}
+	others, err := left()
+	if err == nil && len(others) > 0 {
+		err = &Failure{What: "replace the authority of " + s.authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
+	}
+	return err
+}
+
+// replacing is the authority that is being replaced on this host; "" for none.
+func (m Machine) replacing() (string, error) {
+	record, err := m.successionRecord()
+	return record.Authority, err
+}
+
+// RefuseAmidReplacement is for what would bring an authority somewhere that goes,
+// or meet one that has not come yet.
+func (m Machine) RefuseAmidReplacement(what string) error {
+	name, err := m.replacing()
+	if err != nil || name == "" {
+		return err
+	}
+	return &Failure{What: what, Err: fmt.Errorf("the authority of %s is being replaced", name), Next: "airgap certs rotate-ca --only " + name + " ends that first, on the control-plane host where it was begun"}
+}
