@@ -42,7 +42,7 @@ func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(beat):
+		case <-time.After(beat(ctx)):
 		}
 		return m.kubeletHealthy(ctx)
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -52,6 +53,9 @@ type Replaced struct {
 	Trusting  []string `json:"trusting"`         // workloads whose pods trust the old one until they are started anew, as "deployment/NAME -n NAMESPACE"
 }
 
+// ErrNobodyLeads is of a host that is to follow.
+var ErrNobodyLeads = errors.New("nobody leads one")
+
 // replacementName is the Secret by which the hosts agree.
 const replacementName = "airgap-authority"
 
@@ -92,7 +96,7 @@ func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	case m != nil && m.leader != node:
 		return p.follow(ctx, m.leader)
 	case r.Follow || !p.controlPlane():
-		return p.done, &Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: errors.New("nobody leads one"), Next: "airgap certs rotate-ca on a control-plane host begins it"}
+		return p.done, &Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "airgap certs rotate-ca on a control-plane host begins it"}
 	}
 	return p.lead(ctx, m)
 }
@@ -189,7 +193,7 @@ func (p *participant) end() error {
 func (m Machine) signedFiles(a Authority) ([]string, error) {
 	names := a.leaves
 	if a.nodes {
-		names = append(names[:len(names):len(names)], kubeletClientCert)
+		names = append(slices.Clip(names), kubeletClientCert)
 	}
 	text, err := os.ReadFile(m.path(a.file))
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 		select {
 		case <-ctx.Done():
 			return p.done, ctx.Err()
-		case <-time.After(beat):
+		case <-time.After(beat(ctx)):
 		}
 	}
 }

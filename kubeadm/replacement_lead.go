@@ -258,7 +258,7 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 		}
 		if !told {
 			told = true
-			p.Say("waits for %s to %s", strings.Join(waits, ", "), phaseWords[next])
+			p.Say("waits for %s to %s", strings.Join(waits, ", "), next.goal())
 			if p.Others == nil {
 				p.Say("there, on each: airgap certs rotate-ca --follow --only %s, which stays until the end", p.Authority.Name)
 			}
@@ -266,16 +266,22 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 		return errors.New("not there yet: " + strings.Join(waits, ", "))
 	})
 	if err != nil {
-		return stuck(fmt.Sprintf("of %s each has come to %s", strings.Join(names, ", "), phaseWords[next]), err)
+		return stuck(fmt.Sprintf("of %s each has come to %s", strings.Join(names, ", "), next.goal()), err)
 	}
 	return nil
 }
 
-var phaseWords = map[phase]string{
-	both:    "trust both authorities",
-	signing: "sign by the new authority",
-	issued:  "have certificates of the new authority",
-	only:    "trust the new authority alone",
+// goal is what the hosts come to, as a verb.
+func (p phase) goal() string {
+	switch p {
+	case both:
+		return "trust both authorities"
+	case signing:
+		return "sign by the new authority"
+	case issued:
+		return "have certificates of the new authority"
+	}
+	return "trust the new authority alone"
 }
 
 // patiently asks with a client of the moment: files change, API servers restart.

@@ -32,11 +32,6 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-func TestMain(m *testing.M) {
-	beat = 20 * time.Millisecond
-	os.Exit(m.Run())
-}
-
 // domain is a cluster of a control-plane host, cp1, and a worker, w1, whose programs
 // trust and present what their files said when they were started. Whenever one is
 // about to be started anew, everybody has to trust everybody.
@@ -292,6 +287,7 @@ func (d *domain) replacement(m Machine, a Authority) Replacement {
 
 // run has the worker follow, as somebody types it there, and cp1 lead.
 func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
+	ctx = context.WithValue(ctx, oftener{}, 20*time.Millisecond)
 	r := d.replacement(d.c.m, a)
 	if a.nodes {
 		r.Others = func(ctx context.Context) error {

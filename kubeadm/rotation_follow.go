@@ -40,7 +40,7 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 		select {
 		case <-ctx.Done():
 			return done, ctx.Err()
-		case <-time.After(beat):
+		case <-time.After(beat(ctx)):
 		}
 	}
 }

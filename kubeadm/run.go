@@ -121,7 +121,14 @@ func preflightErrors(err error) error {
 
 // beat is the time between two looks at what somebody else is to do. Tests of long
 // stories look more often.
-var beat = time.Second
+func beat(ctx context.Context) time.Duration {
+	if often, is := ctx.Value(oftener{}).(time.Duration); is {
+		return often
+	}
+	return time.Second
+}
+
+type oftener struct{}
 
 // await tries until it holds; at the end it tells why it did not.
 func await(ctx context.Context, atMost time.Duration, try func(context.Context) error) error {
@@ -139,7 +146,7 @@ func await(ctx context.Context, atMost time.Duration, try func(context.Context) 
 		select {
 		case <-ctx.Done():
 			return last
-		case <-time.After(beat / 2):
+		case <-time.After(beat(ctx) / 2):
 		}
 	}
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,10 +25,7 @@ func (f *fleet) follow(ctx context.Context, authority kubeadm.Authority, p ui.Pr
 		}
 		g.Go(func() error {
 			line := p.Host(m.node.Name)
-			err := f.untilDone(ctx, m, line, func() error {
-				far := faraway{show: line}
-				return m.run(ctx, &far, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
-			})
+			err := f.followOne(ctx, m, line, authority)
 			line.End(err)
 			if err != nil {
 				return hint(fmt.Errorf("%s: %w", m.node.Name, err), "mend it and run the same command again: it goes on where it stopped")
@@ -34,4 +34,32 @@ func (f *fleet) follow(ctx context.Context, authority kubeadm.Authority, p ui.Pr
 		})
 	}
 	return g.Wait()
+}
+
+// followOne lets what an interrupted run has left at work there follow to the end: it
+// keeps others from changing the host.
+func (f *fleet) followOne(ctx context.Context, m *member, line ui.Host, authority kubeadm.Authority) error {
+	for left := false; ; left = true {
+		err := f.untilDone(ctx, m, line, func() error {
+			far := faraway{show: line}
+			return m.run(ctx, &far, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
+		})
+		if left && nobodyLeads(err) {
+			return nil
+		}
+		if !stillBusy(err) {
+			return err
+		}
+		line.Now("another command is at work there, which an interrupted run may have left")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(knockAgain):
+		}
+	}
+}
+
+func nobodyLeads(err error) bool {
+	far, is := errors.AsType[*farawayError](err)
+	return is && strings.Contains(far.text, kubeadm.ErrNobodyLeads.Error())
 }

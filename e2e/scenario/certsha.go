@@ -24,7 +24,7 @@ ssh:
 }
 
 // certsHA renews the certificates of three control-plane hosts, one after the
-// other, while somebody asks at the balancer and another watches there.
+// other, and replaces their authorities, while somebody asks at the balancer and another watches there.
 func certsHA(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
@@ -42,7 +42,9 @@ func certsHA(ctx context.Context, e *Env) error {
 			{"renewed on each", func() error { return e.renewedOnEach(ctx, l.Machines) }},
 			{"the control plane", func() error { return e.members(ctx, first, 3) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"replacing an authority is refused", func() error { return e.replacementRefused(ctx, first) }},
+			{"the authorities, one after the other", func() error { return e.authoritiesOfThree(ctx, l.Machines) }},
+			{"the control plane once more", func() error { return e.members(ctx, first, 3) }},
+			{"verify again", func() error { return e.verified(ctx, first) }},
 		})
 	})
 }
@@ -83,17 +85,4 @@ func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
 		return fmt.Errorf("at the balancer no API server answered for %v, want at most %v for each of %d restarts", stretches, balancerLimit, len(machines))
 	}
 	return nil
-}
-
-// replacementRefused wants nothing to be changed where others would have to
-// trust a new authority first.
-func (e *Env) replacementRefused(ctx context.Context, m lab.Machine) error {
-	r, err := e.On(ctx, m, "", "airgap", "certs", "rotate-ca", "--only", "etcd")
-	if err != nil {
-		return err
-	}
-	if err := r.want("rotate-ca with three hosts", 1, "the control plane is on node1, node2, node3"); err != nil {
-		return err
-	}
-	return e.script(ctx, m, "! test -e /etc/kubernetes/pki/next && test $(grep -c BEGIN /etc/kubernetes/pki/etcd/ca.crt) = 1")
 }
