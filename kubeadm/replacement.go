@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -142,12 +144,23 @@ func (p *participant) exchange() (exchange, error) {
 	return exchange{client, p.node, replacementName}, err
 }
 
-// read is patient: API servers are restarted on the way.
+// read is patient: API servers are restarted on the way, and one that has just been
+// started says no to everybody for a moment. A no that stays is one to a kubelet, which
+// may read the minutes while there are some: nil, since nothing is under way.
 func (p *participant) read(ctx context.Context) (m *minutes, err error) {
+	var refused time.Time
 	err = await(ctx, comeBack, func(ctx context.Context) error {
 		x, err := p.exchange()
 		if err == nil {
 			m, err = x.read(ctx)
+		}
+		switch {
+		case !apierrors.IsForbidden(err):
+			refused = time.Time{}
+		case refused.IsZero():
+			refused = time.Now()
+		case time.Since(refused) > 20*beat(ctx):
+			return nil
 		}
 		return err
 	})

@@ -28,7 +28,7 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 		if err != nil {
 			return p.done, err
 		}
-		if m == nil {
+		if m == nil || phase(m.data[phaseField]) == only {
 			return p.ended(p.endFollowing())
 		}
 		key, err := p.takeKey(m, private)

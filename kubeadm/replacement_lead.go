@@ -44,10 +44,10 @@ func (p *participant) lead(ctx context.Context, m *minutes) (Replaced, error) {
 	if err := p.leadThrough(ctx, p.succession(m, key), m); err != nil {
 		return p.done, cause(ctx, err)
 	}
-	if err := p.close(ctx); err != nil {
+	if err := <-followed; err != nil {
 		return p.done, err
 	}
-	if err := <-followed; err != nil {
+	if err := p.close(ctx); err != nil {
 		return p.done, err
 	}
 	return p.ended(p.end())

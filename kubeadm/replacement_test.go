@@ -22,8 +22,10 @@ import (
 	certificates "k8s.io/api/certificates/v1"
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -285,6 +287,23 @@ func (d *domain) replacement(m Machine, a Authority) Replacement {
 	return Replacement{Machine: m, Authority: a, Pods: WaitForPods, Say: d.t.Logf, connect: func(string) (kubernetes.Interface, error) { return d.client, nil }}
 }
 
+// asKubelet may read the Secret only while it is there.
+func (d *domain) asKubelet() kubernetes.Interface {
+	client := &fake.Clientset{}
+	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		object, err := d.client.Invokes(action, nil)
+		if get, is := action.(clienttesting.GetAction); is && get.GetResource().Resource == "secrets" && apierrors.IsNotFound(err) {
+			err = apierrors.NewForbidden(get.GetResource().GroupResource(), get.GetName(), nil)
+		}
+		return true, object, err
+	})
+	client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := d.client.InvokesWatch(action)
+		return true, w, err
+	})
+	return client
+}
+
 // run has the worker follow, as somebody types it there, and cp1 lead.
 func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	ctx = context.WithValue(ctx, oftener{}, 20*time.Millisecond)
@@ -292,7 +311,7 @@ func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	if a.nodes {
 		r.Others = func(ctx context.Context) error {
 			follows := d.replacement(d.worker, a)
-			follows.Follow = true
+			follows.Follow, follows.connect = true, func(string) (kubernetes.Interface, error) { return d.asKubelet(), nil }
 			_, err := follows.Run(ctx)
 			return err
 		}
