@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
@@ -20,7 +21,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Authority is one of kubeadm's, which can be replaced by a new one.
+// Authority is one that can be replaced by a new one: kubeadm's, or another one of the
+// cluster's hosts.
 type Authority struct {
 	Name   string   // "etcd"
 	file   string   // its certificate; during a replacement those of both
@@ -28,9 +30,28 @@ type Authority struct {
 	leaves []string // files with what it has signed for the control plane: certificates, kubeconfigs
 	trusts []Part   // static pods that read file when they are started, in the order in which they restart
 	nodes  bool     // kubelets, kubeconfigs and pods of all hosts trust it, too, and the controller manager signs by it
+	other  *Other   // nil for kubeadm's
 }
 
-// Authorities are those that can be replaced. Who reads their files when, is by
+// Other is an authority that kubeadm knows nothing of. All hosts trust it; those with a
+// control plane have its key.
+type Other struct {
+	// Make makes a new one, as PEM.
+	Make func() (certificate, key []byte, err error)
+	// Trust has the programs of this host trust what the authority's file says.
+	Trust func(ctx context.Context) error
+	// Sign makes this host's certificates anew by the first authority in the file, whose
+	// key is there, unless that has signed them, and has them presented.
+	Sign func(ctx context.Context) error
+}
+
+// OtherAuthority is one by the paths of its certificate, its key and what it has signed
+// on each control-plane host.
+func OtherAuthority(name, file, key string, leaves []string, o Other) Authority {
+	return Authority{Name: name, file: file, key: key, leaves: leaves, other: &o}
+}
+
+// Authorities are kubeadm's. Who reads their files when, is by
 // https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/.
 func Authorities() []Authority {
 	return []Authority{
@@ -53,7 +74,7 @@ func Authorities() []Authority {
 }
 
 // Everywhere reports whether hosts without a control plane trust it, too.
-func (a Authority) Everywhere() bool { return a.nodes }
+func (a Authority) Everywhere() bool { return a.nodes || a.other != nil }
 
 // nextDir has the authorities that replace others, while they do.
 const nextDir = pkiDir + "/next"
@@ -71,15 +92,7 @@ func (m Machine) successor(a Authority) (certificate, key []byte, err error) {
 		}
 		return certificate, key, err
 	}
-	text, err := os.ReadFile(m.path(a.file))
-	if err != nil {
-		return nil, nil, err
-	}
-	old, err := firstCertificate(text)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", a.file, err)
-	}
-	if certificate, key, err = newAuthority(old); err != nil {
+	if certificate, key, err = m.newAuthority(a); err != nil {
 		return nil, nil, fmt.Errorf("make a new authority of %s: %w", a.Name, err)
 	}
 	if err := m.writeNext(a.nextKey(), key); err != nil {
@@ -110,7 +123,18 @@ func (m Machine) forgetNext(a Authority) error {
 
 // newAuthority has the name of the old one and a key of its kind, as PEM, and is
 // good for ten years.
-func newAuthority(old *x509.Certificate) (certificate, key []byte, err error) {
+func (m Machine) newAuthority(a Authority) (certificate, key []byte, err error) {
+	if a.other != nil {
+		return a.other.Make()
+	}
+	text, err := os.ReadFile(m.path(a.file))
+	if err != nil {
+		return nil, nil, err
+	}
+	old, err := firstCertificate(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", a.file, err)
+	}
 	private, err := keyLike(old.PublicKey)
 	if err != nil {
 		return nil, nil, err

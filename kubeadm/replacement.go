@@ -251,7 +251,7 @@ func members(ctx context.Context, client kubernetes.Interface, a Authority) (all
 	}
 	for _, n := range nodes.Items {
 		_, controlPlane := n.Labels[controlPlaneLabel]
-		if !a.nodes && !controlPlane {
+		if !a.Everywhere() && !controlPlane {
 			continue
 		}
 		all = append(all, member{n.Name, controlPlane})

@@ -308,7 +308,7 @@ func (d *domain) asKubelet() kubernetes.Interface {
 func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	ctx = context.WithValue(ctx, oftener{}, 20*time.Millisecond)
 	r := d.replacement(d.c.m, a)
-	if a.nodes {
+	if a.Everywhere() {
 		r.Others = func(ctx context.Context) error {
 			follows := d.replacement(d.worker, a)
 			follows.Follow, follows.connect = true, func(string) (kubernetes.Interface, error) { return d.asKubelet(), nil }
@@ -319,19 +319,55 @@ func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	return r.Run(ctx)
 }
 
+// authority is one of kubeadm's, or one that it knows nothing of: its programs trust
+// what the file says when they are told to.
+func (d *domain) authority(name string) Authority {
+	if name != "registry" {
+		return authorityOf(name)
+	}
+	const file, key, leaf = "/etc/airgap/pki/ca.crt", "/etc/airgap/pki/ca.key", "/etc/airgap/pki/registry.crt"
+	made := newCA(d.t)
+	d.c.f.put(d.t, file, made.pem())
+	d.c.f.put(d.t, key, made.keyPEM())
+	d.w.put(d.t, file, made.pem())
+	sign := func() {
+		cert, _ := d.c.readCA(Authority{file: file, key: key}).issue("registry")
+		d.c.f.put(d.t, leaf, cert)
+	}
+	sign()
+	return OtherAuthority(name, file, key, []string{leaf}, Other{
+		Make: func() (certificate, key []byte, err error) {
+			made := newCA(d.t)
+			return []byte(made.pem()), []byte(made.keyPEM()), nil
+		},
+		Trust: func(context.Context) error {
+			for _, f := range []*fakeHost{d.c.f, d.w} {
+				pool := x509.NewCertPool()
+				pool.AppendCertsFromPEM([]byte(f.get(file)))
+				if _, err := d.first(d.c.f.get(leaf)).Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+					d.t.Errorf("the registry is not trusted: %v", err)
+				}
+			}
+			return d.restart()
+		},
+		Sign: func(context.Context) error { sign(); return d.restart() },
+	})
+}
+
 // TestReplacementGoesOn cuts a replacement at each restart, and runs it again.
 // Whatever the moment, nobody meets a certificate that it does not trust.
 func TestReplacementGoesOn(t *testing.T) {
 	for name, restarts := range map[string]int{
+		"registry":    2 + 1 + 2,                 // trust on each host, signing, trust
 		"etcd":        2 + 3 + 2,                 // trust both, renewal, trust the new one; the manager and the scheduler stay
 		"front-proxy": 1 + 3 + 1,                 //
 		"cluster":     (3 + 2) + 3 + 2 + (3 + 2), // and both kubelets
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := authorityOf(name)
 			for at := 1; at <= restarts+1; at++ {
 				d := newDomain(t)
+				a := d.authority(name)
 				ctx, kill := context.WithCancel(t.Context())
 				d.cut, d.kill = at, kill
 				old := d.c.f.get(a.file)

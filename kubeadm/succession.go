@@ -105,6 +105,9 @@ func (s succession) trust(ctx context.Context, text []byte) error {
 	if err := s.write(text); err != nil {
 		return err
 	}
+	if other := s.authority.other; other != nil {
+		return other.Trust(ctx)
+	}
 	if s.controlPlane() {
 		if err := s.setSigner(text); err != nil {
 			return err
@@ -232,21 +235,30 @@ func (s succession) sign(ctx context.Context) error {
 	if err := s.write(text); err != nil {
 		return err
 	}
+	if err := s.renew(ctx, text); err != nil {
+		return err
+	}
+	others, err := s.unsigned(s.authority.leaves, s.fresh)
+	if err == nil && len(others) > 0 {
+		err = &Failure{What: "replace the authority of " + s.authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
+	}
+	return err
+}
+
+// renew has every certificate made anew that the new authority has not signed.
+// Kubeconfigs trust the first certificate alone when kubeadm has made them.
+func (s succession) renew(ctx context.Context, trusted []byte) error {
+	if other := s.authority.other; other != nil {
+		return other.Sign(ctx)
+	}
 	left := func() ([]string, error) { return s.unsigned(s.authority.leaves, s.fresh) }
 	renewal := Renewal{Machine: s.Machine, Say: s.say}
-	if s.authority.nodes { // kubeadm's kubeconfigs trust the first certificate alone
-		renewal.Amend = func() error { return s.embed(text, s.old, s.fresh) }
+	if s.authority.nodes {
+		renewal.Amend = func() error { return s.embed(trusted, s.old, s.fresh) }
 	}
 	done, err := renewal.Run(ctx, left)
 	if err == nil && done.Resumed { // it may have been begun for something else
 		_, err = renewal.Run(ctx, left)
-	}
-	if err != nil {
-		return err
-	}
-	others, err := left()
-	if err == nil && len(others) > 0 {
-		err = &Failure{What: "replace the authority of " + s.authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
 	}
 	return err
 }

@@ -95,11 +95,7 @@ func (p PKI) RenewWithin(now time.Time, within time.Duration) (renewed bool, end
 	if unfit == nil && now.Add(within).Before(leaf.NotAfter) {
 		return false, leaf.NotAfter, nil
 	}
-	names := slices.Clone(leaf.DNSNames)
-	for _, ip := range leaf.IPAddresses {
-		names = append(names, ip.String())
-	}
-	if err := p.Ensure(names, now); err != nil {
+	if err := p.Ensure(subjectsOf(leaf), now); err != nil {
 		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
 	}
 	fresh, err := readCertificate(p.CertificateFile())
@@ -107,6 +103,15 @@ func (p PKI) RenewWithin(now time.Time, within time.Duration) (renewed bool, end
 		return true, ends, fmt.Errorf("renew registry certificate: %w", err)
 	}
 	return true, fresh.NotAfter, nil
+}
+
+// subjectsOf are the DNS names and addresses that a certificate is for.
+func subjectsOf(leaf *x509.Certificate) []string {
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
 }
 
 // authority loads the CA or makes one. The key is written first: a key without

@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -37,10 +40,11 @@ time, by --only:
                pods that talk to the API server trust it
   front-proxy  signs the API server, for extension API servers
   etcd         signs etcd's members and their clients
+  registry     signs the hosts' registries; runtimes, dnf and joining hosts trust it
 
 Run it on a control-plane host. With ssh in airgap.yaml it has the others take part;
 without, or with --no-ssh, run it with --follow on each of them: those with a control
-plane for etcd and front-proxy, all for cluster. Hosts with a control plane take
+plane for etcd and front-proxy, all for cluster and registry. Hosts with a control plane take
 turns, and with several of them the API server answers all the while but for what the
 balancer takes to notice. Pods run on, with one exception:
 
@@ -58,7 +62,9 @@ are made; airgap install, join and upgrade wait for it. Take a backup afterwards
 trust a cluster that is restored from them.
 
 The command can be interrupted at any point and run again on the same hosts: it goes
-on where it stopped. The registry's authority cannot be replaced yet.`,
+on where it stopped. After the registry's authority join lines have another --ca-hash
+(airgap join --new-code prints them), receipts want another --authority, and who
+pushes images has to get the new certificate, ` + registry.PKI{Dir: pkiDir}.CAFile() + `.`,
 		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), o) },
@@ -73,7 +79,7 @@ on where it stopped. The registry's authority cannot be replaced yet.`,
 
 func authorityNames() string {
 	var names []string
-	for _, a := range kubeadm.Authorities() {
+	for _, a := range authorities() {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
@@ -154,14 +160,37 @@ func (s *site) tellWhoJoins(ctx context.Context, keys []string, p ui.Progress) e
 
 // replaceable is the authority by its name.
 func replaceable(name string) (kubeadm.Authority, error) {
-	all := kubeadm.Authorities()
+	all := authorities()
 	if i := slices.IndexFunc(all, func(a kubeadm.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	if name == "registry" {
-		return kubeadm.Authority{}, hint(errors.New("replace the authority of the registry: airgap cannot do that yet"), "it is good for ten years; airgap certs shows until when")
-	}
 	return kubeadm.Authority{}, usage("--only %q: want one of %s", name, authorityNames())
+}
+
+// authorities are kubeadm's, and the one of the hosts' registries.
+func authorities() []kubeadm.Authority {
+	return append(kubeadm.Authorities(), registryAuthority())
+}
+
+// registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
+// the joining hosts that somebody has told its hash. The runtime reads it at each pull.
+func registryAuthority() kubeadm.Authority {
+	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	return kubeadm.OtherAuthority("registry", pki.CAFile(), pki.CAKeyFile(), []string{pki.CertificateFile()}, kubeadm.Other{
+		Make: func() (certificate, key []byte, err error) { return registry.NewAuthority(time.Now()) },
+		Sign: func(context.Context) error { return pki.Reissue(time.Now()) },
+		Trust: func(ctx context.Context) error {
+			if err := registry.RetrustCRIO(kubeadm.CRIOContainers, pki.CAFile()); err != nil {
+				return err
+			}
+			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {
+				if _, err := (host.Local{}).Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", unit}}); err != nil {
+					return hint(fmt.Errorf("restart %s: %w", unit, err), "journalctl -u %s has more; run the same command again: it goes on here", unit)
+				}
+			}
+			return nil
+		},
+	})
 }
 
 func writeReplaced(w io.Writer, r kubeadm.Replaced) error {

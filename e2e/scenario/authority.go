@@ -137,9 +137,20 @@ func (e *Env) laterService(ctx context.Context, m lab.Machine) error {
 // once cut by somebody, while somebody asks at the balancer.
 func (e *Env) authoritiesOfThree(ctx context.Context, machines []lab.Machine) error {
 	first := machines[0]
-	for only, file := range map[string]string{"etcd": "etcd/ca.crt", "front-proxy": "front-proxy-ca.crt", "cluster": "ca.crt"} {
-		if err := e.authorityOfThree(ctx, machines, only, "/etc/kubernetes/pki/"+file); err != nil {
+	for only, file := range map[string]string{
+		"etcd": "/etc/kubernetes/pki/etcd/ca.crt", "front-proxy": "/etc/kubernetes/pki/front-proxy-ca.crt",
+		"cluster": clusterCA, "registry": "/etc/airgap/pki/ca.crt",
+	} {
+		if err := e.authorityOfThree(ctx, machines, only, file); err != nil {
 			return fmt.Errorf("the authority of %s: %w", only, err)
+		}
+	}
+	for _, m := range machines {
+		if err := e.script(ctx, m,
+			"openssl s_client -connect "+m.Addr().String()+":5000 -CAfile /etc/airgap/pki/ca.crt -verify_return_error </dev/null",
+			"crictl pull docker.io/library/hello:1.0",
+		); err != nil {
+			return fmt.Errorf("the registries' new authority on %s: %w", m.Name(), err)
 		}
 	}
 	return e.script(ctx, first, "airgap backup")
