@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -80,7 +81,11 @@ func (e *Env) podsWaitedFor(ctx context.Context, first lab.Machine) error {
 	if err := e.script(ctx, first, waits, kubectl+"rollout restart ds/hello", kubectl+"delete pod tools --now"); err != nil {
 		return err
 	}
-	return e.workload(ctx, first)
+	r, err := e.On(ctx, first, workloadYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.want("make the pod anew", 0), e.script(ctx, first, kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
 }
 
 // authorityGone wants the new authority wherever there is one, and the cluster to work.
