@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -57,15 +58,22 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 func phaseOf(node string) string { return phaseField + "." + node }
 
 // askForKey is for hosts with a control plane: they sign by the new authority, too.
-func (p *participant) askForKey(ctx context.Context) (hpke.PrivateKey, error) {
+func (p *participant) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
 	if !p.controlPlane() || p.Machine.recorded(p.Authority.nextKey()) {
 		return nil, nil
 	}
-	x, err := p.exchange()
-	if err != nil {
-		return nil, err
-	}
-	return x.ask(ctx)
+	err = await(ctx, comeBack, func(ctx context.Context) error {
+		x, err := p.exchange()
+		if err != nil {
+			return err
+		}
+		private, err = x.ask(ctx)
+		if apierrors.IsNotFound(err) { // it has come to its end, which the next look tells
+			return nil
+		}
+		return err
+	})
+	return private, err
 }
 
 // takeKey keeps the new authority's key as soon as it is there.

@@ -35,7 +35,7 @@ func (p *participant) lead(ctx context.Context, m *minutes) (Replaced, error) {
 			return p.follow(ctx, m.leader)
 		}
 	}
-	if err := p.grant(ctx); err != nil {
+	if err := p.patiently(ctx, comeBack, p.grant); err != nil {
 		return p.done, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -132,11 +132,7 @@ func (p *participant) open(ctx context.Context, fresh []byte) (*minutes, error) 
 
 // grant lets the hosts' kubelets read the minutes, which hold nothing that is secret
 // to them. Who may goes with the Secret.
-func (p *participant) grant(ctx context.Context) error {
-	client, err := p.client()
-	if err != nil {
-		return err
-	}
+func (p *participant) grant(ctx context.Context, client kubernetes.Interface) error {
 	s, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, replacementName, metav1.GetOptions{})
 	if err != nil {
 		return err

@@ -445,6 +445,29 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	}
 }
 
+// TestReplacementBegunAnew: a leader that is lost before the new authority signs is
+// forgotten with its key, and another authority is made.
+func TestReplacementBegunAnew(t *testing.T) {
+	d, a := newDomain(t), authorityOf("cluster")
+	old := d.c.f.get(a.file)
+	ctx, kill := context.WithCancel(t.Context())
+	d.cut, d.kill = 5, kill // all of cp1 trust both
+	if _, err := d.run(ctx, a); err == nil {
+		t.Fatal("it was not cut")
+	}
+	lost := d.c.f.get(a.nextFile())
+	if err := errors.Join(d.c.m.forgetNext(a), exchange{d.client, "cp1", replacementName}.close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	done, err := d.run(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.ended(a, old, done); holdsCertificate(d.c.f.get(a.file), []byte(lost)) {
+		t.Error("the lost one is trusted")
+	}
+}
+
 // TestReplacementKeepsItsKey: the new key is nowhere in the cluster.
 func TestReplacementKeepsItsKey(t *testing.T) {
 	d, a := newDomain(t), authorityOf("etcd")

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"bytes"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -39,7 +40,11 @@ func (s succession) setSigner(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.writeSigner(s.old, key); err != nil {
+	signing, err := firstCertificate(s.old) // more are there when a replacement was begun anew
+	if err != nil {
+		return err
+	}
+	if err := s.writeSigner(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signing.Raw}), key); err != nil {
 		return err
 	}
 	record, err := s.successionRecord()

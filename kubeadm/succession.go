@@ -63,10 +63,11 @@ func (m Machine) successionRecord() (successionRecord, error) {
 // reach brings the host to a phase, which the one before it has to have been.
 func (s succession) reach(ctx context.Context, p phase) error {
 	record, err := s.successionRecord()
-	if err != nil || record.reached(s.authority, p) {
+	to := fingerprint(s.fresh)
+	if err != nil || record.To == to && record.reached(s.authority, p) {
 		return err
 	}
-	record.Authority, record.To = s.authority.Name, fingerprint(s.fresh)
+	record.Authority, record.To = s.authority.Name, to
 	if err := host.WriteJSON(s.path(successionFile), record); err != nil {
 		return err
 	}

@@ -150,10 +150,11 @@ func (e *Env) halfWay(ctx context.Context, m lab.Machine, soFar string, before p
 }
 
 // killed starts a command and kills it with SIGKILL as soon as a condition of
-// the shell holds. Its children live on.
+// the shell holds. Its children live on. What it said is shown where it ended before.
 func (e *Env) killed(ctx context.Context, m lab.Machine, command, soFar string) error {
-	return e.script(ctx, m, command+` >/dev/null 2>&1 &
-		until `+soFar+`; do kill -0 $! || exit 1; sleep 0.05; done
+	return e.script(ctx, m, `out=$(mktemp); trap 'rm -f $out' EXIT
+		`+command+` >$out 2>&1 &
+		until `+soFar+` 2>/dev/null; do kill -0 $! || { cat $out; exit 1; }; sleep 0.05; done
 		kill -9 $! || exit 1; wait $! 2>/dev/null; true`)
 }
 
