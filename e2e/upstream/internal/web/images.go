@@ -9,11 +9,48 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"airgap.dev/airgap/e2e/upstream/internal/oci"
 )
+
+// library has the images of some layouts as they are: a scenario may have more built
+// while they are served.
+type library struct {
+	layouts []string
+
+	mu   sync.Mutex
+	seen string // sizes and times of the layouts' indexes when all was read
+	all  *images
+}
+
+func (l *library) images() (*images, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var now strings.Builder
+	for _, dir := range l.layouts {
+		info, err := os.Stat(indexOf(dir))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&now, "%s %d %d\n", dir, info.Size(), info.ModTime().UnixNano())
+	}
+	if l.all != nil && now.String() == l.seen {
+		return l.all, nil
+	}
+	all, err := loadImages(l.layouts)
+	if err == nil {
+		l.all, l.seen = all, now.String()
+	}
+	return all, err
+}
+
+func indexOf(layout string) string { return filepath.Join(layout, "index.json") }
 
 // images is what the layouts hold, by repository (HOST/PATH).
 type images struct{ repositories map[string]*repository }
@@ -40,7 +77,7 @@ func loadImages(layouts []string) (*images, error) {
 }
 
 func (a *images) load(dir string) error {
-	data, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	data, err := os.ReadFile(indexOf(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -39,8 +39,8 @@ type Site struct {
 
 // Serve listens on addr until ctx ends.
 func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
-	images, err := loadImages(site.Layouts)
-	if err != nil {
+	images := &library{layouts: site.Layouts}
+	if _, err := images.images(); err != nil {
 		return nil, err
 	}
 	files, err := os.OpenRoot(site.Files)
@@ -96,7 +96,7 @@ func (s *Server) Close() error {
 	return s.Wait()
 }
 
-func handler(files *os.Root, images *images, faults *faults) http.Handler {
+func handler(files *os.Root, images *library, faults *faults) http.Handler {
 	static := serveFiles(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -108,7 +108,12 @@ func handler(files *os.Root, images *images, faults *faults) http.Handler {
 			static(w, r)
 			return
 		}
-		images.serve(w, r, strings.Trim(path, "/"), faults)
+		all, err := images.images()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		all.serve(w, r, strings.Trim(path, "/"), faults)
 	})
 }
 
