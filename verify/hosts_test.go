@@ -64,6 +64,8 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
 		{"registry", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "connection refused"}, {Address: "10.0.0.2:5000"}}},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "connection refused"}}},
+		{"registries of a host that is there, and of one that has yet to join", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Node: "w1", Error: "no answer"}, {Address: "10.0.0.2:5000", Node: "w2", Error: "no answer"}}},
+			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "no answer"}}},
 		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock follows no time server"}}},
 		{"certificate with months left", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(90 * 24 * time.Hour))}}}, nil},
 		{"certificate that ends", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(10*24*time.Hour + time.Hour))}}},

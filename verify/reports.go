@@ -147,19 +147,23 @@ func sysctlsStay() rule {
 	})
 }
 
+// registriesReached asks for no registry on a host that has yet to join.
 func registriesReached() rule {
-	return reported("registry-reach", "Every host reaches the registries", func(host string, r nodereport.Report) []Finding {
+	return rule{id: "registry-reach", title: "Every host reaches the registries", watches: []kind{nodeReports, nodes}, judge: func(v view) []Finding {
 		var findings []Finding
-		for _, at := range r.Registries {
-			if at.Error != "" {
+		for _, r := range all[*keptReport](v, nodeReports) {
+			for _, at := range r.report.Registries {
+				if at.Error == "" || at.Node != "" && v.node(at.Node) == nil {
+					continue
+				}
 				findings = append(findings, Finding{
-					Object: "Registry " + at.Address + " from " + host, Saw: at.Error, Want: "an answer",
-					Fix: "airgap registry status; on " + host + ": airgap netprobe, firewall-cmd --list-all",
+					Object: "Registry " + at.Address + " from " + r.name, Saw: at.Error, Want: "an answer",
+					Fix: "airgap registry status; on " + r.name + ": airgap netprobe, firewall-cmd --list-all",
 				})
 			}
 		}
 		return findings
-	})
+	}}
 }
 
 // endsSoon is when an administrator should act on a certificate: the kubelet

@@ -70,8 +70,8 @@ func (s *site) upstreams() []nodereport.Upstream {
 		return []nodereport.Upstream{own}
 	}
 	var all []nodereport.Upstream
-	for _, address := range s.registries() {
-		all = append(all, nodereport.Upstream{Address: address, CAFile: registry.PKI{Dir: pkiDir}.CAFile()})
+	for _, n := range s.registryHosts() {
+		all = append(all, nodereport.Upstream{Address: s.registryOf(n), Node: n.Name, CAFile: registry.PKI{Dir: pkiDir}.CAFile()})
 	}
 	return all
 }

@@ -145,16 +145,20 @@ func (s *site) registryOf(n config.Node) string {
 // host asks them: its own first, the others by turns, so that not all hosts
 // lean on the same one.
 func (s *site) registries() []string {
+	var all []string
+	for _, n := range s.registryHosts() {
+		all = append(all, s.registryOf(n))
+	}
+	return all
+}
+
+func (s *site) registryHosts() []config.Node {
 	masters := s.config.ControlPlanes()
 	first := slices.IndexFunc(s.config.Nodes, func(n config.Node) bool { return n.Name == s.node.Name }) % len(masters)
 	if own := slices.IndexFunc(masters, func(n config.Node) bool { return n.Name == s.node.Name }); own >= 0 {
 		first = own
 	}
-	var all []string
-	for i := range masters {
-		all = append(all, s.registryOf(masters[(first+i)%len(masters)]))
-	}
-	return all
+	return slices.Concat(masters[first:], masters[:first])
 }
 
 func (s *site) servesRegistry() bool { return s.node.Has(config.ControlPlane) }

@@ -41,13 +41,13 @@ func TestRegistries(t *testing.T) {
 		Upstream
 		want string
 	}{
-		{Upstream{open, ca}, ""},
-		{Upstream{open + "/project", ca}, ""},
-		{Upstream{login, ca}, ""},
-		{Upstream{broken, ca}, "it answered 502 Bad Gateway"},
-		{Upstream{away, ca}, "connection refused"},
-		{Upstream{open, ""}, "unknown authority"},
-		{Upstream{open, ca + ".none"}, "no such file"},
+		{Upstream{Address: open, Node: "node1", CAFile: ca}, ""},
+		{Upstream{Address: open + "/project", CAFile: ca}, ""},
+		{Upstream{Address: login, CAFile: ca}, ""},
+		{Upstream{Address: broken, CAFile: ca}, "it answered 502 Bad Gateway"},
+		{Upstream{Address: away, CAFile: ca}, "connection refused"},
+		{Upstream{Address: open, CAFile: ""}, "unknown authority"},
+		{Upstream{Address: open, CAFile: ca + ".none"}, "no such file"},
 	}
 	var all []Upstream
 	for _, test := range tests {
@@ -55,7 +55,7 @@ func TestRegistries(t *testing.T) {
 	}
 	got := Registries(t.Context(), all)
 	for i, test := range tests {
-		if got[i].Address != test.Address || (got[i].Error == "") != (test.want == "") || !strings.Contains(got[i].Error, test.want) {
+		if got[i].Address != test.Address || got[i].Node != test.Node || (got[i].Error == "") != (test.want == "") || !strings.Contains(got[i].Error, test.want) {
 			t.Errorf("%+v: got %q, want %q", test.Upstream, got[i].Error, test.want)
 		}
 	}

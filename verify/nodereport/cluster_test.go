@@ -99,7 +99,7 @@ func full() Report {
 		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
 		Links:        []Link{{"flannel.1", "vxlan", 1450, true}},
 		Sysctls:      []Setting{{"net.ipv4.ip_forward", "0", "1"}},
-		Registries:   []Registry{{"10.0.0.1:5000", "no answer"}},
+		Registries:   []Registry{{"10.0.0.1:5000", "node1", "no answer"}},
 		Clock:        &Clock{true, 17, "chronyd.service"},
 		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
 		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, 1 << 33, 2 << 33, &at},

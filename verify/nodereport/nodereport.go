@@ -99,6 +99,7 @@ type Setting struct {
 // Registry is one that this host pulls from.
 type Registry struct {
 	Address string `json:"address"`
+	Node    string `json:"node,omitempty"`  // which serves it; "" for one of the site's own
 	Error   string `json:"error,omitempty"` // why it cannot be asked; "": it answers
 }
 

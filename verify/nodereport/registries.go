@@ -16,6 +16,7 @@ import (
 // Upstream is a registry that this host pulls from.
 type Upstream struct {
 	Address string `json:"address"`          // HOST:PORT, with or without a path
+	Node    string `json:"node,omitempty"`   // which serves it; "" for one of the site's own
 	CAFile  string `json:"caFile,omitempty"` // of its authority; "" leaves it to those the host trusts
 }
 
@@ -26,7 +27,7 @@ func Registries(ctx context.Context, all []Upstream) []Registry {
 	var asking sync.WaitGroup
 	for i, u := range all {
 		asking.Go(func() {
-			found[i].Address = u.Address
+			found[i].Address, found[i].Node = u.Address, u.Node
 			if err := u.answers(ctx); err != nil {
 				found[i].Error = err.Error()
 			}
