@@ -114,6 +114,14 @@ func TestKubeletVersions(t *testing.T) {
 	wantSaw(t, judgeVersions(seen(t, of("same", "v1.36.3"), of("older", "v1.33.0"), of("patch", "v1.36.9"), of("old", "v1.32.9"), of("newer", "v1.37.0"))),
 		Finding{Object: "Node newer", Saw: "its kubelet is v1.37.0: newer than the API server (v1.36.3)"},
 		Finding{Object: "Node old", Saw: "its kubelet is v1.32.9: more than 3 minor versions older than the API server (v1.36.3)"})
+	// Amid an upgrade: a control-plane host's kubelet asks its own API server, others any.
+	server := func(node, version string) *corev1.Pod {
+		return pod("kube-system", "kube-apiserver-"+node, node, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Image = "registry.k8s.io/kube-apiserver:" + version })
+	}
+	wantSaw(t, judgeVersions(seen(t, of("cp1", "v1.36.3"), of("cp2", "v1.35.8"), of("early", "v1.36.3"), server("cp1", "v1.36.3"), server("cp2", "v1.35.8"))),
+		Finding{Object: "Node early", Saw: "its kubelet is v1.36.3: newer than the API server (v1.35.8)"})
+	wantSaw(t, judgeVersions(seen(t, of("cp1", "v1.36.3"), server("cp1", "v1.35.8"))),
+		Finding{Object: "Node cp1", Saw: "its kubelet is v1.36.3: newer than the API server (v1.35.8)"})
 }
 
 func TestStatefulSets(t *testing.T) {

@@ -2,13 +2,14 @@ package verify
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
 func kubeletVersions() rule {
 	return rule{
-		id: "kubelet-versions", title: "Kubelets are of versions that the API server supports", watches: []kind{nodes},
+		id: "kubelet-versions", title: "Kubelets are of versions that the API server supports", watches: []kind{nodes, pods},
 		judge: judgeVersions,
 	}
 }
@@ -18,15 +19,16 @@ func kubeletVersions() rule {
 const olderMinors = 3
 
 func judgeVersions(v view) []Finding {
-	server, err := version.ParseSemantic(v.server)
-	if err != nil {
-		return nil // it has not said yet
-	}
+	servers := apiServerVersions(v)
 	var findings []Finding
 	for _, node := range v.allNodes() {
+		server := servers.oldest
+		if own := servers.on[node.Name]; own != nil { // which its kubelet asks alone, by kubeadm's ControlPlaneKubeletLocalMode
+			server = own
+		}
 		kubelet, err := version.ParseSemantic(node.Status.NodeInfo.KubeletVersion)
-		if err != nil {
-			continue // it has never reported, which nodes-ready says
+		if err != nil || server == nil {
+			continue // it has never reported, which nodes-ready says; or no API server has said yet
 		}
 		var saw string
 		switch {
@@ -38,9 +40,40 @@ func judgeVersions(v view) []Finding {
 			continue
 		}
 		findings = append(findings, Finding{
-			Object: "Node " + node.Name, Saw: fmt.Sprintf("its kubelet is %s: %s (%s)", node.Status.NodeInfo.KubeletVersion, saw, v.server),
+			Object: "Node " + node.Name, Saw: fmt.Sprintf("its kubelet is %s: %s (v%s)", node.Status.NodeInfo.KubeletVersion, saw, server),
 			Want: "no newer, and at most " + fmt.Sprint(olderMinors) + " minor versions older", Fix: "bring the host to the cluster's version",
 		})
 	}
 	return findings
+}
+
+// servers are the versions of the API servers.
+type servers struct {
+	on     map[string]*version.Version // by node
+	oldest *version.Version            // any of them may be asked through a balancer; nil: none is known
+}
+
+// apiServerVersions goes by the tags of their images, as kubeadm names them. Of API
+// servers that are no pods only the one that was asked is known.
+func apiServerVersions(v view) servers {
+	all := servers{on: map[string]*version.Version{}}
+	all.oldest, _ = version.ParseSemantic(v.server) // nil: it has not said yet
+	for _, node := range v.allNodes() {
+		found := staticPod(v, "kube-apiserver", node.Name)
+		if found == nil {
+			continue
+		}
+		for _, c := range found.containers {
+			name, _, _ := strings.Cut(c.of.Value().named, "@")
+			is, err := version.ParseSemantic(name[strings.LastIndex(name, ":")+1:])
+			if err != nil {
+				continue
+			}
+			all.on[node.Name] = is
+			if all.oldest == nil || is.LessThan(all.oldest) {
+				all.oldest = is
+			}
+		}
+	}
+	return all
 }
