@@ -71,10 +71,10 @@ func (p *participant) startPods(ctx context.Context) error {
 		}
 		return fmt.Errorf("pods that trust the old authority alone: %s", last)
 	})
-	if err != nil {
-		return stuck("pods trust both authorities", err)
+	if err != nil && ctx.Err() == nil {
+		err = &Failure{What: "wait until pods trust both authorities", Err: err, Next: "kubectl rollout restart starts them anew; then run the same command again, or with --pods restart, or --pods leave"}
 	}
-	return nil
+	return err
 }
 
 // trustedSince is when the pods' ConfigMaps had both authorities; the first time it is

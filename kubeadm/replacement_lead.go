@@ -282,13 +282,17 @@ func (p phase) goal() string {
 
 // patiently asks with a client of the moment: files change, API servers restart.
 func (p *participant) patiently(ctx context.Context, atMost time.Duration, ask func(context.Context, kubernetes.Interface) error) error {
-	return await(ctx, atMost, func(ctx context.Context) error {
+	err := await(ctx, atMost, func(ctx context.Context) error {
 		client, err := p.client()
 		if err != nil {
 			return err
 		}
 		return ask(ctx, client)
 	})
+	if ctx.Err() != nil { // somebody has ended it, which says more than what it waited for
+		return ctx.Err()
+	}
+	return err
 }
 
 // trustedByAll has those trust both authorities who are no hosts.
