@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
@@ -74,8 +73,7 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err != nil || maps.Equal(before, after) {
 		return err
 	}
-	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"airgap.dev/configured":%q}}}}}`, time.Now().UTC().Format(time.RFC3339))
-	if _, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).Patch(ctx, kubeProxy, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if err := (workload{"daemonset", metav1.NamespaceSystem, kubeProxy}).restart(ctx, client, time.Now()); err != nil {
 		return fmt.Errorf("start the pods of kube-proxy anew: %w", err)
 	}
 	return nil

@@ -3,13 +3,15 @@ package kubeadm
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
-	"strings"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -94,7 +96,7 @@ func podsAreTold(ctx context.Context, client kubernetes.Interface, text []byte) 
 		if err != nil {
 			return fmt.Errorf("read what pods of namespace %s trust: %w", n.Name, err)
 		}
-		if !sameCertificates(published.Data["ca.crt"], string(text)) {
+		if !sameCertificates([]byte(published.Data["ca.crt"]), text) {
 			return fmt.Errorf("%s of namespace %s has other authorities", rootCA, n.Name)
 		}
 	}
@@ -110,36 +112,33 @@ func tellExtensions(ctx context.Context, client kubernetes.Interface, field stri
 	if err != nil {
 		return fmt.Errorf("read %s: %w", authenticationInfo, err)
 	}
-	have := info.Data[field]
-	if holdsCertificate(have, s.old) && !holdsCertificate(string(text), s.old) {
+	old, err := cert.ParseCertsPEM(s.old)
+	if err != nil {
+		return err
+	}
+	fresh, err := cert.ParseCertsPEM(s.fresh)
+	if err != nil {
+		return err
+	}
+	have := []byte(info.Data[field])
+	if trustsOneOf(have, old) && !trustsOneOf(text, old) {
 		if err := maps.Delete(ctx, authenticationInfo, metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("have the API servers write %s anew: %w", authenticationInfo, err)
 		}
 		return fmt.Errorf("%s has the old authority", authenticationInfo)
 	}
-	if !holdsCertificate(have, s.fresh) {
+	if !trustsOneOf(have, fresh) {
 		return fmt.Errorf("%s does not have the new authority", authenticationInfo)
 	}
 	return nil
 }
 
 // sameCertificates compares them in any order.
-func sameCertificates(a, b string) bool {
-	return len(strings.TrimSpace(a)) == len(strings.TrimSpace(b)) && holdsAll(a, b) && holdsAll(b, a)
-}
-
-func holdsAll(text, of string) bool {
-	for part := range strings.SplitAfterSeq(of, endOfCertificate) {
-		if strings.Contains(part, endOfCertificate) && !holdsCertificate(text, []byte(part)) {
-			return false
-		}
+func sameCertificates(a, b []byte) bool {
+	these, err := cert.ParseCertsPEM(a)
+	if err != nil {
+		return false
 	}
-	return true
-}
-
-const endOfCertificate = "-----END CERTIFICATE-----"
-
-// holdsCertificate compares PEM blocks, all of which are written by encoding/pem.
-func holdsCertificate(text string, certificate []byte) bool {
-	return strings.Contains(text, strings.TrimSpace(string(certificate)))
+	those, err := cert.ParseCertsPEM(b)
+	return err == nil && len(these) == len(those) && !slices.ContainsFunc(these, func(c *x509.Certificate) bool { return !slices.ContainsFunc(those, c.Equal) })
 }

@@ -28,8 +28,8 @@ import (
 //  3. kubelets get theirs from it, if they had them from the old one;
 //  4. the old one goes, and everybody is started anew, trusting the new one.
 //
-// It runs on every host that takes part. The first control-plane host leads; the
-// others follow, one control-plane host after the other, then all workers. What is
+// It runs on every host that takes part. The control-plane host on which it is begun
+// leads; the others follow, one control-plane host after the other, then all workers. What is
 // done is seen by files, by when programs were started and by a record, so a
 // replacement that was interrupted anywhere goes on when it is run again.
 type Replacement struct {

@@ -209,12 +209,12 @@ func (p *participant) bring(ctx context.Context, s succession, to string, next p
 			workers = append(workers, m.name)
 		}
 	}
-	turns := [][]string{}
-	if next != signing { // they sign nothing
-		turns = append(turns, workers)
+	var turns [][]string
+	for _, name := range masters {
+		turns = append(turns, []string{name})
 	}
-	for _, name := range slices.Backward(masters) {
-		turns = slices.Insert(turns, 0, []string{name})
+	if next != signing { // workers sign nothing
+		turns = append(turns, workers)
 	}
 	for _, turn := range turns {
 		if err := p.turn(ctx, s, masters, turn, to, next); err != nil {

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -122,6 +123,16 @@ func (d *domain) poolOf(f *fakeHost, name string) *x509.CertPool {
 	return pool
 }
 
+// holds reports whether one of some certificates is in a text.
+func (d *domain) holds(text, some string) bool {
+	d.t.Helper()
+	of, err := cert.ParseCertsPEM([]byte(some))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return trustsOneOf([]byte(text), of)
+}
+
 func (d *domain) first(text string) *x509.Certificate {
 	d.t.Helper()
 	c, err := firstCertificate([]byte(text))
@@ -144,7 +155,7 @@ func (d *domain) started(part string) {
 		d.trusts[part] = d.poolOf(d.c.f, schedulerConf)
 	case "kube-apiserver":
 		for field, file := range map[string]string{"client-ca-file": ClusterCA, "requestheader-client-ca-file": pkiDir + "/front-proxy-ca.crt"} {
-			for cert := range strings.SplitAfterSeq(d.c.f.get(file), endOfCertificate+"\n") {
+			for cert := range strings.SplitAfterSeq(d.c.f.get(file), "-----END CERTIFICATE-----\n") {
 				if !strings.Contains(d.published[field], cert) {
 					d.published[field] += cert
 				}
@@ -419,7 +430,7 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	if !slices.Equal(done.Files, want) {
 		d.t.Errorf("signed %v, want %v", done.Files, want)
 	}
-	if holdsCertificate(d.published["client-ca-file"]+d.published["requestheader-client-ca-file"], []byte(old)) {
+	if d.holds(d.published["client-ca-file"]+d.published["requestheader-client-ca-file"], old) {
 		d.t.Error("extension API servers are still told the old one")
 	}
 	for f, m := range map[*fakeHost]Machine{d.c.f: d.c.m, d.w: d.worker} {
@@ -463,7 +474,7 @@ func TestReplacementBegunAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.ended(a, old, done); holdsCertificate(d.c.f.get(a.file), []byte(lost)) {
+	if d.ended(a, old, done); d.holds(d.c.f.get(a.file), lost) {
 		t.Error("the lost one is trusted")
 	}
 }

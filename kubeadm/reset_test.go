@@ -51,7 +51,7 @@ func clusterOn(t *testing.T) (*fakeHost, Machine) {
 	do(t, func() error { return initStep(t, m).Run(t.Context()) })
 	for name, text := range map[string]string{
 		"etc/cni/net.d/10-flannel.conflist": "{}", "run/flannel/subnet.env": "x", "sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x/y": "",
-		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs",
+		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", successionFile: `{"authority": "cluster"}`,
 	} {
 		f.put(t, name, text)
 	}
@@ -80,7 +80,7 @@ func TestReset(t *testing.T) {
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
-		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, stateFile: false, ConfigFile: false,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, stateFile: false, successionFile: false, ConfigFile: false,
 	} {
 		if f.has(name) != want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)

@@ -264,18 +264,13 @@ func (s succession) renew(ctx context.Context, trusted []byte) error {
 	return err
 }
 
-// replacing is the authority that is being replaced on this host; "" for none.
-func (m Machine) replacing() (string, error) {
-	record, err := m.successionRecord()
-	return record.Authority, err
-}
-
 // RefuseAmidReplacement is for what would bring an authority somewhere that goes,
 // or meet one that has not come yet.
 func (m Machine) RefuseAmidReplacement(what string) error {
-	name, err := m.replacing()
-	if err != nil || name == "" {
+	record, err := m.successionRecord()
+	if err != nil || record.Authority == "" {
 		return err
 	}
+	name := record.Authority
 	return &Failure{What: what, Err: fmt.Errorf("the authority of %s is being replaced", name), Next: "airgap certs rotate-ca --only " + name + " ends that first, on the control-plane host where it was begun"}
 }

@@ -57,7 +57,7 @@ old authority beside the new one.
 
 Copies of admin.conf and certificates for people, which the old authority has signed,
 are of no use afterwards. Codes for joining are revoked, and until the end no new ones
-are made; airgap install, join and upgrade wait for it. Take a backup afterwards
+are made; airgap install, join and upgrade are refused. Take a backup afterwards
 (airgap backup): the ones before hold the old authority, and hosts of today do not
 trust a cluster that is restored from them.
 
