@@ -38,7 +38,7 @@ func certsHA(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, certsHAEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, three servers", func() error { return e.installThree(ctx, first, stick) }},
+			{"one command, three servers", func() error { return e.installAll(ctx, first, stick, 3) }},
 			{"renewed on each", func() error { return e.renewedOnEach(ctx, l.Machines) }},
 			{"the control plane", func() error { return e.members(ctx, first, 3) }},
 			{"verify", func() error { return e.verified(ctx, first) }},

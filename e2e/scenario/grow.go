@@ -43,7 +43,7 @@ func grow(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, smallEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"two servers", func() error { return e.installSmall(ctx, first, stick) }},
+			{"two servers", func() error { return e.installAll(ctx, first, stick, 2) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"somebody counts", func() error { return e.countMembers(ctx, first) }},
 			{"a delta for five", func() error { return e.growingBundle(ctx, stick, second) }},
@@ -63,18 +63,6 @@ func grow(ctx context.Context, e *Env) error {
 			}},
 		})
 	})
-}
-
-func (e *Env) installSmall(ctx context.Context, first lab.Machine, stick string) error {
-	if err := e.begin(ctx, first, stick); err != nil {
-		return err
-	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(e.Log, r.Stderr)
-	return r.want("install", 0, "the cluster is verified: 2 nodes")
 }
 
 // growingBundle is a delta: it has nothing but another list of nodes.

@@ -55,7 +55,7 @@ func ha(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, five servers", func() error { began = time.Now(); return e.installAll(ctx, first, stick) }},
+			{"one command, five servers", func() error { began = time.Now(); return e.installAll(ctx, first, stick, 5) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
 			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
@@ -115,8 +115,8 @@ func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machin
 	return nil
 }
 
-// installAll begins on the first server, which does the others.
-func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string) error {
+// installAll begins on the first of so many servers, which does the others.
+func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string, servers int) error {
 	if err := e.begin(ctx, first, stick); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string) e
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stderr)
-	return r.want("install", 0, "the cluster is verified: 5 nodes")
+	return r.want("install", 0, fmt.Sprintf("the cluster is verified: %d nodes", servers))
 }
 
 // wiped deletes the data that a reset has left.

@@ -51,7 +51,7 @@ func (e *Env) loseThree(ctx context.Context, l *lab.Lab, stick string, s *saved)
 		{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 		{"bundle", func() error { return e.makeBundle(ctx, stick, threeControlPlanes()...) }},
 		{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-		{"install, on all three", func() error { return e.installThree(ctx, first, stick) }},
+		{"install, on all three", func() error { return e.installAll(ctx, first, stick, 3) }},
 		{"data, and a backup of the first host", func() error {
 			if err := e.script(ctx, l.Machines[1], kubectl+"create configmap before --from-literal=word=before", kubectl+"create secret generic plain --from-literal=word=known"); err != nil {
 				return err
@@ -60,14 +60,6 @@ func (e *Env) loseThree(ctx context.Context, l *lab.Lab, stick string, s *saved)
 		}},
 		{"a backup beside a living cluster is refused", func() error { return e.refusedBeside(ctx, first) }},
 	})
-}
-
-func (e *Env) installThree(ctx context.Context, first lab.Machine, stick string) error {
-	if err := e.begin(ctx, first, stick); err != nil {
-		return err
-	}
-	_, err := e.must(ctx, first, []string{"the cluster is verified: 3 nodes"}, fleetInstall()...)
-	return err
 }
 
 // joinFresh lets a server in by the line that another one prints.
