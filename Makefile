@@ -1,7 +1,15 @@
 # airgap: `make help` lists what there is.
 SHELL := /bin/bash
 GO ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+ifeq ($(shell command -v $(GO)),)
+$(error there is no program "$(GO)" on PATH: airgap is built with Go 1.26. sudo has a PATH of its own: sudo env "PATH=$$PATH" make $(MAKECMDGOALS))
+endif
+endif
+# Of a length of its own, so that clones of any depth have the same; of the
+# commit's time, not of the clock, are the files that the program makes.
+VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo devel)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/airgap-tools
 LINT_VERSION := v2.15.0
 GOLANGCI := $(TOOLS)/golangci-lint-$(LINT_VERSION)
@@ -15,20 +23,38 @@ help: ## list these targets
 
 .PHONY: build
 build: dist/airgap-nvml ## build dist/airgap, static and without cgo, and its helper dist/airgap-nvml (needs gcc)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.release=$(VERSION)" -o dist/airgap ./cmd/airgap
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION) -X main.committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
 
 # For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
 # so it asks for them though gcc here needs neither. NVML's functions are bound
 # late (-z lazy): it starts where their library is missing or lacks some. Go's
-# cache does not see when glibc.h changes, hence its sum.
+# cache does not see when glibc.h changes, hence its sum; its directory is not
+# among the flags, which Go makes the build ID of.
 NVML_SOURCE := $(CURDIR)/cmd/airgap-nvml
 NVML_LINK := -Wl,-z,lazy -Wl,--wrap=__libc_start_main -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
 NVML_OUT ?= dist/airgap-nvml
 
 .PHONY: dist/airgap-nvml
 dist/airgap-nvml:
-	CGO_ENABLED=1 CGO_CFLAGS="$(CGO_CFLAGS) -include $(NVML_SOURCE)/glibc.h -DSUM=$$(cksum <$(NVML_SOURCE)/glibc.h | cut -d' ' -f1)" \
-	  $(GO) build -trimpath -tags netgo,osusergo -ldflags "-s -w -linkmode=external -extldflags '$(NVML_LINK)'" -o $(NVML_OUT) ./cmd/airgap-nvml
+	$(if $(NVML_GOCACHE),GOCACHE=$(NVML_GOCACHE)) CGO_ENABLED=1 CPATH=$(NVML_SOURCE)$${CPATH:+:$$CPATH} CGO_CFLAGS="$(CGO_CFLAGS) -include glibc.h -DSUM=$$(cksum <$(NVML_SOURCE)/glibc.h | cut -d' ' -f1)" \
+	  $(GO) build -trimpath -buildvcs=false -tags netgo,osusergo -ldflags "-s -w -linkmode=external -extldflags '$(NVML_LINK)'" -o $(NVML_OUT) ./cmd/airgap-nvml
+
+# Of what could make other bytes nothing is left but the source, Go and gcc.
+PLAIN := env -u CGO_CFLAGS -u CGO_LDFLAGS -u CPATH -u GOEXPERIMENT GOFLAGS=-buildvcs=false GOOS=linux GOARCH=amd64 GOAMD64=v1
+RELEASE := dist/airgap-$(VERSION)
+
+.PHONY: release
+release: ## dist/airgap-VERSION: programs, airgap.rpm, SBOM, sums, signed as bundles are; RELEASE_KEY=FILE: with that key, KEYS=DIR: with those; DIRTY=1: of a changed tree
+	@changed=$$(git status --porcelain) || exit 1; if [ -n "$$changed" ] && [ -z "$(DIRTY)" ]; then \
+	  printf 'make release: this would be of no commit, for the tree has changes (DIRTY=1 makes it all the same):\n%s\n' "$$changed" >&2; exit 1; fi; \
+	case "$$changed,$(VERSION)" in ,* | *-dirty) ;; *) echo 'make release: the version of a changed tree ends with -dirty: git add what is new, or VERSION=$(VERSION)-dirty' >&2; exit 1;; esac
+	$(PLAIN) $(MAKE) build VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH)
+	rm -rf $(RELEASE)
+	dist/airgap release --out $(RELEASE) $(if $(KEYS),--keys $(KEYS)) $(if $(RELEASE_KEY),--sign-key $(RELEASE_KEY))
+
+.PHONY: release-check
+release-check: ## two releases of HEAD, in other directories, by other users, are the same bytes; COLD=1: also when all is compiled anew
+	.ci/release-check $(if $(COLD),cold)
 
 .PHONY: test
 test: ## unit tests: no root, no network beyond loopback, at most 5 minutes
@@ -52,15 +78,24 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
+.PHONY: updates
+updates: ## modules that both go.mod require directly, of which there are newer versions (internet)
+	@for dir in . e2e; do (cd $$dir && \
+	  $(GO) list -m -u -f '{{with .Update}}{{$$.Path}} {{$$.Version}} → {{.Version}}{{end}}' \
+	    $$($(GO) list -m -f '{{if not (or .Indirect .Main)}}{{.Path}}{{end}}' all)) || exit 1; done
+
 .PHONY: packages
 packages: ## the Debian packages the lab needs, installed where they are missing (root)
+	@[ $$(id -u) = 0 ] || { echo "the lab's servers want root: make $(or $(MAKECMDGOALS),packages) as root" >&2; exit 1; }
 	@missing=$$(for p in $$(cat e2e/debian-packages.txt e2e/upstream/debian-packages.txt); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
-	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends $$missing; fi
+	  echo "installing $$(echo $$missing | wc -w) Debian packages that the lab needs ..."; log=$$(mktemp); \
+	  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing; } >$$log 2>&1 </dev/null \
+	    || { tail -n 20 $$log; echo "all of what apt said: $$log" >&2; exit 1; }; rm $$log; fi
 
 .PHONY: lab
-lab: packages ## what the lab needs, built once into its cache (root; 15 minutes cold)
+lab: packages ## what the lab needs, built once into its cache (root; 20 minutes cold)
 	cd e2e && $(GO) run ./cmd/lab prepare
 
 .PHONY: lab-test
@@ -68,13 +103,17 @@ lab-test: lab ## the lab's own tests: its servers, its network, its upstream (ro
 	cd e2e && $(GO) vet ./... && AIRGAP_LAB=1 $(GO) test -timeout 20m ./...
 
 .PHONY: demo
-demo: build lab ## the main job on a terminal: bundle, air-gapped servers, cluster, verdict (root)
+demo: packages build lab ## the main job on a terminal: bundle, air-gapped servers, cluster, verdict (root)
 	cd e2e && $(GO) run ./cmd/lab demo $(if $(KEEP),--keep)
 
+.PHONY: picture
+picture: packages build lab ## the README's picture, from a demo of now (root)
+	cd e2e && $(GO) run ./cmd/picture ../docs/demo.svg $(GO) run ./cmd/lab demo
+
 .PHONY: e2e
-e2e: build lab ## lab scenarios: make e2e RUN=journey (root)
-	cd e2e && $(GO) run ./cmd/lab run $(RUN)
+e2e: $(if $(HOSTS),,packages) build $(if $(HOSTS),,lab) ## lab scenarios: make e2e RUN=journey (root); HOSTS=FILE: those that can on the empty servers which it names, through SSH, nothing of the lab needed
+	cd e2e && $(GO) run ./cmd/lab run $(if $(HOSTS),--hosts "$(abspath $(HOSTS))") $(RUN)
 
 .PHONY: bench
-bench: build lab ## figures against their targets, one line each; RUN=verification: some of them; RUN=scale, of 100,000 pods, wants 12 GB of memory; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
+bench: packages build lab ## figures against their targets, one line each; RUN=verification: some of them; RUN=scale, of 100,000 pods, wants 12 GB of memory; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
 	cd e2e && $(GO) run ./cmd/lab bench $(RUN) $(if $(LARGE),--large $(LARGE))

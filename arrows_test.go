@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"gpu":                {"manifests"},
 	"gpu/nvml":           {},
 	"manifests":          {},
+	"docs":               {},
 	"verify":             {"verify/dataplane", "verify/nodereport"},
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},

@@ -24,10 +24,12 @@ type Client struct {
 	sources Sources
 	base    *http.Transport
 	logins  []*login
+	mirrors map[int]*login // that want to see one, by the index of their rule
 	patience
 
 	mu    sync.Mutex
 	repos map[string]http.RoundTripper // that have logged in, by rewritten name
+	shown map[string]*login            // what repositories of mirrors are shown, by rewritten name
 }
 
 // patience is how long a client puts up with a server.
@@ -43,7 +45,7 @@ func NewClient(s Sources) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
+	c := &Client{
 		sources: s,
 		base: &http.Transport{
 			Proxy:       s.proxyFunc(),
@@ -58,8 +60,9 @@ func NewClient(s Sources) (*Client, error) {
 			DisableCompression:    true, // bytes are hashed as upstream published them
 		},
 		patience: patience{attempts: 5, pause: 500 * time.Millisecond, stall: time.Minute},
-		repos:    map[string]http.RoundTripper{},
-	}, nil
+		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
+	}
+	return c, c.useMirrors()
 }
 
 // roots is nil, the system's, where the section names no CA.
@@ -98,6 +101,11 @@ func (c *Client) repository(upstream string) (name.Repository, error) {
 	if err != nil {
 		return name.Repository{}, fmt.Errorf("rewrite %s: %w", upstream, err)
 	}
+	if l := c.mirrorOf(upstream); l != nil && l.user != "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.shown[repo.Name()] = l
+	}
 	return repo, nil
 }
 
@@ -105,6 +113,7 @@ func (c *Client) repository(upstream string) (name.Repository, error) {
 func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
 	c.mu.Lock()
 	rt, known := c.repos[repo.Name()]
+	as := c.shown[repo.Name()]
 	c.mu.Unlock()
 	if known {
 		return rt, nil
@@ -112,6 +121,9 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
+	}
+	if as != nil && auth == authn.Anonymous {
+		auth = &authn.Basic{Username: as.user, Password: as.password}
 	}
 	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, HTTPSOnly(c.base), []string{repo.Scope(transport.PullScope)})
 	if err != nil {

@@ -93,7 +93,10 @@ func (d *download) connect() error {
 	response, err := d.as.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
 		cancel(nil)
-		return presentableError(err)
+		if err = presentableError(err); refusedUs(err) {
+			err = fmt.Errorf("%w; %s", err, whoAsks)
+		}
+		return err
 	}
 	d.got = 0
 	d.stop = func() { cancel(nil); response.Body.Close() }

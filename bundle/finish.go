@@ -30,17 +30,11 @@ func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) er
 		return fmt.Errorf("encode %s: %w", IndexName, err)
 	}
 	all[IndexName] = sha256Hex(text)
-	signature, err := sign(key, []byte(all.String()))
-	if err != nil {
-		return fmt.Errorf("sign %s: %w", SumsName, err)
+	if err := writeStick(filepath.Join(w.dir, IndexName), 0o644, bytes.NewReader(text)); err != nil {
+		return err
 	}
-	for _, f := range []struct {
-		name    string
-		content []byte
-	}{{IndexName, text}, {SumsName, []byte(all.String())}, {SignatureName, signature}} {
-		if err := writeStick(filepath.Join(w.dir, f.name), 0o644, bytes.NewReader(f.content)); err != nil {
-			return err
-		}
+	if err := all.write(w.dir, key); err != nil {
+		return err
 	}
 	if err := host.SyncDir(w.dir); err != nil {
 		return err
@@ -49,4 +43,17 @@ func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) er
 		return err
 	}
 	return host.SyncDir(w.dir)
+}
+
+// write puts the sums into dir, and behind them their signature.
+func (s sums) write(dir string, key *ecdsa.PrivateKey) error {
+	text := []byte(s.String())
+	signature, err := sign(key, text)
+	if err != nil {
+		return fmt.Errorf("sign %s: %w", SumsName, err)
+	}
+	if err := writeStick(filepath.Join(dir, SumsName), 0o644, bytes.NewReader(text)); err != nil {
+		return err
+	}
+	return writeStick(filepath.Join(dir, SignatureName), 0o644, bytes.NewReader(signature))
 }

@@ -38,6 +38,31 @@ func (c *Client) Use(logins ...Login) error {
 	return nil
 }
 
+// useMirrors reads those of the mirrors that sources names.
+func (c *Client) useMirrors() error {
+	for i, r := range c.sources.Rewrite {
+		if r.Login == (rpm.Login{}) {
+			continue
+		}
+		made, err := c.login(Login{Login: r.Login})
+		if err != nil {
+			return fmt.Errorf("prepare the login at the mirror %s: %w", r.To, err)
+		}
+		c.mirrors[i] = made
+	}
+	return nil
+}
+
+// mirrorOf is the login of the mirror that stands for upstream's HOST/PATH; nil
+// where there is none, or it has none. It goes by the rule that sends us there:
+// who is asked by another rule is not shown it.
+func (c *Client) mirrorOf(upstream string) *login {
+	if i, found := c.sources.rule(upstream); found {
+		return c.mirrors[i]
+	}
+	return nil
+}
+
 func (c *Client) login(l Login) (*login, error) {
 	made := &login{below: strings.TrimSuffix(l.Below, "/") + "/", user: l.Username, client: &http.Client{Transport: c.base}}
 	if l.ClientCert != "" {
@@ -80,8 +105,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// loginFor is the login of the longest URL above url, or nobody's. A path that
-// climbs is below nothing.
+// loginFor is the login of the longest URL above url, else of the mirror that
+// stands for it, or nobody's. A path that climbs is below nothing.
 func (c *Client) loginFor(upstream string) *login {
 	best := &login{client: &http.Client{Transport: c.base}}
 	u, err := url.Parse(upstream)
@@ -92,6 +117,12 @@ func (c *Client) loginFor(upstream string) *login {
 		if strings.HasPrefix(upstream, l.below) && len(l.below) > len(best.below) {
 			best = l
 		}
+	}
+	if best.below != "" {
+		return best
+	}
+	if m := c.mirrorOf(u.Host + u.EscapedPath()); m != nil {
+		return m
 	}
 	return best
 }

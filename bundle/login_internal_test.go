@@ -10,12 +10,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,5 +134,34 @@ func TestLoginRefuses(t *testing.T) {
 		if err := c.Use(Login{"https://me.example/x", l}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// TestNobodyIsRefusedTwice: a server that wants to see a certificate goes on wanting
+// it, and the error says where to name one.
+func TestNobodyIsRefusedTwice(t *testing.T) {
+	var handshakes atomic.Int32
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		handshakes.Add(1)
+		return nil, nil
+	}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewClient(Sources{CA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = c.Open(t.Context(), s.URL+"/repodata/repomd.xml", 0)
+	if err == nil || !strings.Contains(err.Error(), "certificate required; login, in packages.repositories or in sources.rewrite, says who asks") {
+		t.Errorf("without a certificate: %v", err)
+	}
+	if n := handshakes.Load(); n != 1 {
+		t.Errorf("the server was asked %d times", n)
 	}
 }

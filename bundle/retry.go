@@ -24,8 +24,15 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
+	text := fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
+	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
+		text += "; " + whoAsks
+	}
+	return text
 }
+
+// whoAsks is where to say it, for a server that wants to know.
+const whoAsks = "login, in packages.repositories or in sources.rewrite, says who asks"
 
 // Is makes a file that is not there fs.ErrNotExist.
 func (e *statusError) Is(target error) bool {
@@ -66,6 +73,8 @@ func isPassing(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var lookup *net.DNSError
 	switch {
+	case refusedUs(err):
+		return false
 	case errors.As(err, &answer):
 		return isPassingStatus(answer.StatusCode)
 	case errors.As(err, &status):
@@ -77,6 +86,13 @@ func isPassing(err error) bool {
 	default:
 		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStalled)
 	}
+}
+
+// refusedUs reports whether the server has ended the handshake of TLS, for one
+// because it wants a client certificate. crypto/tls has no type of its own for that.
+func refusedUs(err error) bool {
+	var e *net.OpError
+	return errors.As(err, &e) && e.Op == "remote error"
 }
 
 func isPassingStatus(code int) bool {

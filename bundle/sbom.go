@@ -33,14 +33,7 @@ func (p *Plan) SBOM() ([]byte, error) {
 		return nil, err
 	}
 	of := sha256.Sum256(lock)
-	doc := &spdx.Document{
-		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
-		DocumentName: p.Name, DocumentNamespace: "https://airgap.dev/spdx/" + p.Name + "-" + hex.EncodeToString(of[:]),
-		CreationInfo: &spdx.CreationInfo{
-			Creators: []common.Creator{{CreatorType: "Tool", Creator: strings.ReplaceAll(p.Tool, " ", "-")}},
-			Created:  p.newest().Format(time.RFC3339),
-		},
-	}
+	doc := sbomOf(p.Name, of, p.Tool, p.newest())
 	left := p.left()
 	for i, image := range p.Lock.Images {
 		doc.Packages = append(doc.Packages, inBase(sbomImage(i, image), left.Image(image)))
@@ -59,10 +52,30 @@ func (p *Plan) SBOM() ([]byte, error) {
 	}
 	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.applied())...)
 	for _, entry := range doc.Packages {
-		doc.Relationships = append(doc.Relationships, &spdx.Relationship{
-			RefA: common.MakeDocElementID("", "DOCUMENT"), RefB: common.MakeDocElementID("", string(entry.PackageSPDXIdentifier)), Relationship: spdx.RelationshipDescribes,
-		})
+		doc.Relationships = append(doc.Relationships, relation(documentID, spdx.RelationshipDescribes, entry.PackageSPDXIdentifier))
 	}
+	return encodeSBOM(doc)
+}
+
+const documentID common.ElementID = "DOCUMENT"
+
+// sbomOf is a document without entries; of tells it from others of that name.
+func sbomOf(name string, of [sha256.Size]byte, tool string, created time.Time) *spdx.Document {
+	return &spdx.Document{
+		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: documentID,
+		DocumentName: name, DocumentNamespace: "https://airgap.dev/spdx/" + name + "-" + hex.EncodeToString(of[:]),
+		CreationInfo: &spdx.CreationInfo{
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: strings.ReplaceAll(tool, " ", "-")}},
+			Created:  created.Format(time.RFC3339),
+		},
+	}
+}
+
+func relation(from common.ElementID, kind string, to common.ElementID) *spdx.Relationship {
+	return &spdx.Relationship{RefA: common.MakeDocElementID("", string(from)), RefB: common.MakeDocElementID("", string(to)), Relationship: kind}
+}
+
+func encodeSBOM(doc *spdx.Document) ([]byte, error) {
 	var b bytes.Buffer
 	if err := spdxjson.Write(doc, &b, spdxjson.Indent(" ")); err != nil {
 		return nil, fmt.Errorf("write %s: %w", SBOMName, err)

@@ -25,13 +25,13 @@ func StickBytes(name string, content []byte) StickFile {
 	return StickFile{name, 0o644, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 }
 
-// StickCopy is a copy of the file at path, with its mode.
-func StickCopy(name, path string) (StickFile, error) {
+// StickProgram is a copy of the program at path, for everybody to run.
+func StickProgram(name, path string) (StickFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return StickFile{}, fmt.Errorf("put %s on the stick: %w", name, err)
 	}
-	return StickFile{name, info.Mode().Perm(), info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
+	return StickFile{name, 0o755, info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }
 
 // stick is what lies beside the parts, the keys among it.

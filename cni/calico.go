@@ -72,7 +72,7 @@ func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, c.Version, "want an exact version from 3.31 on, such as "+calicoVersion)}
 	}
 	if lines := operatorLines(); c.Form == OperatorForm && !slices.Contains(lines, line(c.Version)) {
-		return field.ErrorList{field.Invalid(at, c.Version, "the operator's images are known for "+strings.Join(lines, " and ")+"; or choose form: manifest, which shows its own")}
+		return field.ErrorList{field.Invalid(at, c.Version, "the operator's images are known for "+strings.Join(lines, ", ")+"; or choose form: manifest, which shows its own")}
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func TestValidate(t *testing.T) {
 		{"calico before it took part in nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
 		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
 		{"the operator", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.31.7"}}), nil},
+		{"the operator of the newest line", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.33.1"}}), nil},
 		{"an operator whose images nobody knows", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
 		{"cilium", defaulted(Config{Plugin: Cilium}), nil},
 		{"cilium, everything", defaulted(Config{Plugin: Cilium, Encapsulation: Native, MTU: 9000, Cilium: CiliumConfig{Version: "1.19.5", Source: "oci://mirror.corp/charts"}}), nil},

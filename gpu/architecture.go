@@ -6,6 +6,7 @@ import "strconv"
 type Architecture string
 
 const (
+	Kepler    Architecture = "Kepler"
 	Maxwell   Architecture = "Maxwell"
 	Pascal    Architecture = "Pascal"
 	Volta     Architecture = "Volta"
@@ -22,11 +23,16 @@ type idRange struct {
 	chips       string
 }
 
-// ranges are PCI device IDs by chip. NVIDIA gives them out in blocks of 0x80.
+// ranges are PCI device IDs by chip, in their order. NVIDIA gives them out in blocks
+// of 0x80, before Maxwell of 0x40, between those of Fermi's chips.
 // Blackwell's blocks are those of NVIDIA/gpu-admin-tools, gpu/devid_chips.py;
 // the older ones are where all of a chip's entries in pci.ids 2023.04.11 lie.
 func ranges() []idRange {
 	return []idRange{
+		{0x0fc0, 0x0fff, Kepler, "GK107"},
+		{0x1000, 0x103f, Kepler, "GK110 GK210"},
+		{0x1180, 0x11ff, Kepler, "GK104 GK106"},
+		{0x1280, 0x12bf, Kepler, "GK208"},
 		{0x1340, 0x147f, Maxwell, "GM108 GM107 GM204 GM206"},
 		{0x15f0, 0x15ff, Pascal, "GP100"},
 		{0x1600, 0x167f, Maxwell, "GM204"},

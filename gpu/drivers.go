@@ -55,6 +55,7 @@ func (g Generation) Modules() string {
 // Generations lists them, oldest first.
 func Generations() []Generation {
 	return []Generation{
+		{[]Architecture{Kepler}, nil, &Span{To: 470}, "NVIDIA: current graphics driver releases, legacy releases"},
 		{[]Architecture{Maxwell, Pascal, Volta}, nil, &Span{To: 580}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules#19"},
 		{[]Architecture{Turing, Ampere, Ada, Hopper}, &Span{From: 515}, &Span{To: 619}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules"},
 		{[]Architecture{Blackwell}, &Span{From: 570}, nil, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
@@ -62,26 +63,31 @@ func Generations() []Generation {
 }
 
 // generation is that of a GPU. One that the table does not have is told by its
-// number: NVIDIA counts up, and Turing is the first for which modules of both
-// flavours are made. What comes before is like Volta, what comes after like the
-// newest.
+// number, since NVIDIA counts up: it is like the one whose numbers end before its
+// own, and like the oldest where there is none.
 func (d Device) generation() Generation {
-	all := Generations()
-	for _, g := range all {
-		if slices.Contains(g.Architectures, d.Architecture) {
-			return g
-		}
+	if g, is := generationOf(d.Architecture); is {
+		return g
 	}
-	g := all[len(all)-1]
-	if id, err := strconv.ParseUint(d.PCI.Device, 16, 16); err == nil && id < firstTuring {
-		g = all[0]
+	g := Generations()[0]
+	id, err := strconv.ParseUint(d.PCI.Device, 16, 16)
+	for _, r := range ranges() {
+		if before, is := generationOf(r.is); is && (err != nil || id > uint64(r.last)) {
+			g = before
+		}
 	}
 	g.Source = "not in the table, by its number; " + g.Source
 	return g
 }
 
-// firstTuring is the first number of ranges' Turing.
-const firstTuring = 0x1e00
+func generationOf(a Architecture) (g Generation, is bool) {
+	for _, g := range Generations() {
+		if slices.Contains(g.Architectures, a) {
+			return g, true
+		}
+	}
+	return Generation{}, false
+}
 
 // Branch is a line of NVIDIA's driver for data centers.
 type Branch struct {

@@ -46,7 +46,7 @@ func TestMachines(t *testing.T) {
 		"v100-and-a100":  "1 × NVIDIA Volta 10de:1db6, 1 × NVIDIA Ampere 10de:20f1",
 		"p40":            "2 × NVIDIA Pascal 10de:1b38",
 		"m60":            "2 × NVIDIA Maxwell 10de:13f2",
-		"k80":            "2 × NVIDIA 10de:102d",
+		"k80":            "2 × NVIDIA Kepler 10de:102d",
 		"vmd-domain":     "1 × NVIDIA Ada 10de:27b8",
 		"unreadable":     "error: read PCI device 0000:af:00.0: ",
 		"amd":            "",
@@ -79,6 +79,10 @@ func TestArchitecture(t *testing.T) {
 		id   string
 		want gpu.Architecture
 	}{
+		{"0fbf", ""},
+		{"102d", gpu.Kepler},  // K80
+		{"1040", ""},          // Fermi
+		{"12ba", gpu.Kepler},  // K510M
 		{"17fd", gpu.Maxwell}, // M40
 		{"15f8", gpu.Pascal},  // P100
 		{"1b38", gpu.Pascal},  // P40
@@ -99,7 +103,6 @@ func TestArchitecture(t *testing.T) {
 		{"2bb5", gpu.Blackwell},
 		{"3182", gpu.Blackwell},
 		{"3280", ""},
-		{"0fff", ""},
 		{"", ""},
 		{"not hexadecimal", ""},
 		{"12345", ""},

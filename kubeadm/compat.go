@@ -19,7 +19,7 @@ func releaseOf(text string) (Release, error) {
 			return r, nil
 		}
 	}
-	return Release{}, fmt.Errorf("version %s is not supported: Kubernetes 1.35, 1.36 and 1.37 are", line(v))
+	return Release{}, fmt.Errorf("version %s is not supported: choose one of Kubernetes %s", line(v), minors())
 }
 
 // Images are the images that a cluster of this version starts with, sorted.

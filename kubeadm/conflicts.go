@@ -27,10 +27,26 @@ func Conflicts(c Config, r Runtime, now time.Time) []Conflict {
 	if err != nil {
 		return nil
 	}
+	found := append(c.proxyConflicts(), release.ended(c, now)...)
 	if r.CRIO() {
-		return append(c.proxyConflicts(), release.crioConflicts(c, runtime)...)
+		return append(found, release.crioConflicts(c, runtime)...)
 	}
-	return append(c.proxyConflicts(), release.containerdConflicts(c, r, runtime, now)...)
+	return append(found, release.containerdConflicts(c, r, runtime, now)...)
+}
+
+// ended is about a minor that gets no fixes any more. It works, and a cluster may have
+// to be brought off it.
+func (r Release) ended(c Config, now time.Time) []Conflict {
+	if !over(r.Ends, now) {
+		return nil
+	}
+	return []Conflict{{Found: "Kubernetes " + c.Version + ": its minor gets no fixes since " + r.Ends, Want: "a minor with fixes", Source: r.Source}}
+}
+
+// over reports whether a month, "2027-06", is; one that is not known is not.
+func over(month string, now time.Time) bool {
+	ends, err := time.Parse("2006-01", month)
+	return err == nil && !now.Before(ends.AddDate(0, 1, 0))
 }
 
 // proxyConflicts are about kube-proxy's other modes: ipvs works yet, and ends;
@@ -92,7 +108,7 @@ func (l RuntimeLine) conflicts(r Runtime, now time.Time) []Conflict {
 	if err == nil && runc.LessThan(version.MustParseSemantic(l.Runc)) {
 		found = append(found, Conflict{Found: "runc " + r.RuncVersion + " with containerd " + r.Version, Want: "runc " + l.Runc + " or later", Source: l.Source})
 	}
-	if ends, err := time.Parse("2006-01", l.Ends); err == nil && !now.Before(ends.AddDate(0, 1, 0)) {
+	if over(l.Ends, now) {
 		found = append(found, Conflict{Found: "containerd " + r.Version + ": its line gets no fixes since " + l.Ends, Want: "a line with fixes", Source: l.Source})
 	}
 	return found

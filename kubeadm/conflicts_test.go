@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -57,16 +58,36 @@ func TestCRIOFollowsKubernetes(t *testing.T) {
 	}
 }
 
-// TestLinesEnd: the last month counts to its end.
+// TestLinesEnd: the last month counts to its end, of containerd's lines and of
+// Kubernetes' minors.
 func TestLinesEnd(t *testing.T) {
-	for day, ended := range map[string]bool{"2026-11-30": false, "2026-12-01": true} {
-		now, err := time.Parse(time.DateOnly, day)
+	for _, tc := range []struct{ day, containerd, says string }{
+		{"2026-11-30", "2.2.7", ""},
+		{"2026-12-01", "2.2.7", "containerd 2.2.7: its line gets no fixes since 2026-11"},
+		{"2027-06-30", "2.3.7", ""},
+		{"2027-07-01", "2.3.7", "Kubernetes 1.36.3: its minor gets no fixes since 2027-06"},
+	} {
+		now, err := time.Parse(time.DateOnly, tc.day)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Conflicts(Config{Version: "1.36.3"}, Runtime{Version: "2.2.7", RuncVersion: "1.5.2"}, now)
-		if (len(got) == 1) != ended || ended && (got[0].Fatal || !strings.Contains(got[0].Found, "no fixes since 2026-11")) {
-			t.Errorf("%s: %+v", day, got)
+		got := Conflicts(Config{Version: "1.36.3"}, Runtime{Version: tc.containerd, RuncVersion: "1.5.2"}, now)
+		if (len(got) == 1) != (tc.says != "") || len(got) == 1 && (got[0].Fatal || got[0].Found != tc.says) {
+			t.Errorf("%s: %+v, want %q", tc.day, got, tc.says)
+		}
+	}
+}
+
+// TestMinorsAreNamed: who chooses a version is told of every minor, by the schema, too.
+func TestMinorsAreNamed(t *testing.T) {
+	version, _ := reflect.TypeFor[Config]().FieldByName("Version")
+	_, err := releaseOf("1.34.0")
+	for _, r := range Releases() {
+		if about := version.Tag.Get("jsonschema_description"); !strings.Contains(about, r.Minor) {
+			t.Errorf("kubernetes.version is %q, without %s", about, r.Minor)
+		}
+		if err == nil || !strings.Contains(err.Error(), r.Minor) {
+			t.Errorf("of 1.34 is said %v, without %s", err, r.Minor)
 		}
 	}
 }
@@ -74,8 +95,8 @@ func TestLinesEnd(t *testing.T) {
 // TestRowsHaveSources: a row without one is somebody's opinion.
 func TestRowsHaveSources(t *testing.T) {
 	for _, r := range Releases() {
-		if r.Source == "" || len(r.Containerd) == 0 || r.Etcd == "" || r.CoreDNS == "" || r.Pause == "" {
-			t.Errorf("row %+v", r)
+		if _, err := time.Parse("2006-01", r.Ends); err != nil || r.Source == "" || len(r.Containerd) == 0 || r.Etcd == "" || r.CoreDNS == "" || r.Pause == "" {
+			t.Errorf("row %+v: %v", r, err)
 		}
 	}
 	for _, l := range RuntimeLines() {

@@ -16,15 +16,27 @@ type effective struct {
 }
 
 func (m Machine) effective(ctx context.Context, e engine) (effective, error) {
-	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(e.program()), Args: e.dump})
+	dump, err := m.dump(ctx, e)
 	if err != nil {
-		return effective{}, fmt.Errorf("read the runtime's effective configuration: %w", err)
+		return effective{}, err
 	}
 	found, err := e.readDump(dump)
 	if err != nil {
 		return found, fmt.Errorf("read the runtime's effective configuration: %w", err)
 	}
 	return found, nil
+}
+
+// RuntimeDump is the effective configuration of the runtime on this host, as its own
+// program tells it.
+func RuntimeDump(ctx context.Context, m Machine) ([]byte, error) { return m.dump(ctx, m.engine()) }
+
+func (m Machine) dump(ctx context.Context, e engine) ([]byte, error) {
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.path(e.program()), Args: e.dump})
+	if err != nil {
+		return nil, fmt.Errorf("read the runtime's effective configuration: %w", err)
+	}
+	return dump, nil
 }
 
 // readContainerdDump takes `containerd config dump`. Versions 3 and 4 of the configuration

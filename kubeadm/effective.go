@@ -1,12 +1,15 @@
 package kubeadm
 
+import "cmp"
+
 // ProxyMode is kube-proxy's mode on a host: what airgap.yaml says, else what suits
 // the host.
-func (c Config) ProxyMode(f Facts) string {
-	if mode, is := c.Overrides.KubeProxy["mode"].(string); is && mode != "" {
-		return mode
-	}
-	return f.ProxyMode()
+func (c Config) ProxyMode(f Facts) string { return cmp.Or(c.SetProxyMode(), f.ProxyMode()) }
+
+// SetProxyMode is the mode that airgap.yaml says; "": the first host's kernel decides.
+func (c Config) SetProxyMode() string {
+	mode, _ := c.Overrides.KubeProxy["mode"].(string)
+	return mode
 }
 
 // AllowsCgroupV1 reports whether the kubelet is told to start on cgroup v1, which

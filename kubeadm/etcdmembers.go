@@ -110,7 +110,7 @@ func (e *EtcdMember) Full(ctx context.Context) error {
 	return nil
 }
 
-const fullNext = "find out what is stored so often, delete it, then etcdctl compact, etcdctl defrag on each member, etcdctl alarm disarm; airgap verify tells how large it is"
+const fullNext = "find out what is stored so often, delete it, then compact, defrag on each host, and alarm disarm, by etcdctl, which is in the pod: airgap docs etcd has its line; airgap verify tells how large it is"
 
 // ask posts a question to the JSON gateway and reads the answer, unless into is nil.
 func (e *EtcdMember) ask(ctx context.Context, path string, question, into any) error {

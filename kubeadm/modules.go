@@ -15,35 +15,40 @@ import (
 
 const modulesFile = "/etc/modules-load.d/airgap.conf"
 
-// kernelModule is one part of the kernel that every node needs, with the
-// option that builds it and, if it has one, a path that exists while it runs.
+// kernelModule is one part of the kernel that a node needs, with the option
+// that builds it and, if it has one, a path that exists while it runs.
 type kernelModule struct{ name, option, trace string }
 
-func kernelModules() []kernelModule {
-	return []kernelModule{
+func kernelModules(vxlan bool) []kernelModule {
+	needed := []kernelModule{
 		{"overlay", "CONFIG_OVERLAY_FS", ""},
 		{"br_netfilter", "CONFIG_BRIDGE_NETFILTER", "proc/sys/net/bridge/bridge-nf-call-iptables"},
 		{"nf_conntrack", "CONFIG_NF_CONNTRACK", "proc/sys/net/netfilter/nf_conntrack_max"},
-		{"vxlan", "CONFIG_VXLAN", ""},
 	}
+	if vxlan {
+		needed = append(needed, kernelModule{"vxlan", "CONFIG_VXLAN", ""})
+	}
+	return needed
 }
 
-// Modules loads the kernel modules of a node, now and at every boot. What is
-// built into the kernel counts as loaded.
-func Modules(m Machine) step.Step {
+// Modules loads the kernel modules of a node, now and at every boot; vxlan says
+// that the pod network has such tunnels. What is built into the kernel counts as
+// loaded.
+func Modules(m Machine, vxlan bool) step.Step {
+	needed := kernelModules(vxlan)
 	var text bytes.Buffer
-	for _, k := range kernelModules() {
+	for _, k := range needed {
 		fmt.Fprintln(&text, k.name)
 	}
 	return step.Step{
 		Name: "modules", Title: "Load kernel modules",
 		Done: func(context.Context) (bool, error) {
 			holds, err := host.Holds(m.path(modulesFile), text.Bytes(), 0o644)
-			return holds && m.missingModule() == "", err
+			return holds && m.missingModule(needed) == "", err
 		},
-		Plan: func(context.Context) ([]string, error) { return m.planModules(text.Bytes()) },
+		Plan: func(context.Context) ([]string, error) { return m.planModules(needed, text.Bytes()) },
 		Run: func(ctx context.Context) error {
-			if err := m.loadModules(ctx); err != nil {
+			if err := m.loadModules(ctx, needed); err != nil {
 				return err
 			}
 			return host.WriteFile(m.path(modulesFile), text.Bytes(), 0o644)
@@ -54,8 +59,8 @@ func Modules(m Machine) step.Step {
 	}
 }
 
-func (m Machine) missingModule() string {
-	for _, k := range kernelModules() {
+func (m Machine) missingModule(needed []kernelModule) string {
+	for _, k := range needed {
 		if !m.present(k) {
 			return k.name
 		}
@@ -63,8 +68,8 @@ func (m Machine) missingModule() string {
 	return ""
 }
 
-func (m Machine) loadModules(ctx context.Context) error {
-	for _, k := range kernelModules() {
+func (m Machine) loadModules(ctx context.Context, needed []kernelModule) error {
+	for _, k := range needed {
 		if m.present(k) {
 			continue
 		}

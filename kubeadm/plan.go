@@ -14,9 +14,9 @@ import (
 // What the steps would change, for --dry-run. Each function here belongs to
 // the Run of one step and says the same.
 
-func (m Machine) planModules(text []byte) ([]string, error) {
+func (m Machine) planModules(needed []kernelModule, text []byte) ([]string, error) {
 	var changes []string
-	for _, k := range kernelModules() {
+	for _, k := range needed {
 		if !m.present(k) {
 			changes = append(changes, "load kernel module "+k.name)
 		}

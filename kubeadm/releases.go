@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -22,6 +23,7 @@ type Release struct {
 	// not fit is told, not refused.
 	Assumed bool   `json:"assumed"`
 	Cgroup  string `json:"cgroup"` // that the kubelet starts on
+	Ends    string `json:"ends"`   // the last month with fixes, "2027-06"
 	Source  string `json:"source"`
 }
 
@@ -29,18 +31,28 @@ type Release struct {
 // constants of kubeadm's own source (cmd/kubeadm/app/constants/constants.go:
 // DefaultEtcdVersion, CoreDNSVersion, PauseVersion) at the tags of each minor. 1.36
 // was checked against `kubeadm config images list`, which is also what the tests
-// do where a kubeadm is at hand.
+// do where a kubeadm is at hand. Ends are the project's (kubernetes.io, Releases: end of
+// life).
 func Releases() []Release {
 	const (
 		v2      = "v2; v1 with failCgroupV1: false"
-		kubeadm = "kubeadm constants.go; kubernetes#134744, KEP-5573; CRI-O README"
+		kubeadm = "kubeadm constants.go; kubernetes#134744, KEP-5573; CRI-O README; kubernetes.io: releases"
 		stated  = "; containerd RELEASES.md, Kubernetes support"
 	)
 	return []Release{
-		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, kubeadm + stated},
-		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, kubeadm + stated},
-		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, kubeadm + "; containerd: assumed"},
+		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, "2027-02", kubeadm + stated},
+		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, "2027-06", kubeadm + stated},
+		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, "2027-10", kubeadm + "; containerd: assumed"},
 	}
+}
+
+// minors are those of Releases, for people: "1.35, 1.36, 1.37".
+func minors() string {
+	var all []string
+	for _, r := range Releases() {
+		all = append(all, r.Minor)
+	}
+	return strings.Join(all, ", ")
 }
 
 // RuntimeLine is what is known of one line of containerd's versions.

@@ -41,11 +41,15 @@ func (p *participant) lead(ctx context.Context, m *minutes) (Replaced, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	followed := p.callOthers(ctx, stop)
-	if err := p.leadThrough(ctx, p.succession(m, key), m); err != nil {
-		return p.done, cause(ctx, err)
+	err = p.leadThrough(ctx, p.succession(m, key), m)
+	if err != nil {
+		stop(err)
 	}
-	if err := <-followed; err != nil {
-		return p.done, err
+	if failed := <-followed; err == nil { // waited for always: who leads again must not find them at work
+		err = failed
+	}
+	if err != nil {
+		return p.done, cause(ctx, err)
 	}
 	if err := p.close(ctx); err != nil {
 		return p.done, err

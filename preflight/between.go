@@ -65,7 +65,7 @@ func between(id, title, source, breaks string) Check {
 		if r, measured := w.Between[id]; measured {
 			return r
 		}
-		return skipped("measured between hosts: airgap preflight --all-hosts, or airgap netprobe")
+		return skipped("measured between hosts: airgap preflight DIR --all-hosts, or airgap netprobe listen DIR")
 	}}
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -83,23 +85,34 @@ func judgeCertificates(f *Facts, w *Want) Result {
 	if !w.Ours || len(f.Certificates) == 0 {
 		return skipped("no cluster of airgap's on this host yet")
 	}
-	first := f.Certificates[0]
+	first, enough := f.Certificates[0], f.Time.Now.Add(time.Duration(w.limit(certWarn)))
+	var fixes []string
 	for _, c := range f.Certificates {
 		if c.NotAfter.Before(first.NotAfter) {
 			first = c
 		}
+		if fix := c.renewal(); c.NotAfter.Before(enough) && !slices.Contains(fixes, fix) {
+			fixes = append(fixes, fix)
+		}
 	}
-	left := first.NotAfter.Sub(f.Time.Now)
 	found := fmt.Sprintf("%s ends on %s", first.Path, first.NotAfter.Format(time.DateOnly))
-	status := Pass
-	switch {
-	case left < time.Duration(w.limit(certFail)):
-		status = Fail
-	case left < time.Duration(w.limit(certWarn)):
-		status = Warn
-	}
-	if status == Pass {
+	if len(fixes) == 0 {
 		return pass("%s, the first of %d", found, len(f.Certificates))
 	}
-	return Result{status, found, elapsed(time.Duration(w.limit(certWarn))) + " or more", "airgap certs renew on each host, on control-plane hosts one after the other"}
+	status := Warn
+	if first.NotAfter.Sub(f.Time.Now) < time.Duration(w.limit(certFail)) {
+		status = Fail
+	}
+	return Result{status, found, elapsed(time.Duration(w.limit(certWarn))) + " or more", strings.Join(fixes, "; ")}
+}
+
+// renewal is what renews it: not all are kubeadm's to renew.
+func (c Certificate) renewal() string {
+	switch name := path.Base(c.Path); {
+	case c.Path == "/"+kubeletClient:
+		return "the kubelet renews its own in their last third, while it reaches the API server: journalctl -u kubelet | grep -i certificate"
+	case name == "ca.crt" || name == "front-proxy-ca.crt":
+		return c.Path + " is an authority, which nothing renews: airgap certs rotate-ca --help says how it is replaced"
+	}
+	return "airgap certs renew on each host, on control-plane hosts one after the other"
 }

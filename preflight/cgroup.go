@@ -105,12 +105,14 @@ func judgeCgroupVersion(f *Facts, w *Want) Result {
 	if f.Cgroup.Mode == "v2" {
 		return pass("v2")
 	}
-	r := Result{Fail, f.Cgroup.Mode, "v2",
-		"grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot; or let the kubelet run on it: failCgroupV1: false in kubernetes.overrides.kubelet"}
+	const boot = "grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot"
+	r := Result{Fail, f.Cgroup.Mode, "v2", boot + "; or let the kubelet run on it: failCgroupV1: false in kubernetes.overrides.kubelet"}
 	switch {
 	case f.Cgroup.Mode == "":
 		r.Found, r.Fix = "no control groups are mounted", "boot with systemd"
-	case w.AllowCgroupV1 || minor(w.KubernetesVersion) < 35:
+	case w.AllowCgroupV1:
+		r.Status, r.Fix = Warn, "failCgroupV1: false has the kubelet run on it for now; before that ends, "+boot
+	case minor(w.KubernetesVersion) < 35:
 		r.Status = Warn
 	}
 	return r
@@ -160,6 +162,8 @@ var cgroupDriver = Check{
 	Needs:  []string{"init", "cgroup"}, Run: judgeCgroupDriver,
 }
 
+// judgeCgroupDriver only warns: before an installation nothing that is there counts, and
+// the installation puts right what drifted since, if it is let.
 func judgeCgroupDriver(f *Facts, w *Want) Result {
 	driver := "cgroupfs"
 	if f.Init == "systemd" {
@@ -173,8 +177,8 @@ func judgeCgroupDriver(f *Facts, w *Want) Result {
 			continue // somebody's leftover
 		}
 		if set.driver != "" && set.driver != driver {
-			return Result{Fail, fmt.Sprintf("%s uses %s", set.name, set.driver), driver + " for both",
-				"set " + set.name + " to " + driver + " and restart it"}
+			return Result{Warn, fmt.Sprintf("%s uses %s", set.name, set.driver), driver + " for both",
+				"airgap install, or join, once more: it writes the configuration anew; then drain this host and reboot it, for pods that were started meanwhile"}
 		}
 	}
 	return pass("%s", driver)

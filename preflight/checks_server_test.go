@@ -85,7 +85,12 @@ func TestServerChecks(t *testing.T) {
 		{"each program is logged", auditd, audited(Audit{Execve: []string{"-a always,exit -S execve"}}, "active"), Want{}, Warn, "each start"},
 		{"a full log halts", auditd, audited(Audit{Halts: []string{"disk_full_action = HALT"}}, "active"), Want{}, Warn, "disk_full_action = HALT"},
 		{"auditd is off", auditd, audited(Audit{Halts: []string{"disk_full_action = HALT"}}, "inactive"), Want{}, Pass, "not active"},
-		{"services without rights for others", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf"}}, Want{}, Warn, "UMask=0077 for all services in /etc/x.conf"},
+		{"a virus scanner on a worker", antivirus, &Facts{Units: []Unit{{"kesl.service", "active", "enabled"}}}, Want{CRIO: true}, Warn, "kesl.service runs"},
+		{"a virus scanner that is off", antivirus, &Facts{Units: []Unit{{"ds_agent.service", "inactive", "disabled"}}}, Want{}, Pass, "none that is known"},
+		{"services without rights for others", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf"}}, Want{}, Warn, "UMask=0077 for kubelet, by /etc/x.conf for all services; UMask=0077 for containerd"},
+		{"the kubelet excepted, the runtime not", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf", Own: map[string]string{"kubelet": "0022", "containerd": "0022"}}}, Want{CRIO: true}, Warn, "UMask=0077 for crio"},
+		{"both excepted", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf", Own: map[string]string{"kubelet": "0022", "containerd": "0022"}}}, Want{}, Pass, "022"},
+		{"a drop-in of EL 8 that nobody reads", umask, &Facts{Systemd: 239, Umask: Umask{Units: "0077", File: "/etc/x.conf"}}, Want{}, Pass, "022"},
 		{"people without rights for others", umask, &Facts{Umask: Umask{Login: "077"}}, Want{}, Pass, "077 at login"},
 		{"few files", limits, &Facts{Manager: Manager{OpenFiles: 4096}}, Want{}, Warn, "4096 open files"},
 		{"few processes", limits, parameter("kernel.pid_max", "32768", "", ""), Want{}, Warn, "kernel.pid_max = 32768"},
@@ -168,8 +173,8 @@ func TestGPUChecks(t *testing.T) {
 	const loaded = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build"
 	kernel := Kernel{Release: "5.14.0-1.el9.x86_64"}
 	runChecks(t, []checkTest{
-		{"no address for the memory", gpuBAR, card(16<<20, -1), node(), Fail, "0000:41:00.0 BAR 1"},
-		{"the kernel gave up on it", gpuBAR, card(16<<20, 0), node(), Fail, "BAR 1"},
+		{"no address for the memory", gpuBAR, card(16<<20, -1), node(), Fail, "no address for the memory of 0000:41:00.0"},
+		{"the kernel gave up on it", gpuBAR, card(16<<20, 0), node(), Fail, "the memory of"},
 		{"addresses", gpuBAR, card(16<<20, 64<<30), node(), Pass, "1 looked at"},
 		{"the kernel does not tell", gpuBAR, card(), node(), Pass, "0 looked at"},
 		{"nouveau", gpuNouveau, &Facts{Modules: map[string]Module{"nouveau": Loaded}}, node(), Fail, "nouveau is loaded"},

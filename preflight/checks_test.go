@@ -70,6 +70,10 @@ func TestChoice(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
+	lacksExtra := &Facts{
+		Kernel:  Kernel{Release: "6.12.0-55.9.1.el10_0.x86_64"},
+		Modules: all(Loadable, map[string]Module{"br_netfilter": Missing, "nft_compat": Missing, "xt_comment": Missing, "xt_MASQUERADE": Missing, "ipt_MASQUERADE": Missing}),
+	}
 	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
 	v1 := &Facts{Cgroup: Cgroup{Mode: "v1"}}
 	oneDisk := func(size, used int64) *Facts {
@@ -108,6 +112,9 @@ func TestChecks(t *testing.T) {
 		{"nftables mode needs no xt", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})}, Want{ProxyMode: "nftables"}, Pass, ""},
 		{"no vxlan, none wanted", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{}, Pass, ""},
 		{"no vxlan", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{VXLANPort: 4789}, Fail, "vxlan"},
+		{"EL 10's image, and the rest in the bundle", kernelModules, lacksExtra, Want{NetworkPlugin: "cilium", ModulesExtra: []string{"6.12.0-55.9.1.el10_0.x86_64"}}, Pass, "br_netfilter, nft_compat, xt_comment, xt_MASQUERADE or ipt_MASQUERADE by the bundle's kernel-modules-extra"},
+		{"the rest for another kernel", kernelModules, lacksExtra, Want{ModulesExtra: []string{"6.12.0-55.27.1.el10_0.x86_64"}}, Fail, "missing: br_netfilter, nft_compat"},
+		{"what no extra package has", kernelModules, &Facts{Kernel: lacksExtra.Kernel, Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{VXLANPort: 8472, ModulesExtra: []string{lacksExtra.Kernel.Release}}, Fail, "missing: vxlan"},
 		{"blocked", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"overlay": Blocked})}, Want{}, Fail, "switched off by an install line: overlay"},
 		{"locked with everything loaded", modulesLocked, &Facts{Modules: all(Loaded, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Pass, "locked"},
 		{"locked too early", modulesLocked, &Facts{Modules: all(Loadable, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Fail, "overlay"},
@@ -117,7 +124,9 @@ func TestChecks(t *testing.T) {
 		{"one processor, but the site says so", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", "fail", "1", "warn", "1")}, Pass, "1"},
 		{"an 8 GB machine", memory, &Facts{Memory: 7_770_000_000}, Want{Roles: []Role{ControlPlane}}, Pass, "7.8 GB"},
 		{"a 2 GB machine", memory, &Facts{Memory: 1_900_000_000}, Want{Roles: []Role{ControlPlane}}, Warn, "1.9 GB"},
-		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1.0 GB"},
+		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "953 MiB"},
+		{"less than kubeadm wants", memory, &Facts{Memory: 1_750_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1668 MiB"},
+		{"as much as kubeadm wants", memory, &Facts{Memory: 1700 * 1024 * 1024}, Want{Roles: []Role{ControlPlane}}, Warn, "1.8 GB"},
 
 		{"XFS", fsType, typed("xfs"), Want{Roles: []Role{ControlPlane}}, Pass, "xfs on /var/lib/etcd"},
 		{"a worker has no etcd", fsType, &Facts{Filesystems: []Filesystem{{Path: "/", Type: "ext4"}, {Path: "/var/lib/etcd", Type: "nfs4"}}}, Want{}, Pass, "ext4 on /var/lib/containerd, ext4 on /var/lib/kubelet"},
@@ -136,7 +145,7 @@ func TestChecks(t *testing.T) {
 		{"v1 needs a freezer", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v1", Controllers: []string{"cpu", "cpuset", "memory", "pids"}}}, Want{}, Fail, "freezer"},
 		{"no memory controller", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v2", Controllers: []string{"cpu", "cpuset", "pids"}}}, Want{}, Fail, "memory"},
 		{"an old kubelet's driver is no matter", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs"}}, Want{}, Pass, "systemd"},
-		{"our kubelet's is", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs", ContainerdDriver: "systemd"}}, Want{Ours: true}, Fail, "the kubelet uses cgroupfs"},
+		{"our kubelet's is", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs", ContainerdDriver: "systemd"}}, Want{Ours: true}, Warn, "the kubelet uses cgroupfs"},
 
 		{"no machine ID", machineIDs, &Facts{}, Want{}, Fail, "none"},
 		{"image's machine ID", machineIDs, &Facts{Identity: Identity{MachineID: "uninitialized"}}, Want{}, Fail, "uninitialized"},
@@ -176,9 +185,15 @@ func TestChecks(t *testing.T) {
 		{"FIPS", fips, &Facts{Security: Security{FIPS: true}}, Want{}, Warn, "on"},
 
 		{"no address", nodeIP, &Facts{Links: []Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},
+		{"a default route for IPv6 alone", defaultRoute, &Facts{Routes: []Route{{To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}}, Want{}, Fail, "none for IPv4"},
+		{"default routes for both", defaultRoute, &Facts{Routes: []Route{{To: netip.MustParsePrefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}, {To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}}, Want{}, Pass, "10.0.0.1 eth0"},
+
 		{"subnets overlap each other", cidrOverlap, &Facts{}, Want{PodSubnet: "10.96.0.0/11", ServiceSubnet: "10.96.0.0/12"}, Fail, "pod subnet"},
 		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
 		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
+		{"a time server in the subnet", cidrOverlap, &Facts{Time: Time{Servers: []string{"ntp.bank.example", "10.244.0.123"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "overlaps the time server 10.244.0.123/32"},
+		{"the site's registry in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site's registry 10.244.0.9/32"},
+		{"the site's registry elsewhere", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
 		{"our own pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true}, Pass, ""},
 		{"our own routes without a tunnel", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Pass, ""},
 		{"somebody's route", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Fail, "the route through eth0"},

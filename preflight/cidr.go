@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 var cidrOverlap = Check{
 	ID: "cidr-overlap", Title: "Pod and Service subnets are free", Source: "kubespray; embedded-cluster",
 	Breaks: "Hosts of the site would be taken for pods or Services, and could not be reached from the cluster.",
-	Needs:  []string{"links", "routes", "resolv"}, Run: judgeOverlap,
+	Needs:  []string{"links", "routes", "resolv", "timeServers"}, Run: judgeOverlap,
 }
 
 // taken is a range of addresses that the site already uses.
@@ -90,10 +91,22 @@ func (f *Facts) takenBy(w *Want) []taken {
 	for _, s := range f.Resolv.Nameservers {
 		used = addAddress(used, s, "the name server")
 	}
+	for _, s := range f.Time.Servers {
+		used = addAddress(used, s, "the time server")
+	}
 	for _, a := range w.OtherAddresses {
 		used = addAddress(used, a, "the address")
 	}
-	return used
+	return addAddress(used, registryHost(w.SiteRegistry), "the site's registry")
+}
+
+// registryHost is the host of HOST[:PORT]/PROJECT.
+func registryHost(address string) string {
+	at, _, _ := strings.Cut(address, "/")
+	if host, _, err := net.SplitHostPort(at); err == nil {
+		return host
+	}
+	return at
 }
 
 func addAddress(used []taken, text, by string) []taken {

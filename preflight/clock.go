@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,19 @@ func readSynchronized(ctx context.Context, r reader, f *Facts) error {
 	}
 }
 
+// readTimeServers reads whom chronyd is told to ask. Time does not need them: they are
+// addresses of the site.
+func readTimeServers(_ context.Context, r reader, f *Facts) error {
+	text, err := r.optional("etc/chrony.conf")
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) > 1 && slices.Contains([]string{"server", "peer", "pool"}, words[0]) {
+			f.Time.Servers = append(f.Time.Servers, words[1])
+		}
+	}
+	return err
+}
+
 var timeSync = Check{
 	ID: "time-sync", Title: "Clock is synchronized", Source: "replicatedhq/embedded-cluster; etcd and TLS need it",
 	Breaks: "Clocks drift apart: certificates are not valid yet on other hosts, and etcd loses its leader.",
@@ -46,7 +60,7 @@ var timeSync = Check{
 func judgeSynchronized(f *Facts, _ *Want) Result {
 	if !f.Time.Synchronized {
 		return Result{Fail, "the kernel's clock is not synchronized", "synchronized to the site's time servers",
-			"name the site's time servers in /etc/chrony.conf; systemctl enable --now chronyd; chronyc waitsync"}
+			"name the site's time servers in /etc/chrony.conf, with the line rtcsync, or the kernel is told nothing; systemctl enable chronyd; systemctl restart chronyd; chronyc waitsync"}
 	}
 	return pass("synchronized")
 }

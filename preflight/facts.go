@@ -138,4 +138,6 @@ type Time struct {
 	Now time.Time `yaml:"now" json:"now"`
 	// Synchronized is the kernel's own opinion of its clock.
 	Synchronized bool `yaml:"synchronized" json:"synchronized"`
+	// Servers are names and addresses in /etc/chrony.conf.
+	Servers []string `yaml:"servers,omitempty" json:"servers,omitempty"`
 }

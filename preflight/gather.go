@@ -26,7 +26,7 @@ func probes() []probe {
 		{"os", readOS}, {"kernel", readKernel}, {"modules", readModules}, {"init", readInit},
 		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
-		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized},
+		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
 		{"filesystems", readFilesystems}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},

@@ -155,7 +155,7 @@ var gpuBAR = Check{
 	Role:   GPU, Needs: []string{"pci"}, Run: judgeBAR,
 }
 
-// judgeBAR looks at the two windows that every GPU of NVIDIA's has: registers and memory.
+// judgeBAR looks at the first two windows, which every GPU of NVIDIA's has.
 func judgeBAR(f *Facts, _ *Want) Result {
 	var without []string
 	looked := 0
@@ -164,9 +164,9 @@ func judgeBAR(f *Facts, _ *Want) Result {
 			continue
 		}
 		looked++
-		for bar, size := range d.Windows[:2] {
-			if size <= 0 {
-				without = append(without, fmt.Sprintf("%s BAR %d", d.Address, bar))
+		for i, what := range []string{"registers", "memory"} {
+			if d.Windows[i] <= 0 {
+				without = append(without, fmt.Sprintf("the %s of %s", what, d.Address))
 			}
 		}
 	}

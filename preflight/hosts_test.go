@@ -89,6 +89,7 @@ func TestRecordedHosts(t *testing.T) {
 		errors []string
 	}{
 		{host: "rocky9"},
+		{host: "navix9"},
 		{
 			host:   "rhel8-cgroup1-podman-swap",
 			change: func(w *Want) { w.Packages = append(w.Packages, "containerd.io") },
@@ -124,7 +125,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "limits",
+			errors: []string{"kernel-running", "time-sync", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{

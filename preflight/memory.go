@@ -26,9 +26,12 @@ func readMemory(_ context.Context, r reader, f *Facts) error {
 	return fmt.Errorf("read /proc/meminfo: no MemTotal in it")
 }
 
+// mebibyte is what kubeadm counts memory in.
+const mebibyte = 1024 * 1024
+
 var memoryFail = Limit{
-	Check: "memory", Name: "fail", Unit: Bytes, Default: byControlPlane(1700*megabyte, 0),
-	About: "Least memory of a node. Default 1700MB on control-plane nodes, none on others.",
+	Check: "memory", Name: "fail", Unit: Bytes, Default: byControlPlane(1700*mebibyte, 0),
+	About: "Least memory of a node. Default 1700MiB on control-plane nodes, none on others.",
 }
 
 var memoryWarn = Limit{
@@ -46,7 +49,8 @@ func judgeMemory(f *Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
 	switch {
 	case f.Memory < least:
-		return Result{Fail, ui.Size(f.Memory), ui.Size(least) + " or more", "give the machine more memory"}
+		// In the unit of the limit, or both might read 1.8 GB.
+		return Result{Fail, fmt.Sprintf("%d MiB", f.Memory/mebibyte), fmt.Sprintf("%d MiB or more", least/mebibyte), "give the machine more memory"}
 	// Firmware and kernel keep up to a tenth of what the hypervisor gives: a
 	// machine of 8 GB must not draw the warning meant for smaller ones.
 	case f.Memory < enough*9/10:

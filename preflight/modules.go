@@ -220,10 +220,14 @@ var kernelModules = Check{
 }
 
 func judgeModules(f *Facts, w *Want) Result {
-	var absent, blocked []string
+	var absent, blocked, coming []string
 	for _, alternatives := range neededModules(w) {
 		switch f.best(alternatives) {
 		case Missing:
+			if w.bringsModule(f.Kernel.Release, alternatives) {
+				coming = append(coming, strings.Join(alternatives, " or "))
+				continue
+			}
 			absent = append(absent, strings.Join(alternatives, " or "))
 		case Blocked:
 			blocked = append(blocked, strings.Join(alternatives, " or "))
@@ -232,7 +236,7 @@ func judgeModules(f *Facts, w *Want) Result {
 	var found, fix []string
 	if len(absent) > 0 {
 		found = append(found, "missing: "+strings.Join(absent, ", "))
-		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+", or reboot when the kernel was just updated")
+		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+", which packages.install of airgap.yaml can bring, or reboot when the kernel was just updated")
 	}
 	if len(blocked) > 0 {
 		found = append(found, "switched off by an install line: "+strings.Join(blocked, ", "))
@@ -241,7 +245,18 @@ func judgeModules(f *Facts, w *Want) Result {
 	if len(found) > 0 {
 		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable", strings.Join(fix, "; ")}
 	}
+	if len(coming) > 0 {
+		return pass("%d needed; %s by the bundle's kernel-modules-extra", len(neededModules(w)), strings.Join(coming, ", "))
+	}
 	return pass("%d needed, all there", len(neededModules(w)))
+}
+
+// bringsModule reports whether one of the modules comes with the packages, which are
+// installed before modules are loaded: kernel-modules-extra of the running kernel has
+// them in Enterprise Linux 10 (kops#18724).
+func (w *Want) bringsModule(kernel string, names []string) bool {
+	extra := []string{"br_netfilter", "nft_compat", "xt_comment", "xt_MASQUERADE"}
+	return slices.Contains(w.ModulesExtra, kernel) && slices.ContainsFunc(names, func(n string) bool { return slices.Contains(extra, n) })
 }
 
 // neededModules lists alternatives: one of each row is enough.

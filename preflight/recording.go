@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -113,6 +114,8 @@ func kept(name, text string) string {
 		return only(systemdCgroup)
 	case name == kubeletClient:
 		return certificateBlocks(text)
+	case slices.Contains(serviceDropIns(), path.Dir(name)):
+		return only(unitUmask)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):

@@ -76,15 +76,16 @@ var defaultRoute = Check{
 	Needs:  []string{"routes"}, Run: judgeDefaultRoute,
 }
 
+// judgeDefaultRoute looks at IPv4 alone: Services have such addresses.
 func judgeDefaultRoute(f *Facts, _ *Want) Result {
 	var found []string
 	for _, r := range f.Routes {
-		if r.To.Bits() == 0 {
+		if r.To.Bits() == 0 && r.To.Addr().Is4() {
 			found = append(found, strings.TrimSpace(r.Gateway+" "+r.Device))
 		}
 	}
 	if len(found) == 0 {
-		return Result{Fail, "none", "a default route, even to a gateway that leads nowhere",
+		return Result{Fail, "none for IPv4", "a default route, even to a gateway that leads nowhere",
 			"nmcli connection modify NAME ipv4.gateway ADDRESS; without it Service addresses are unreachable from the host"}
 	}
 	return pass("%s", strings.Join(found, ", "))

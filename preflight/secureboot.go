@@ -66,8 +66,7 @@ var secureBoot = Check{
 // them; modules that come signed by a vendor may pass.
 func judgeSecureBoot(f *Facts, w *Want) Result {
 	refuses := f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
-	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts",
-		"gpu.source: precompiled takes modules that a vendor signed. Or, with this check set to warn: install makes the key and stops at the driver; then mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console, and run the same command again"}
+	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts", w.signing()}
 	switch {
 	case !refuses:
 		return pass("off")
@@ -81,6 +80,20 @@ func judgeSecureBoot(f *Facts, w *Want) Result {
 		r.Status = Fail
 	}
 	return r
+}
+
+// signing is how the driver's modules get a signature that is trusted. NVIDIA's installer
+// makes no key that could be enrolled.
+func (w *Want) signing() string {
+	const vendor = "gpu.source: precompiled takes modules that a vendor signed"
+	switch {
+	case w.Installer:
+		return vendor + "; gpu.source: dkms signs with a key of this host, which can be enrolled. NVIDIA's installer signs nothing"
+	case w.bringsDKMS():
+		return vendor + ". Or, with this check set to warn: install makes the key and stops at the driver; then mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console, and run the same command again"
+	default:
+		return "mokutil --test-key KEY.der says whether the key that the driver is signed with is enrolled; mokutil --import KEY.der, reboot, and enrol it at the console"
+	}
 }
 
 // buildsDriver tells whether the bundle has modules that are compiled on the host.

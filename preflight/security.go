@@ -68,7 +68,7 @@ func judgeFirewalld(f *Facts, w *Want) Result {
 		return pass("not active")
 	case w.NetworkPlugin == "calico":
 		return Result{Fail, "active", "no other manager of packet filter rules beside calico, or the site's word that it is meant",
-			"disable firewalld if the site's rules allow it; else try it, and say preflight.checks.firewalld.severity: warn"}
+			"leave firewalld on. preflight.checks.firewalld.severity: warn says that it is meant, and install opens the ports; or network.plugin: flannel"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")
 	default:

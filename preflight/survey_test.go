@@ -54,7 +54,7 @@ func TestSurveyScript(t *testing.T) {
 
 // steady leaves out what changes from moment to moment.
 func steady(f *Facts) *Facts {
-	f.Time = Time{Synchronized: f.Time.Synchronized}
+	f.Time = Time{Synchronized: f.Time.Synchronized, Servers: f.Time.Servers}
 	f.Listening = nil
 	for i := range f.Filesystems {
 		f.Filesystems[i].Used, f.Filesystems[i].Free, f.Filesystems[i].InodesFree = 0, 0, 0
@@ -89,6 +89,7 @@ func TestSurveyFilters(t *testing.T) {
 	tests := []struct{ filter, file, text, want string }{
 		{"proxies", "etc/environment", "LANG=C\nhttps_proxy=http://svc:secret@p:3128\n", "https_proxy=http://***@p:3128"},
 		{"proxies", "etc/profile.d/p.sh", "TOKEN=secret\nexport NO_PROXY=\"a,b\"\n", "NO_PROXY"},
+		{"grep '^[[:space:]]*UMask'", "etc/systemd/system/containerd.service.d/proxy.conf", "[Service]\nEnvironment=HTTPS_PROXY=http://svc:secret@p:3128\nUMask=0022\n", "UMask=0022"},
 		{"excludes", "etc/dnf/dnf.conf", "[main]\npassword=secret\nexcludepkgs=kernel*\n  runc\nproxy_password=secret\n", "kernel*"},
 		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
 		{"certificates", kubeletClient, "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n", ""},

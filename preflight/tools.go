@@ -9,20 +9,29 @@ import (
 // tool is a program that Kubernetes runs, and the packages that have it.
 type tool struct {
 	name     string
-	packages []string
-	needed   bool // kubeadm stops without it, and does not only warn
+	packages []string // the first is what to ask for
+	el8      string   // what to ask for on EL 8, where it is another one
+	needed   bool     // kubeadm stops without it, and does not only warn
+}
+
+// from is the package to ask for on a system: "el8".
+func (t tool) from(system string) string {
+	if system == "el8" && t.el8 != "" {
+		return t.el8
+	}
+	return t.packages[0]
 }
 
 func tools() []tool {
 	return []tool{
-		{"ip", []string{"iproute"}, true},
-		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, true},
-		{"mount", []string{"util-linux-core", "util-linux"}, true},
-		{"nsenter", []string{"util-linux-core", "util-linux"}, true},
-		{"ethtool", []string{"ethtool"}, false},
-		{"socat", []string{"socat"}, false},
-		{"tc", []string{"iproute-tc"}, false},
-		{"nft", []string{"nftables"}, false},
+		{"ip", []string{"iproute"}, "", true},
+		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, "iptables", true},
+		{"mount", []string{"util-linux-core", "util-linux"}, "util-linux", true},
+		{"nsenter", []string{"util-linux-core", "util-linux"}, "util-linux", true},
+		{"ethtool", []string{"ethtool"}, "", false},
+		{"socat", []string{"socat"}, "", false},
+		{"tc", []string{"iproute-tc"}, "", false},
+		{"nft", []string{"nftables"}, "", false},
 	}
 }
 
@@ -69,7 +78,7 @@ func judgeTools(f *Facts, w *Want) Result {
 		if slices.Contains(f.Tools, t.name) || brought || t.name == "nft" && w.ProxyMode != "nftables" {
 			continue
 		}
-		packages = append(packages, t.packages[0])
+		packages = append(packages, t.from(f.OS.Enterprise()))
 		if t.needed {
 			needed = append(needed, t.name)
 		} else {

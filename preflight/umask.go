@@ -2,7 +2,9 @@ package preflight
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +16,9 @@ type Umask struct {
 	// and the drop-in.
 	Units string `yaml:"units,omitempty" json:"units,omitempty"`
 	File  string `yaml:"file,omitempty" json:"file,omitempty"`
+	// Own are the masks of those units of a node that have one in drop-ins of
+	// their own, by all drop-ins together: "kubelet".
+	Own map[string]string `yaml:"own,omitempty" json:"own,omitempty"`
 }
 
 var (
@@ -21,10 +26,22 @@ var (
 	unitUmask  = regexp.MustCompile(`(?m)^\s*UMask\s*=\s*([0-7]+)`)
 )
 
-// serviceDropIns apply to every service: systemd.unit(5), drop-in directories of a
-// unit type. /etc comes last and wins.
+// maskedUnits are the services that make what pods use.
+func maskedUnits() []string { return []string{"kubelet", "containerd", "crio"} }
+
+// dropInDirs are where systemd looks for drop-ins of a unit or of a whole type of units
+// ("service"): in the later ones a file hides another one of its name.
+func dropInDirs(of string) []string {
+	return []string{"usr/lib/systemd/system/" + of + ".d", "run/systemd/system/" + of + ".d", "etc/systemd/system/" + of + ".d"}
+}
+
+// serviceDropIns are all directories of drop-ins that are looked at.
 func serviceDropIns() []string {
-	return []string{"usr/lib/systemd/system/service.d", "run/systemd/system/service.d", "etc/systemd/system/service.d"}
+	dirs := dropInDirs("service")
+	for _, unit := range maskedUnits() {
+		dirs = append(dirs, dropInDirs(unit+".service")...)
+	}
+	return dirs
 }
 
 func readUmask(_ context.Context, r reader, f *Facts) error {
@@ -35,25 +52,56 @@ func readUmask(_ context.Context, r reader, f *Facts) error {
 	if m := loginUmask.FindStringSubmatch(defs); m != nil {
 		f.Umask.Login = m[1]
 	}
-	for _, dir := range serviceDropIns() {
-		names, err := r.names(dir)
+	all := dropInDirs("service")
+	if f.Umask.Units, f.Umask.File, err = r.unitMask(all); err != nil {
+		return err
+	}
+	for _, unit := range maskedUnits() {
+		own := dropInDirs(unit + ".service")
+		mask, _, err := r.unitMask(own)
+		if err == nil && mask != "" {
+			mask, _, err = r.unitMask(slices.Concat(all, own))
+		}
 		if err != nil {
 			return err
 		}
+		if mask == "" {
+			continue
+		}
+		if f.Umask.Own == nil {
+			f.Umask.Own = map[string]string{}
+		}
+		f.Umask.Own[unit] = mask
+	}
+	return nil
+}
+
+// unitMask is what the drop-ins in dirs say, and which of them does: files are read in
+// the order of their names, wherever they are, and the last word counts
+// (systemd.unit(5)).
+func (r reader) unitMask(dirs []string) (mask, file string, err error) {
+	where := map[string]string{}
+	for _, dir := range dirs {
+		names, err := r.names(dir)
+		if err != nil {
+			return "", "", err
+		}
 		for _, name := range names {
-			if !strings.HasSuffix(name, ".conf") {
-				continue
-			}
-			text, err := r.text(dir + "/" + name)
-			if err != nil {
-				return err
-			}
-			for _, m := range unitUmask.FindAllStringSubmatch(text, -1) {
-				f.Umask.Units, f.Umask.File = m[1], "/"+dir+"/"+name
+			if strings.HasSuffix(name, ".conf") {
+				where[name] = dir
 			}
 		}
 	}
-	return nil
+	for _, name := range slices.Sorted(maps.Keys(where)) {
+		text, err := r.text(where[name] + "/" + name)
+		if err != nil {
+			return "", "", err
+		}
+		for _, m := range unitUmask.FindAllStringSubmatch(text, -1) {
+			mask, file = m[1], "/"+where[name]+"/"+name
+		}
+	}
+	return mask, file, nil
 }
 
 var umask = Check{
@@ -62,15 +110,41 @@ var umask = Check{
 	Needs:  []string{"umask"}, Run: judgeUmask,
 }
 
-// judgeUmask leaves the mask of logins alone: airgap sets its own, and containerd's and
-// CRI-O's units name theirs. The kubelet's is what systemd gives it.
-func judgeUmask(f *Facts, _ *Want) Result {
-	if mask, err := strconv.ParseUint(f.Umask.Units, 8, 16); err == nil && mask&0o055 != 0 {
-		return Result{Warn, "UMask=" + f.Umask.Units + " for all services in " + f.Umask.File, "0022 for the kubelet",
-			"have systemd leave the kubelet out: UMask=0022 in /etc/systemd/system/kubelet.service.d/99-umask.conf, then systemctl daemon-reload"}
+// judgeUmask leaves the mask of logins alone: airgap sets its own. The kubelet's is what
+// systemd gives it; the runtimes' units name theirs, but a drop-in comes after that.
+func judgeUmask(f *Facts, w *Want) Result {
+	runtime := "containerd"
+	if w.CRIO {
+		runtime = "crio"
 	}
-	if f.Umask.Login != "" && f.Umask.Login != "022" {
+	var found, files []string
+	for _, unit := range []string{"kubelet", runtime} {
+		mask, from := f.Umask.of(unit, f.Systemd)
+		if bits, err := strconv.ParseUint(mask, 8, 16); err == nil && bits&0o055 != 0 {
+			found = append(found, "UMask="+mask+" for "+unit+from)
+			files = append(files, "/etc/systemd/system/"+unit+".service.d/99-umask.conf")
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return Result{Warn, strings.Join(found, "; "), "0022 for the kubelet and the runtime",
+			"have systemd leave them out: [Service] and UMask=0022 in " + strings.Join(files, " and ") + ", then systemctl daemon-reload"}
+	case f.Umask.Login != "" && f.Umask.Login != "022":
 		return pass("%s at login; install and the services have 022", f.Umask.Login)
 	}
 	return pass("022")
+}
+
+// of is a unit's mask, "" for systemd's own, 0022, and where it is from if that is a
+// drop-in for all services. An older systemd knows none for all.
+func (u Umask) of(unit string, systemd int) (mask, from string) {
+	const knowsTypes = 244
+	own, has := u.Own[unit]
+	switch {
+	case has:
+		return own, ""
+	case u.Units == "" || systemd != 0 && systemd < knowsTypes:
+		return "", ""
+	}
+	return u.Units, ", by " + u.File + " for all services"
 }

@@ -17,13 +17,13 @@ func (u Unit) Active() bool {
 	return u.State == "active" || u.State == "activating" || u.State == "reloading"
 }
 
-// surveyedUnits harden the host, run containers, or belong to a cluster.
+// surveyedUnits harden the host, look for viruses, run containers, or belong to a cluster.
 func surveyedUnits() []string {
-	return []string{"firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
+	return append(scanners(), "firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
 		"kubelet.service", "etcd.service", "k3s.service", "k3s-agent.service",
 		"rke2-server.service", "rke2-agent.service", "k0scontroller.service", "k0sworker.service",
-		"microk8s.daemon-kubelite.service"}
+		"microk8s.daemon-kubelite.service")
 }
 
 func readUnits(ctx context.Context, r reader, f *Facts) error {

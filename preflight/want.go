@@ -33,7 +33,7 @@ type Want struct {
 	Nodes          int    // of the whole cluster
 	PodSubnet      string // CIDR, two with a comma between for dual stack
 	ServiceSubnet  string
-	OtherAddresses []string // IPs the subnets must leave alone: virtual IPs, other nodes, registries, proxies, NTP
+	OtherAddresses []string // of the cluster's hosts and of the balancer before them, IPs or names: subnets and proxies must leave them alone
 
 	NetworkPlugin string // "flannel" (also when ""), "calico" or "cilium"
 	VXLANPort     int    // UDP; 0 when the network is not VXLAN
@@ -73,6 +73,7 @@ type Want struct {
 
 	Packages      []string  // names of every RPM that will be installed
 	Headers       []string  // kernels, as uname -r has them, that the bundle has the headers of; nil where that is not known
+	ModulesExtra  []string  // kernels, likewise, that the bundle has kernel-modules-extra of
 	NouveauOff    bool      // the installation keeps nouveau off the cards
 	Installer     bool      // NVIDIA's installer brings the driver, and builds its module
 	BundleCreated time.Time // the host's clock must not be before it

@@ -178,6 +178,19 @@ func TestStoreStepBringsTheBaseFirst(t *testing.T) {
 	}
 }
 
+// TestCopyReplacesStick: where the stick is gone its copy in the store is as good, and is
+// there already.
+func TestCopyReplacesStick(t *testing.T) {
+	f := bundletest.New(t)
+	key := &f.Key.PublicKey
+	s := storeOf(t, f)
+	v := bundle.NewView(s.mustOpen(t, key)...)
+	done, err := StoreStep(s, v, []*ecdsa.PublicKey{key}, ui.Discard()).Done(t.Context())
+	if err != nil || !done {
+		t.Errorf("installed from %s: done %t, %v", v.Top().Dir(), done, err)
+	}
+}
+
 // TestSecondBundleOfAName lies beside the first.
 func TestSecondBundleOfAName(t *testing.T) {
 	first := bundletest.New(t)

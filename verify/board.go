@@ -19,7 +19,8 @@ type row struct {
 	title    string
 	stays    bool // its findings decide, and nobody waits for their end
 	judged   bool
-	left     bool // out: the cluster does not have what the rule is about
+	left     bool   // out: the cluster does not have what the rule is about
+	unheard  string // why it is too soon to call it well; "": it is not
 	findings []Finding
 	told     string
 }
@@ -102,40 +103,44 @@ func (b *board) well() bool {
 	return b.holds()
 }
 
-// tell says what changed since it was last told.
+// tell says what changed since it was last told. How many more findings there are is no
+// news by itself: while a cluster comes up, that changes all the time.
 func (b *board) tell(say func(format string, args ...any)) {
 	for _, id := range b.ids {
 		r := b.rows[id]
-		if line := r.line(); line != r.told && line != "" {
-			say("%s", line)
+		line, more := r.line()
+		if line != "" && line != r.told {
+			say("%s%s", line, more)
 			r.told = line
 		}
 	}
 }
 
-func (r *row) line() string {
+// line is how a rule is, with what was seen first, and how much more there is.
+func (r *row) line() (line, more string) {
 	switch {
 	case !r.judged:
-		return ""
+		return "", ""
 	case r.outcome() == Known:
-		return r.title + ": broken as before"
+		return r.title + ": broken as before", ""
 	case r.outcome() == Holds:
-		return r.title + ": holds"
-	case r.stays:
-		return r.title + ": no: " + r.first()
-	default:
-		return r.title + ": not yet: " + r.first()
+		return r.title + ": holds", ""
+	case r.outcome() == LeftOut:
+		return r.title + ": " + r.unheard, ""
 	}
+	line, more = r.first()
+	if r.stays {
+		return r.title + ": no: " + line, more
+	}
+	return r.title + ": not yet: " + line, more
 }
 
-// first is what was seen first, and how much more there is.
-func (r *row) first() string {
+func (r *row) first() (line, more string) {
 	found := r.deciding()
-	line := oneLine(found[0].Object + ": " + found[0].Saw)
-	if more := len(found) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %d more)", more)
+	if others := len(found) - 1; others > 0 {
+		more = fmt.Sprintf(" (and %d more)", others)
 	}
-	return line
+	return oneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
 // deciding are the findings that the baseline did not have.
@@ -153,6 +158,8 @@ func (r *row) outcome() Outcome {
 		return Unseen
 	case len(r.findings) > 0:
 		return Known
+	case r.unheard != "":
+		return LeftOut
 	default:
 		return Holds
 	}

@@ -41,6 +41,7 @@ func TestBoardTellsChangesOnly(t *testing.T) {
 	for _, findings := range [][]Finding{
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "bad"}},
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
+		{{Object: "x", Saw: "bad"}},
 		nil, nil,
 	} {
 		b.record("a", findings, time.Now())

@@ -30,7 +30,7 @@ func Rules(probes ...Probe) []RuleInfo {
 	var all []RuleInfo
 	for _, r := range rules(o, newImageBook(o.ImageExists, nil), asking) {
 		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id]}
-		for _, k := range r.watches {
+		for _, k := range r.kinds() {
 			info.LooksAt = append(info.LooksAt, string(k))
 		}
 		all = append(all, info)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/verify/nodereport"
@@ -10,9 +11,13 @@ import (
 func clocks() rule {
 	return rule{
 		id: "clocks", title: "The hosts' clocks agree with this computer's", watches: []kind{leases, nodes}, every: time.Second,
-		judge: judgeClocks,
+		judge: judgeClocks, unheard: unheardClocks,
 	}
 }
+
+// beatsToTell is how many renewals a kubelet's clock is judged by: one alone may
+// have been long on its way.
+const beatsToTell = 2
 
 // aheadAtMost is by how much a host's clock may differ, as for preflight's
 // check time-sync.
@@ -25,7 +30,7 @@ func judgeClocks(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
 		h, known := v.heard.last(leaseOf(node.Name))
-		if !known || len(h.recent) < 2 || h.ahead <= aheadAtMost && h.ahead >= -2*aheadAtMost {
+		if !known || len(h.recent) < beatsToTell || h.ahead <= aheadAtMost && h.ahead >= -2*aheadAtMost {
 			continue
 		}
 		findings = append(findings, Finding{
@@ -36,12 +41,27 @@ func judgeClocks(v view) []Finding {
 	return findings
 }
 
+// unheardClocks names the nodes whose leases came in too seldom yet.
+func unheardClocks(v view) string {
+	var silent []string
+	for _, node := range v.allNodes() {
+		if h, _ := v.heard.last(leaseOf(node.Name)); len(h.recent) < beatsToTell {
+			silent = append(silent, node.Name)
+		}
+	}
+	if len(silent) == 0 {
+		return ""
+	}
+	slices.Sort(silent)
+	return "too soon to tell: no two renewals yet of the lease of " + some(silent)
+}
+
 func timeSynchronized() rule {
 	return reported("time-sync", "Clocks follow a time server", func(host string, r nodereport.Report) []Finding {
 		if r.Clock == nil || r.Clock.Synchronized {
 			return nil
 		}
-		return []Finding{{Object: "Node " + host, Saw: "its clock follows no time server", Want: "synchronized", Fix: clockFix(host)}}
+		return []Finding{{Object: "Node " + host, Saw: "its clock follows no time server", Want: "synchronized", Fix: clockFix(host) + "; /etc/chrony.conf has to name the site's time servers, and to say rtcsync"}}
 	})
 }
 

@@ -114,6 +114,9 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 			continue
 		}
 		findings := slices.Clone(r.judge(e.view)) // a probe's are its own
+		if len(findings) == 0 && r.unheard != nil {
+			findings = e.unheard(r)
+		}
 		if b := e.options.Baseline; b != nil {
 			b.know(e.view, r.id, findings)
 		}
@@ -122,6 +125,17 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	}
 	e.tell()
 	return min(max(10*time.Since(began), shortestPause), longestPause)
+}
+
+// unheard notes why it is too soon to call a rule well. Who asked for that very
+// rule waits for an answer: that is the finding.
+func (e *engine) unheard(r rule) []Finding {
+	why := r.unheard(e.view)
+	if why != "" && slices.Contains(e.options.Only, r.id) {
+		return []Finding{{Object: "Rule " + r.id, Saw: why, Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", early: true}}
+	}
+	e.board.rows[r.id].unheard = why
+	return nil
 }
 
 func (e *engine) record(rule string, findings []Finding) {

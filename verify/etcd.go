@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 func etcdWhole() rule {
@@ -25,40 +26,52 @@ const backupAge = 48 * time.Hour
 // all of it, it takes no more writes.
 const nearlyFull = 0.8
 
+const peersReached = "do all control-plane hosts run, and reach each other? On each: timeout 3 bash -c '</dev/tcp/OTHER/2380' && echo open"
+
 func judgeEtcd(v view) []Finding {
 	var findings []Finding
-	members := map[string][]string{} // names of all, by who says so
-	leads := []string{}
+	members := map[string]*nodereport.Etcd{} // that answer, by host
 	for _, r := range all[*keptReport](v, nodeReports) {
 		e := r.report.Etcd
 		if e == nil {
 			continue
 		}
-		add := func(saw, want, fix string) {
-			findings = append(findings, Finding{Object: "etcd on " + r.name, Saw: saw, Want: want, Fix: fix})
+		if e.Answers() {
+			members[r.name] = e
 		}
-		if e.Error != "" {
-			add(e.Error, "healthy", "on "+r.name+": crictl ps -a --name etcd; crictl logs of it; its disk")
-			continue
-		}
-		members[r.name] = e.Members
-		if e.Leads {
-			leads = append(leads, r.name)
-		}
-		if !e.HasLeader {
-			add("it knows of no leader", "one", "do the control-plane hosts reach each other on port 2380? airgap preflight --all-hosts")
-		}
-		for _, alarm := range e.Alarms {
-			add("alarm "+alarm, "none", "etcdctl alarm list; NOSPACE: compact and defragment, then etcdctl alarm disarm")
-		}
-		if e.Quota > 0 && float64(e.Bytes) > nearlyFull*float64(e.Quota) {
-			add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "what is stored so often? compact and defragment it")
-		}
-		if saw := backupTrouble(v.now, e.Snapshot); saw != "" {
-			add(saw, "one of the last two days", "on "+r.name+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
-		}
+		findings = append(findings, memberTrouble(v.now, r.name, e)...)
 	}
-	return append(findings, membership(v, members, leads)...)
+	return append(findings, membership(v, members)...)
+}
+
+// memberTrouble is what is wrong with one member by itself. One with an alarm or
+// without a leader calls itself not healthy, too: the reason says more.
+func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
+	var findings []Finding
+	add := func(saw, want, fix string) {
+		findings = append(findings, Finding{Object: "etcd on " + host, Saw: saw, Want: want, Fix: fix})
+	}
+	sick := func() { add(e.Error, "healthy", "on "+host+": crictl ps -a --name etcd; crictl logs of it; its disk") }
+	if !e.Answers() {
+		sick()
+		return findings
+	}
+	if !e.HasLeader {
+		add("it knows of no leader", "one", peersReached)
+	}
+	for _, alarm := range e.Alarms {
+		add("alarm "+alarm, "none", "find out what is stored so often and delete it; NOSPACE: compact, defrag on each host, then alarm disarm, by etcdctl, which is in the pod: airgap docs etcd has its line")
+	}
+	if e.Error != "" && len(findings) == 0 {
+		sick()
+	}
+	if e.Quota > 0 && float64(e.Bytes) > nearlyFull*float64(e.Quota) {
+		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "what is stored so often? Then defragment it, one host after the other: airgap docs etcd has the line")
+	}
+	if saw := backupTrouble(now, e.Snapshot); saw != "" {
+		add(saw, "one of the last two days", "on "+host+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
+	}
+	return findings
 }
 
 func backupTrouble(now time.Time, taken *metav1.Time) string {
@@ -72,20 +85,24 @@ func backupTrouble(now time.Time, taken *metav1.Time) string {
 }
 
 // membership compares who belongs to etcd with which hosts have a member.
-func membership(v view, members map[string][]string, leads []string) []Finding {
-	if len(members) == 0 {
-		return nil // etcd is outside of the cluster, or node-reports says more
-	}
+func membership(v view, members map[string]*nodereport.Etcd) []Finding {
 	var findings []Finding
-	if len(leads) > 1 {
-		slices.Sort(leads)
-		findings = append(findings, Finding{Object: "etcd", Saw: strings.Join(leads, " and ") + " say to lead", Want: "one leader", Fix: "do the control-plane hosts reach each other on port 2380?"})
-	}
-	known := map[string]bool{}
-	for _, names := range members {
-		for _, name := range names {
+	var leads []string
+	known, unstarted := map[string]bool{}, map[string]bool{}
+	for host, e := range members {
+		if e.Leads {
+			leads = append(leads, host)
+		}
+		for _, name := range e.Members {
 			known[name] = true
 		}
+		for _, at := range e.Unstarted {
+			unstarted[at] = true
+		}
+	}
+	if len(leads) > 1 {
+		slices.Sort(leads)
+		findings = append(findings, Finding{Object: "etcd", Saw: strings.Join(leads, " and ") + " say to lead", Want: "one leader", Fix: peersReached})
 	}
 	for name := range known {
 		if v.node(name) == nil {
@@ -94,6 +111,12 @@ func membership(v view, members map[string][]string, leads []string) []Finding {
 				Fix: "it counts for the quorum: airgap remove " + name + " --force, on a control-plane host",
 			})
 		}
+	}
+	for at := range unstarted {
+		findings = append(findings, Finding{
+			Object: "etcd", Saw: "its member at " + at + " has never started", Want: "members that run",
+			Fix: "that host's join is under way, or was interrupted: run it again there; it will never join? airgap remove NODE on a control-plane host, with its name in airgap.yaml",
+		})
 	}
 	for host := range members {
 		if !known[host] {

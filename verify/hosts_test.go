@@ -117,6 +117,8 @@ func TestOddOneOut(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) { wantSaw(t, podNetworkMTU([]string{"cni0", "flannel.1"}).judge(v), test.want...) })
 	}
+	v := seen(t, report(t, "a", nodereport.Report{ProxyMode: "nftables"}), report(t, "b", nodereport.Report{ProxyMode: "iptables"}), report(t, "c", nodereport.Report{ProxyMode: "nftables"}))
+	wantSaw(t, proxyMode("").judge(v), Finding{Object: "Node b", Saw: "kube-proxy's mode is iptables"})
 }
 
 func TestIPIPOfCalico(t *testing.T) {
@@ -142,14 +144,19 @@ func TestEtcd(t *testing.T) {
 		want  []Finding
 	}{
 		{"well", same, nil},
-		{"stopped", func(e *nodereport.Etcd) { e.Error = "connection refused" }, []Finding{{Object: "etcd on cp3", Saw: "connection refused"}}},
-		{"without a leader", func(e *nodereport.Etcd) { e.HasLeader = false }, []Finding{{Object: "etcd on cp3", Saw: "it knows of no leader"}}},
+		{"stopped", func(e *nodereport.Etcd) { *e = nodereport.Etcd{Error: "connection refused"} }, []Finding{{Object: "etcd on cp3", Saw: "connection refused"}}},
+		{"not healthy, for a reason of its own", func(e *nodereport.Etcd) { e.Error = "it is not healthy: QGET ERROR" }, []Finding{{Object: "etcd on cp3", Saw: "it is not healthy: QGET ERROR"}}},
+		{"without a leader", func(e *nodereport.Etcd) { e.HasLeader, e.Error = false, "it is not healthy: RAFT NO LEADER" }, []Finding{{Object: "etcd on cp3", Saw: "it knows of no leader"}}},
 		{"two leaders", leads, []Finding{{Object: "etcd", Saw: "cp1 and cp3 say to lead"}}},
-		{"an alarm", func(e *nodereport.Etcd) { e.Alarms = []string{"NOSPACE"} }, []Finding{{Object: "etcd on cp3", Saw: "alarm NOSPACE"}}},
+		{"an alarm, and nearly full", func(e *nodereport.Etcd) {
+			e.Alarms, e.Error, e.Bytes = []string{"NOSPACE"}, "it is not healthy: ALARM NOSPACE", 1900<<20
+		}, []Finding{{Object: "etcd on cp3", Saw: "alarm NOSPACE"}, {Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
 		{"nearly full", func(e *nodereport.Etcd) { e.Bytes = 1900 << 20 }, []Finding{{Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
 		{"without a backup", func(e *nodereport.Etcd) { e.Snapshot = nil }, []Finding{{Object: "etcd on cp3", Saw: "there is no backup of it on this host"}}},
 		{"with an old backup", func(e *nodereport.Etcd) { e.Snapshot = &metav1.Time{Time: now.Add(-49 * time.Hour)} },
 			[]Finding{{Object: "etcd on cp3", Saw: "the newest backup is of " + now.Add(-49*time.Hour).UTC().Format(time.RFC3339)}}},
+		{"a member that has never started", func(e *nodereport.Etcd) { e.Unstarted = []string{"https://10.0.0.4:2380"} },
+			[]Finding{{Object: "etcd", Saw: "its member at https://10.0.0.4:2380 has never started"}}},
 		{"a member whose host is gone", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, and there is no such node"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // WriteJUnit writes the report as a JUnit test suite: a rule is a test case,
 // a broken one a failure, one that could not be judged an error. One of which the
-// cluster does not have what it is about is skipped, and one that was broken
+// cluster does not have what it is about, or that it was too soon to tell of, is skipped, and one that was broken
 // before passes, with what was found as the case's output.
 func (r Report) WriteJUnit(w io.Writer) error {
 	suite := ui.Suite{Name: "airgap verify", Timestamp: ui.Timestamp(r.Began), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
@@ -43,7 +44,7 @@ func (r Report) junit(rule RuleResult) ui.Case {
 	case Unseen:
 		c.Error = &ui.Problem{Message: "it could not be judged"}
 	case LeftOut:
-		c.Skipped = &ui.Problem{Message: "the cluster does not have what the rule is about"}
+		c.Skipped = &ui.Problem{Message: cmp.Or(rule.Why, "the cluster does not have what the rule is about")}
 	}
 	return c
 }

@@ -42,7 +42,8 @@ func (r *row) live(id string) ui.Line {
 	case Holds:
 		l.Tone = ui.Good
 	case Broken:
-		l.Tone, l.Text = ui.Bad, r.first()
+		line, more := r.first()
+		l.Tone, l.Text = ui.Bad, line+more
 	case Known, Unseen:
 	}
 	return l

@@ -25,6 +25,7 @@ func TestModes(t *testing.T) {
 		{"compared", compared},
 		{"since", sinceThen},
 		{"only some rules", onlySome},
+		{"too soon to tell", tooSoon},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, &bank{t, b.server, b.client})
@@ -145,6 +146,40 @@ func onlySome(t *testing.T, b *bank) {
 	}
 	if want := []string{apiServer, "nodes-ready", "since"}; !slices.Equal(ids, want) {
 		t.Errorf("judged %q, want %q", ids, want)
+	}
+}
+
+// tooSoon: of a cluster whose leases nobody has renewed yet nothing is said of the clocks,
+// and nobody waits for it; who asks for just that has to.
+func tooSoon(t *testing.T, b *bank) {
+	o := b.options()
+	r := b.verify(o)
+	i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.ID == "clocks" })
+	if clocks := r.Rules[i]; !r.OK || clocks.Outcome != LeftOut || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" {
+		t.Errorf("ok %v, clocks %+v", r.OK, clocks)
+	}
+	o.Only, o.Timeout = []string{"clocks"}, 2*time.Second
+	r = b.verify(o)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Saw != "too soon to tell: no two renewals yet of the lease of cp1" {
+		t.Errorf("asked for it alone: ok %v, findings %+v", r.OK, r.Findings)
+	}
+
+	o.Timeout = 20 * time.Second
+	verdict := make(chan Report)
+	go func() {
+		report, _ := Run(t.Context(), o) // what went wrong is in it
+		verdict <- report
+	}()
+	for {
+		select {
+		case r := <-verdict:
+			if !r.OK {
+				t.Errorf("with a kubelet that renews its lease: findings %+v", r.Findings)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+		}
 	}
 }
 

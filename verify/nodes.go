@@ -85,7 +85,7 @@ func nodesPressed() rule {
 
 func judgePressure(v view) []Finding {
 	fixes := map[corev1.NodeConditionType]string{
-		corev1.NodeMemoryPressure: "free -h; which pods take it: kubectl top pods, or crictl stats",
+		corev1.NodeMemoryPressure: "free -h; crictl stats tells which pods take it",
 		corev1.NodeDiskPressure:   "df -h of /var/lib/containerd and /var/lib/kubelet: the kubelet deletes unused images and evicts pods until there is room",
 		corev1.NodePIDPressure:    "ps -eLf | wc -l; sysctl kernel.pid_max",
 	}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ func TestClocks(t *testing.T) {
 		{"right", []time.Duration{-20 * time.Millisecond, -10 * time.Millisecond}, ""},
 		{"one was slow", []time.Duration{-30 * time.Second, -10 * time.Millisecond, -8 * time.Second}, ""},
 		{"heard once", []time.Duration{time.Hour}, ""},
+		{"never heard", nil, ""},
 		{"ahead", []time.Duration{3 * time.Second, 3*time.Second - time.Millisecond}, "its clock is 3s ahead of this computer's"},
 		{"behind", []time.Duration{-time.Hour, -time.Hour - time.Second}, "its clock is 1h0m0s behind this computer's"},
 	} {
@@ -92,6 +94,9 @@ func TestClocks(t *testing.T) {
 				want = []Finding{{Object: "Node w1", Saw: test.saw}}
 			}
 			wantSaw(t, judgeClocks(v), want...)
+			if told := unheardClocks(v) == ""; told != (len(test.beats) >= 2) {
+				t.Errorf("after %d beats it says %q", len(test.beats), unheardClocks(v))
+			}
 		})
 	}
 }
@@ -201,6 +206,17 @@ func TestAPIServices(t *testing.T) {
 	}
 	wantSaw(t, apiServicesAnswer(everywhere).judge(seen(t, of("good", "True"), of("bad", "False"), untyped("apiregistration.k8s.io/v1", "APIService", "v1.", map[string]any{}))),
 		Finding{Object: "APIService bad", Saw: "not available: MissingEndpoints: none"})
+}
+
+// TestWorkloadsSeeNodes: alone, too, the rule knows the nodes on which a DaemonSet should
+// be, unless they may not be seen.
+func TestWorkloadsSeeNodes(t *testing.T) {
+	for _, scope := range [][]string{nil, {"shop"}} {
+		e := newEngine(Options{Only: []string{"workloads"}, Scope: scope}, nil)
+		if got := slices.Contains(e.kindsWatched(), nodes); got != (scope == nil) {
+			t.Errorf("in %v: nodes are watched: %t", scope, got)
+		}
+	}
 }
 
 // TestApplies: a rule is judged where what it is about can be seen.

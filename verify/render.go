@@ -14,7 +14,7 @@ import (
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, rule := range r.Rules {
-		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.Title)
+		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
 		for _, f := range r.of(rule.ID) {
 			f.write(&b, r.Began)
 		}
@@ -30,6 +30,14 @@ func (r Report) WriteText(w io.Writer) error {
 		plural(c.Nodes, "node"), plural(c.Pods, "pod"), plural(c.Workloads, "workload"), plural(c.Images, "image"))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// says is the rule's title, with why it was not judged where it was too soon.
+func (r RuleResult) says() string {
+	if r.Why == "" {
+		return r.Title
+	}
+	return r.Title + " (" + r.Why + ")"
 }
 
 func (r Report) verdict() string {

@@ -16,7 +16,8 @@ const (
 	Known Outcome = "known"
 	// Unseen: it could not be judged, or not since the API server was lost.
 	Unseen Outcome = "unseen"
-	// LeftOut: the cluster does not have what the rule is about.
+	// LeftOut: the cluster does not have what the rule is about, or the run was
+	// too short to tell.
 	LeftOut Outcome = "n/a"
 )
 
@@ -49,7 +50,8 @@ type RuleResult struct {
 	ID       string  `json:"id"`
 	Title    string  `json:"title"`
 	Outcome  Outcome `json:"outcome"`
-	Findings int     `json:"findings"` // how many of them are this rule's
+	Findings int     `json:"findings"`      // how many of them are this rule's
+	Why      string  `json:"why,omitempty"` // it was too soon to tell
 }
 
 // Counts say how much was looked at.
@@ -76,7 +78,7 @@ func (e *engine) report(well bool, began time.Time) Report {
 	for _, id := range e.board.ids {
 		row := e.board.rows[id]
 		deciding := row.deciding()
-		r.Rules = append(r.Rules, RuleResult{id, row.title, row.outcome(), len(deciding)})
+		r.Rules = append(r.Rules, row.result(id))
 		r.Findings = append(r.Findings, deciding...)
 		for _, f := range row.findings {
 			if f.known {
@@ -95,6 +97,14 @@ func (e *engine) report(well bool, began time.Time) Report {
 		r.Baseline = &Comparison{Taken: b.Taken, Known: known, Changed: []Difference{}}
 	}
 	return r
+}
+
+func (r *row) result(id string) RuleResult {
+	result := RuleResult{ID: id, Title: r.title, Outcome: r.outcome(), Findings: len(r.deciding())}
+	if result.Outcome == LeftOut && !r.left {
+		result.Why = r.unheard
+	}
+	return result
 }
 
 // last is the report with what is looked at once, at the end.

@@ -17,9 +17,9 @@ func broken() Report {
 	return Report{
 		Began: since, Took: 90 * time.Second,
 		Rules: []RuleResult{
-			{"nodes-ready", "Nodes are Ready", Holds, 0},
-			{"pods", "System pods run", Broken, 1},
-			{"images", "Images are there", Unseen, 0},
+			{"nodes-ready", "Nodes are Ready", Holds, 0, ""},
+			{"pods", "System pods run", Broken, 1, ""},
+			{"images", "Images are there", Unseen, 0, ""},
 		},
 		Findings: []Finding{{Rule: "pods", Object: "Pod kube-system/coredns", Saw: "a <broken> \"message\"", Want: "ready", Since: since, Fix: "kubectl logs"}},
 		Counts:   Counts{Nodes: 2, Pods: 12, Workloads: 3, Images: 8},

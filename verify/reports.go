@@ -98,16 +98,16 @@ func imagesPinned() rule {
 			return nil
 		}
 		var findings []Finding
-		lost := func(images []string, saw string) {
+		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
 				findings = append(findings, Finding{
-					Object: "Node " + host, Saw: some(images) + saw, Want: "there, and pinned",
-					Fix: "on " + host + ": run the same airgap install, or join, again",
+					Object: "Node " + host, Saw: some(images) + saw, Want: "there, and pinned", Fix: "on " + host + ": " + fix,
 				})
 			}
 		}
-		lost(r.Images.Unpinned, ": not pinned, the kubelet may delete it when the disk fills up")
-		lost(r.Images.Missing, ": not there")
+		const again = "the same airgap install, or join, again"
+		lost(r.Images.Unpinned, ": not pinned, the kubelet may delete it when the disk fills up", again+", puts the runtime's configuration right; then crictl pull each")
+		lost(r.Images.Missing, ": not there", "crictl pull each; with containerd 1.7 "+again+", pins it, too")
 		return findings
 	})
 }
@@ -121,7 +121,7 @@ func packagesWhole() rule {
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
 				Object: "Node " + host, Saw: "changed since: " + some(c), Want: "as rpm installed them",
-				Fix: "on " + host + ": rpm -V says what differs; airgap install, or join, puts the packages back",
+				Fix: "on " + host + ": rpm -qf FILE names the package; dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall it, then restart what runs of it. One that is not installed any more: the same airgap install, or join, again",
 			})
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
@@ -158,7 +158,7 @@ func registriesReached() rule {
 				}
 				findings = append(findings, Finding{
 					Object: "Registry " + at.Address + " from " + r.name, Saw: at.Error, Want: "an answer",
-					Fix: "airgap registry status; on " + r.name + ": airgap netprobe, firewall-cmd --list-all",
+					Fix: "on " + r.name + ": curl --noproxy '*' -k https://" + at.Address + "/v2/; where it runs: airgap registry status, firewall-cmd --list-all-zones",
 				})
 			}
 		}

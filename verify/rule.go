@@ -11,6 +11,9 @@ type rule struct {
 	title string // for people, as a statement: "Nodes are Ready"
 	// watches are the kinds a change of which may change the answer.
 	watches []kind
+	// also are kinds that are watched as well, by whoever may see them: without
+	// them the rule is judged all the same, and tells less.
+	also []kind
 	// every is for rules whose answer changes with time alone: judged so often,
 	// and not on events.
 	every  time.Duration
@@ -18,6 +21,9 @@ type rule struct {
 	in     string // namespace that it is about; "" for none in particular
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
+	// unheard says why there is too little yet to call it well, "" when there is
+	// enough. A run does not wait for it, unless the rule was asked for by its id.
+	unheard func(view) string
 	// stays says that waiting mends no finding: the soak window does not wait
 	// for that, the verdict counts it.
 	stays bool
@@ -63,6 +69,9 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	}
 	return append(list, asked(o)...)
 }
+
+// kinds are all that it looks at.
+func (r rule) kinds() []kind { return slices.Concat(r.watches, r.also) }
 
 // applies tells whether what the rule is about can be seen: each kind that
 // every cluster has, one of those that a cluster may do without, and its

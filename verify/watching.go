@@ -114,7 +114,7 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 func (e *engine) kindsWatched() []kind {
 	var list []kind
 	for _, r := range e.rules {
-		for _, k := range r.watches {
+		for _, k := range r.kinds() {
 			s := sources[k]
 			outside := len(e.options.Scope) > 0 && !s.namespaced
 			if !slices.Contains(list, k) && !outside {
@@ -161,7 +161,7 @@ func (e *engine) await(ctx context.Context, missing []kind, end context.CancelCa
 func (e *engine) watching(k kind) []string {
 	var ids []string
 	for _, r := range e.rules {
-		if r.every == 0 && slices.Contains(r.watches, k) {
+		if r.every == 0 && slices.Contains(r.kinds(), k) {
 			ids = append(ids, r.id)
 		}
 	}

@@ -25,8 +25,8 @@ func systemWorkloads(system namespaces, required []string) rule {
 func otherWorkloads(system namespaces) rule {
 	return rule{
 		id: "workloads", title: "All other workloads are complete and up to date",
-		watches: []kind{daemonSets, deployments, statefulSets, pods},
-		judge:   func(v view) []Finding { return judgeWorkloads(v, system.hasNot, nil) },
+		watches: []kind{daemonSets, deployments, statefulSets, pods}, also: []kind{nodes},
+		judge: func(v view) []Finding { return judgeWorkloads(v, system.hasNot, nil) },
 	}
 }
 

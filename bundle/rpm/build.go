@@ -17,6 +17,7 @@ type Spec struct {
 	Name, Version, Release string
 	Arch                   string // x86_64, aarch64
 	Summary, License, URL  string
+	Description, Vendor    string // Description is the Summary when empty
 	Files                  []File
 	Requires               []string
 	// The scriptlets are POSIX sh. rpm passes 0 to those of a removal, 1 to
@@ -34,6 +35,9 @@ type File struct {
 	Owner  string      // root when empty
 	Group  string
 	Config bool // kept when an administrator changed it
+	// Doc is left out where a host wants no documentation (rpm --nodocs), a
+	// License where it wants none of those.
+	Doc, License bool
 }
 
 // BuildPackage writes a signed RPM. The same Spec and key give the same bytes.
@@ -110,7 +114,7 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 	}
 	pack, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
 		Name: s.Name, Version: s.Version, Release: s.Release, Epoch: rpmpack.NoEpoch, Arch: s.Arch, OS: "linux",
-		Summary: s.Summary, Description: s.Summary, Licence: s.License, URL: s.URL, Requires: requires,
+		Summary: s.Summary, Description: cmp.Or(s.Description, s.Summary), Licence: s.License, URL: s.URL, Vendor: s.Vendor, Requires: requires,
 		Compressor: "gzip", BuildTime: s.Time,
 		// The host that built it is nobody's business, and would make the bytes differ.
 		BuildHost: "localhost",
@@ -123,8 +127,13 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 			Name: f.Path, Mode: f.unixMode(), MTime: uint32(s.Time.Unix()),
 			Owner: cmp.Or(f.Owner, "root"), Group: cmp.Or(f.Group, "root"),
 		}
-		if f.Config {
+		switch {
+		case f.Config:
 			file.Type = rpmpack.ConfigFile | rpmpack.NoReplaceFile
+		case f.Doc:
+			file.Type = rpmpack.DocFile
+		case f.License:
+			file.Type = rpmpack.LicenceFile
 		}
 		pack.AddFile(file)
 	}

@@ -39,12 +39,12 @@ type Repository struct {
 	// MirrorList and Metalink lead to such directories.
 	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one a line; the first that answers is read."`
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink of repomd.xml: mirrors, and the checksums that repomd.xml may have."`
-	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs or paths of files."`
+	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs, or paths of files, from airgap.yaml's directory on."`
 	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"What the server wants to see; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
 }
 
-// Login is how a repository's server knows its subscribers. Passwords are only
-// referred to: the file travels in the bundle.
+// Login is how a server knows its subscribers. Passwords are only referred to:
+// the file travels in the bundle. Paths begin at airgap.yaml's directory.
 type Login struct {
 	ClientCert   string `yaml:"clientCert" json:"clientCert,omitempty" jsonschema_description:"PEM file of a client certificate, as Red Hat's subscriptions have it in /etc/pki/entitlement."`
 	ClientKey    string `yaml:"clientKey" json:"clientKey,omitempty" jsonschema_description:"PEM file of its key, where that is not in the same file."`
@@ -53,15 +53,12 @@ type Login struct {
 	PasswordEnv  string `yaml:"passwordEnv" json:"passwordEnv,omitempty" jsonschema_description:"Environment variable with that user's password."`
 }
 
-func (l Login) validate(at *field.Path, baseURL string) field.ErrorList {
+// Files are the fields that name files.
+func (l *Login) Files() []*string { return []*string{&l.ClientCert, &l.ClientKey, &l.PasswordFile} }
+
+// Validate reports what does not go together.
+func (l Login) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
-	switch {
-	case l == Login{}:
-	case baseURL == "":
-		all = append(all, field.Forbidden(at, "only with baseURL: mirrors that a list names are strangers"))
-	case !strings.HasPrefix(baseURL, "https://"):
-		all = append(all, field.Forbidden(at, "only with https: everybody on the way would read it"))
-	}
 	if l.ClientKey != "" && l.ClientCert == "" {
 		all = append(all, field.Required(at.Child("clientCert"), "the certificate that clientKey belongs to"))
 	}
@@ -72,6 +69,19 @@ func (l Login) validate(at *field.Path, baseURL string) field.ErrorList {
 		all = append(all, field.Forbidden(at.Child("passwordEnv"), "passwordFile says already where the password is"))
 	}
 	return all
+}
+
+// validateFor judges it for the repository below baseURL.
+func (l Login) validateFor(baseURL string, at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	switch {
+	case l == Login{}:
+	case baseURL == "":
+		all = append(all, field.Forbidden(at, "only with baseURL: mirrors that a list names are strangers"))
+	case !strings.HasPrefix(baseURL, "https://"):
+		all = append(all, field.Forbidden(at, "only with https: everybody on the way would read it"))
+	}
+	return append(all, l.Validate(at)...)
 }
 
 // Fetcher opens an upstream URL for reading from a byte offset. The size is
@@ -163,7 +173,7 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 	if named != 1 {
 		all = append(all, field.Required(at.Child("baseURL"), "one of baseURL, mirrorList and metalink says where the repository is"))
 	}
-	all = append(all, r.Login.validate(at.Child("login"), r.BaseURL)...)
+	all = append(all, r.Login.validateFor(r.BaseURL, at.Child("login"))...)
 	if len(r.GPGKeys) == 0 {
 		all = append(all, field.Required(at.Child("gpgKeys"), "packages are never taken unverified: name the vendor's public key"))
 	}

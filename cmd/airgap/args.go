@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -37,18 +36,4 @@ func plural(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
-}
-
-// release is stamped at build time; a plain `go build` says where it stands.
-var release string //nolint:gochecknoglobals // the linker's -X needs a package variable
-
-// version is the release, or the module version of a plain build.
-func version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "devel"
 }

@@ -25,7 +25,7 @@ func probePlan(c *config.Cluster) (netprobe.Plan, error) {
 		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
 		Pods: pods(c), Limit: probeLimit, Pairs: netprobe.DefaultPairs, Patience: probePatience,
 	}
-	if host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint); err == nil && !isNode(c, host) {
+	if balancer(c) != "" {
 		plan.VIP = c.Kubernetes.ControlPlaneEndpoint
 		plan.Idle = netprobe.Seconds(preflight.IdleWatch(c.Preflight) / time.Second)
 		plan.Limit += plan.Idle
@@ -58,9 +58,13 @@ const (
 	probePatience = netprobe.Seconds(30)
 )
 
-// isNode tells the address of a node from a balancer's.
-func isNode(c *config.Cluster, address string) bool {
-	return slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Address == address })
+// balancer is the host of the API servers' address, "" where that is a node's own.
+func balancer(c *config.Cluster) string {
+	host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint)
+	if err != nil || slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Address == host }) {
+		return ""
+	}
+	return host
 }
 
 // probePorts are the TCP ports of the table that other hosts connect to.
@@ -166,6 +170,9 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 	} {
 		between[q.id] = answer(findings, q.about, q.fine)
 	}
+	if len(m.Skews) == 0 {
+		between[preflight.Clocks] = preflight.Result{Status: preflight.Skip, Found: "not measured: no agent was reached on a port, where it would have told its time"}
+	}
 	return between
 }
 
@@ -263,6 +270,9 @@ func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 	if len(m.VIPs) == 0 {
 		return "not measured: no balancer, or an API server is there already"
 	}
+	if holders := m.Holders(); len(holders) > 0 {
+		return fmt.Sprintf("%s leads all hosts to %s, where the address is now; whether it moves when that host is down is not measured", c.Kubernetes.ControlPlaneEndpoint, strings.Join(holders, ", "))
+	}
 	return c.Kubernetes.ControlPlaneEndpoint + " leads all hosts to every control-plane host"
 }
 
@@ -303,5 +313,9 @@ func worstSkew(m *netprobe.Matrix) string {
 	for _, s := range m.Skews {
 		worst = max(worst, s.Ahead.Abs())
 	}
-	return fmt.Sprintf("within %s", worst.Round(time.Millisecond))
+	text := fmt.Sprintf("within %s", worst.Round(time.Millisecond))
+	if len(m.Skews) < m.Tried {
+		text += fmt.Sprintf("; compared in %d of %d directions", len(m.Skews), m.Tried)
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
@@ -141,5 +142,41 @@ func TestIdleIsWanted(t *testing.T) {
 		if got := idle(m); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestBalancedBy: an address that a control-plane host has itself leads to that one alone.
+func TestBalancedBy(t *testing.T) {
+	c := &config.Cluster{}
+	c.Kubernetes.ControlPlaneEndpoint = "10.0.0.10:6443"
+	hosts := []netprobe.Host{{Name: "cp1", ControlPlane: true}, {Name: "cp2", ControlPlane: true}}
+	for want, vips := range map[string]map[int]*netprobe.VIP{
+		"not measured": nil,
+		"10.0.0.10:6443 leads all hosts to every contr": {0: {Hits: map[int]int{0: 2, 1: 2}}},
+		"10.0.0.10:6443 leads all hosts to cp1, where ": {0: {Hits: map[int]int{0: 2}, Own: true}, 1: {Hits: map[int]int{0: 2}}},
+	} {
+		got := resultsBetween(c, &netprobe.Matrix{Hosts: hosts, VIPs: vips}, netprobe.Can{Ports: []int{8472}})[preflight.LoadBalancer]
+		if got.Status != preflight.Pass || !strings.HasPrefix(got.Found, want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+}
+
+// TestResultsOfNothing: what nobody could measure does not pass.
+func TestResultsOfNothing(t *testing.T) {
+	m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
+		{From: 0, To: 1, Kind: netprobe.Size, MTU: 1500, State: netprobe.NetworkCloses}, {From: 1, To: 0, Kind: netprobe.Size, Size: 1500, MTU: 1500, State: netprobe.Open},
+	}}
+	can := netprobe.Can{Ports: []int{8472}}
+	between := resultsBetween(&config.Cluster{}, m, can)
+	if got := between[preflight.PathMTU]; got.Status != preflight.Warn || !strings.Contains(got.Found, "none of any size was seen to arrive: from a") {
+		t.Errorf("no packet arrives: %+v", got)
+	}
+	if got := between[preflight.Clocks]; got.Status != preflight.Skip {
+		t.Errorf("no clock was compared: %+v", got)
+	}
+	m.Skews = []netprobe.Skew{{From: 0, To: 1, Ahead: -3 * time.Millisecond}}
+	if got := resultsBetween(&config.Cluster{}, m, can)[preflight.Clocks]; got.Status != preflight.Pass || got.Found != "within 3ms; compared in 1 of 2 directions" {
+		t.Errorf("one was: %+v", got)
 	}
 }

@@ -84,6 +84,10 @@ with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
 Interrupted, even killed, the same command goes on where it stopped. A bundle
 that is complete already is left alone.
 
+Files that airgap.yaml names are looked for beside it. examples/ of airgap's source has the
+files of five sites: one GPU server, three control-plane hosts behind a balancer, RHEL 8 with
+podman, RHEL 10 with Cilium, a corporate mirror.
+
 `
 
 func (a *app) bundle() *cobra.Command {

@@ -69,7 +69,7 @@ pushes images has to get the new certificate, ` + registry.PKI{Dir: pkiDir}.CAFi
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.only, "only", "", "which authority: "+authorityNames())
+	cmd.Flags().StringVar(&o.only, "only", "", "which authority: "+strings.Join(authorityNames(), ", "))
 	cmd.Flags().StringVar(&o.pods, "pods", string(kubeadm.WaitForPods), "pods that trust the old authority alone: wait, restart or leave")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "take part in what another host leads")
 	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "do not log in on other hosts: somebody runs it there with --follow")
@@ -77,12 +77,12 @@ pushes images has to get the new certificate, ` + registry.PKI{Dir: pkiDir}.CAFi
 	return cmd
 }
 
-func authorityNames() string {
+func authorityNames() []string {
 	var names []string
 	for _, a := range authorities() {
 		names = append(names, a.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
@@ -164,7 +164,7 @@ func replaceable(name string) (kubeadm.Authority, error) {
 	if i := slices.IndexFunc(all, func(a kubeadm.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return kubeadm.Authority{}, usage("--only %q: want one of %s", name, authorityNames())
+	return kubeadm.Authority{}, usage("--only %q: want one of %s", name, strings.Join(authorityNames(), ", "))
 }
 
 // authorities are kubeadm's, and the one of the hosts' registries.

@@ -33,9 +33,8 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 	if err != nil {
 		return nil, err
 	}
-	clashes = append(clashes, more...)
 	var fatal []string
-	for _, x := range clashes {
+	for _, x := range together(append(clashes, more...)) {
 		if x.fatal {
 			fatal = append(fatal, x.String())
 		} else {
@@ -49,6 +48,20 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 		code: exitUsage, err: fmt.Errorf("%s that cannot work\n%s", plural(len(fatal), "combination"), strings.Join(fatal, "\n")),
 		hint: "airgap bundle --matrix shows what goes together, and by whom that is said",
 	}
+}
+
+// together tells once what is said of several servers: "db1, db2: v1, want v2".
+func together(all []clash) []clash {
+	var some []clash
+	for _, x := range all {
+		same := func(y clash) bool { y.of = x.of; return x == y }
+		if i := slices.IndexFunc(some, same); i >= 0 {
+			some[i].of += ", " + x.of
+			continue
+		}
+		some = append(some, x)
+	}
+	return some
 }
 
 func (x clash) String() string {

@@ -108,6 +108,8 @@ func TestCompatibility(t *testing.T) {
 		"Secure Boot without a key":    {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
 		"Secure Boot, precompiled":     {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
 		"NVIDIA's installer was here":  {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
+		"alike on several": {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
+			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
 		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {

@@ -71,7 +71,7 @@ func TestInstallTextOfADelta(t *testing.T) {
 		base         *bundle.Base
 		wants, lacks []string
 	}{
-		{nil, []string{"rpm -i airgap.rpm", "for root.\n\n1. Trust"}, []string{"delta"}},
+		{nil, []string{"rpm -i airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)},
 			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1", "and needs no code"}, nil},
 	} {

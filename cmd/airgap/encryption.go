@@ -15,8 +15,13 @@ func (a *app) encryption() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encryption",
 		Short: "The key that Secrets are encrypted with in etcd",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Secrets lie in etcd, and in its backups, encrypted with a key that is made on the
+first control-plane host and is in /etc/kubernetes/apiserver/encryption.yaml on all of
+them; kubernetes.encryptionAtRest in airgap.yaml says by which provider, or that they
+are not. airgap encryption rotate replaces the key.`,
+		Example: "  airgap encryption rotate",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.encryptionRotate())
 	return gives(cmd, asText)

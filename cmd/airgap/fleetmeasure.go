@@ -91,7 +91,7 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 	}
 	all := append(preflight.Reports{own}, others...)
 	p.Say("the other hosts have airgap.rpm now; rpm -e airgap takes it away again")
-	return a.showAll(append(all, between), "mend what failed and run the command again")
+	return a.showAll(append(all, between), "mend what failed (airgap docs NAME has the page of a check) and run the command again")
 }
 
 // showAll prints the reports, and turns a bad one into exit code 3 with advice.

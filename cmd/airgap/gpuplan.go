@@ -97,10 +97,11 @@ func gpuFiles(c *config.Cluster) []bundle.FileNeed {
 	return []bundle.FileNeed{{Name: c.GPU.InstallerFile(), URL: c.GPU.Installer.URL, SHA256: c.GPU.Installer.SHA256, NeededBy: bundle.GPUList}}
 }
 
-// headersOf is the kernel, as uname -r has it, whose headers a package has.
-func headersOf(p bundle.Package) (kernel string, is bool) {
+// kernelOf is the kernel, as uname -r has it, that a package belongs to, where it is
+// one of those names.
+func kernelOf(p bundle.Package, names ...string) (kernel string, is bool) {
 	n, err := rpm.ParseNEVRA(p.NEVRA)
-	if err != nil || n.Name != "kernel-devel" && n.Name != "kernel-uek-devel" {
+	if err != nil || !slices.Contains(names, n.Name) {
 		return "", false
 	}
 	return n.Version + "-" + n.Release + "." + n.Arch, true

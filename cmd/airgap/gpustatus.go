@@ -19,8 +19,12 @@ func (a *app) gpu() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gpu",
 		Short: "This server's GPUs",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `airgap gpu status shows the cards of this server and what is wrong with them. airgap
+bundle decides their driver, and airgap install brings it, with all that containers
+need to use a card; airgap verify judges the cards of all nodes.`,
+		Example: "  airgap gpu status",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.gpuStatus())
 	return gives(cmd, asText)

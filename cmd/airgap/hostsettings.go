@@ -39,7 +39,8 @@ func (s *site) firstSteps() []step.Step {
 // settingSteps are the settings that a node's programs need.
 func (s *site) settingSteps() []step.Step {
 	m := s.machine
-	steps := []step.Step{s.versionLockStep(), kubeadm.Modules(m), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m, cni.Links(s.config.Network))}
+	network := s.config.Network
+	steps := []step.Step{s.versionLockStep(), kubeadm.Modules(m, network.VXLANPort() > 0), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m, cni.Links(network))}
 	if s.config.HostSettings.Swap == kubeadm.DisableSwap {
 		steps = append(steps, kubeadm.SwapStep(m))
 	}
@@ -65,7 +66,11 @@ func (s *site) versionLock() (rpm.VersionLock, error) {
 	if runtime := s.config.Runtime.Package(); runtime != "" {
 		names = append(names, runtime)
 	}
-	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
+	packages, _, err := s.packages()
+	if err != nil {
+		return l, err
+	}
+	for _, p := range packages {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
 			return l, err

@@ -61,6 +61,37 @@ func TestSiteForbidsASetting(t *testing.T) {
 	}
 }
 
+// TestModulesOfTheNetwork: the module of tunnels is loaded where preflight asked for it.
+func TestModulesOfTheNetwork(t *testing.T) {
+	for settings, tunnels := range map[string]bool{"": true, "network: {encapsulation: native}": false} {
+		s := settingsSite(t, settings)
+		dir := t.TempDir()
+		s.machine = kubeadm.Machine{Host: rootHost{dir: dir}, Root: dir}
+		steps := s.settingSteps()
+		plan, err := steps[slices.Index(names(steps), "modules")].Plan(t.Context())
+		if err != nil || slices.Contains(plan, "load kernel module vxlan") != tunnels {
+			t.Errorf("%q: %q, %v", settings, plan, err)
+		}
+		w, err := s.want(true)
+		if err != nil || (w.VXLANPort > 0) != tunnels {
+			t.Errorf("%q: preflight wants VXLAN on %d, %v", settings, w.VXLANPort, err)
+		}
+	}
+}
+
+// TestAddressesOfTheCluster: what subnets and proxies must leave alone has the balancer, unless
+// it is a node.
+func TestAddressesOfTheCluster(t *testing.T) {
+	nodes := []string{"192.0.2.11", "192.0.2.12"}
+	for endpoint, want := range map[string][]string{"192.0.2.11:6443": nodes, "k8s.bank.example:6443": append(slices.Clone(nodes), "k8s.bank.example")} {
+		s := settingsSite(t, "")
+		s.config.Kubernetes.ControlPlaneEndpoint = endpoint
+		if w, err := s.want(true); err != nil || !slices.Equal(w.OtherAddresses, want) {
+			t.Errorf("%s: %v, %v", endpoint, w.OtherAddresses, err)
+		}
+	}
+}
+
 // TestPortsToHold leaves out the NodePorts, where nothing listens.
 func TestPortsToHold(t *testing.T) {
 	ports := settingsSite(t, "").portsToHold()

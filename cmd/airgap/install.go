@@ -50,7 +50,8 @@ of Kubernetes is for airgap upgrade.
 
 Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
-run on a finished host changes nothing. What has drifted since is put right.
+run on a finished host changes nothing. What has drifted since is put right. Once the
+bundle is copied DIR may also be its copy, where the stick is gone: ` + storeDir + `/NAME.
 
 With --require-key the bundle must be signed with exactly that key, whatever key
 airgap.rpm brought. The server keeps to it in later commands, and the servers that
@@ -115,6 +116,11 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	if err := errors.Join(s.machine.RefuseAmidReplacement("install"), s.refuseUpgrade(ctx, dir)); err != nil {
 		return err
+	}
+	if s.config.SSH == nil || o.noSSH { // else install itself measures
+		if err := s.takeMeasured(measuredFile); err != nil {
+			return err
+		}
 	}
 	if o.dryRun {
 		return a.rehearseInstall(ctx, s, o.skip, v, t.keys)

@@ -29,8 +29,9 @@ prints the line. Everything comes from that registry, checked against the signed
 index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
 becomes a worker or a further control-plane host, which serves a registry as well.
 
-The code lets one server in, once, within two hours. It is read from a prompt, from standard input or from --code-file,
-never from the command line, where every user of this host could read it.
+The code lets one server in, once, within two hours. It is read from a prompt, from
+standard input or from --code-file, never from the command line, where every user of
+this host could read it.
 
 A machine that takes a dead host's place, with its name and address, joins in the same
 way. For a control-plane host, making the code takes what the dead one left in etcd

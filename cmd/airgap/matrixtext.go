@@ -55,9 +55,9 @@ func (m matrix) kernels() [][]string {
 }
 
 func (m matrix) kubernetes() [][]string {
-	rows := [][]string{{mark(false), "KUBERNETES", "ETCD", "COREDNS", "PAUSE", "CONTAINERD FROM", "CRI-O", "CGROUP", "SOURCE"}}
+	rows := [][]string{{mark(false), "KUBERNETES", "ETCD", "COREDNS", "PAUSE", "CONTAINERD FROM", "CRI-O", "CGROUP", "FIXES UNTIL", "SOURCE"}}
 	for _, r := range m.Kubernetes {
-		rows = append(rows, []string{mark(r.Used), r.Minor, r.Etcd, r.CoreDNS, r.Pause, strings.Join(r.Containerd, ", "), r.Minor + ".*", r.Cgroup, r.Source})
+		rows = append(rows, []string{mark(r.Used), r.Minor, r.Etcd, r.CoreDNS, r.Pause, strings.Join(r.Containerd, ", "), r.Minor + ".*", r.Cgroup, r.Ends, r.Source})
 	}
 	return rows
 }

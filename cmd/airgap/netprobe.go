@@ -30,16 +30,17 @@ func (a *app) netprobe() *cobra.Command {
 		Long: `Measures between all servers of airgap.yaml, before anything is installed: TCP
 and UDP ports, protocol 4, packets of each size, a real VXLAN, clocks, and, unless
 network.encapsulation is vxlan, a few packets with pods' addresses. Nothing on a
-server is changed. With SSH between the servers airgap preflight --all-hosts does it
-by itself; without, two commands do:
+server is changed. With SSH between the servers airgap preflight --all-hosts and
+airgap install do it by themselves; without, two commands do:
 
   first server     airgap netprobe listen DIR       shows a code, and waits for the others
   other servers    airgap netprobe join ADDRESS     asks for the code
 
 The verdict comes on the first server. airgap netprobe page says in advance what the
 network has to carry, for its owners.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe listen /media/stick/bank\n  airgap netprobe join 10.20.0.11",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.netprobePage(), a.netprobeListen(), a.netprobeJoin(), a.netprobeAgent())
 	return cmd
@@ -62,6 +63,10 @@ func (a *app) netprobeListen() *cobra.Command {
 		Long: `Shows a code for the other servers, waits until all of airgap.yaml have come, or
 --wait is over, and has all of them measure at the same time. DIR is the bundle's
 directory.
+
+With network.encapsulation: auto and no cluster yet, what was chosen of ports and
+sizes is kept on this server (` + measuredFile + `): airgap install takes it from
+there, unless it measures through SSH itself.
 
 Exit code 3 when the cluster would break on something.`,
 		Example: "  airgap netprobe listen /media/stick/bank\n  airgap netprobe listen /media/stick/bank --output html > network.html",
@@ -100,7 +105,10 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 	if err != nil {
 		return err
 	}
-	return a.showPreflight(report)
+	if report.Passed() {
+		err = s.keepMeasured(measuredFile, m, a.newProgress())
+	}
+	return cmp.Or(a.showPreflight(report), err)
 }
 
 // meet waits for the other hosts and has all of them measure.
@@ -151,9 +159,13 @@ func meetingAddress(address string, port int) string {
 func (a *app) netprobeJoin() *cobra.Command {
 	var codeFile string
 	cmd := &cobra.Command{
-		Use:     "join ADDRESS[:PORT]",
-		Short:   "Measure together with the server that waits at ADDRESS",
-		Example: "  airgap netprobe join 10.20.0.11",
+		Use:   "join ADDRESS[:PORT]",
+		Short: "Measure together with the server that waits at ADDRESS",
+		Long: `Takes part in what airgap netprobe listen measures on the server at ADDRESS: asks for
+the code that it shows, waits until all servers have come, measures to and from each
+of them, and hands over what it saw. The verdict comes on that server. Nothing on this
+one is changed; it needs airgap.rpm and no bundle.`,
+		Example: "  airgap netprobe join 10.20.0.11\n  airgap netprobe join 10.20.0.11 --code-file /run/code",
 		Args:    oneArg("the address that airgap netprobe listen shows"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runNetprobeJoin(cmd.Context(), args[0], codeFile)

@@ -108,7 +108,7 @@ func newNetworkPage(c *config.Cluster) *netprobe.Page {
 func flows(c *config.Cluster) []netprobe.Flow {
 	var all []netprobe.Flow
 	behind := "administrators"
-	if address, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint); err == nil && !isNode(c, address) {
+	if address := balancer(c); address != "" {
 		behind = "administrators, load balancer"
 		all = append(all, netprobe.Flow{From: allNodes + ", administrators", To: "load balancer " + address, What: "TCP " + portIn(c.Kubernetes.ControlPlaneEndpoint), Kind: netprobe.Balanced,
 			For: "the API, on whichever control-plane node answers: TCP passed through as it is, TLS not ended, back to the host it came from too; health check of TCP 6443; connections kept for five minutes without a word"})

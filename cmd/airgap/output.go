@@ -58,9 +58,7 @@ func (r *results) Write(p []byte) (int, error) {
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
 	case asJSON:
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(fullLists(v))
+		return writeJSON(a.stdout, v)
 	case asYAML:
 		data, err := yaml.Marshal(fullLists(v))
 		if err != nil {
@@ -71,6 +69,12 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	default:
 		return text(a.stdout)
 	}
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(fullLists(v))
 }
 
 // forms write a report in the formats that its kind has; nil for none.

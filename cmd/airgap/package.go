@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -21,16 +23,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// programPackage is airgap.rpm: the program, its helper, its units, the
-// registry's user, the directories, and the key that bundles of this builder are
-// signed with. The RPM's own signature vouches for that key.
-//
-// The same programs and keys give the same bytes: its time is the program's.
+// programPackage is airgap.rpm of a bundle: what a release's has, and the keys
+// that the bundle is signed with. The RPM's own signature vouches for them.
 func programPackage(p programs, keys *signingKeys) ([]byte, error) {
-	info, err := os.Stat(p.airgap)
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
 	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
 	if err != nil {
 		return nil, err
@@ -39,19 +34,36 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return packageOf(p, keys.rpm,
+		rpm.File{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
+		rpm.File{Path: rpmKeyFile, Data: public, Mode: 0o644})
+}
+
+// packageOf is the program, its helper, its units, the registry's user, the
+// directories, the manual and what shells complete by. The same programs and
+// keys give the same bytes: its time is that of the program's commit.
+func packageOf(p programs, signer *rpm.Key, more ...rpm.File) ([]byte, error) {
+	at, err := p.time()
+	if err != nil {
+		return nil, err
+	}
 	units, err := allUnits()
 	if err != nil {
 		return nil, err
 	}
+	docs, err := documentation(at)
+	if err != nil {
+		return nil, err
+	}
 	spec := rpm.Spec{
-		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64", License: "Apache-2.0", URL: "https://airgap.dev",
-		Summary: "Kubernetes onto servers that have never seen the internet",
+		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64",
+		License: "Apache-2.0", URL: "https://airgap.dev", Vendor: "airgap",
+		Summary:     "Kubernetes onto servers that have never seen the internet",
+		Description: packageText,
 		Files: []rpm.File{
 			{Path: installedProgram, Source: p.airgap, Mode: 0o755},
 			{Path: path.Dir(nvml.Helper), Mode: fs.ModeDir | 0o755},
 			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
-			{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
-			{Path: rpmKeyFile, Data: public, Mode: 0o644},
 			{Path: trustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
 			{Path: stateDir, Mode: fs.ModeDir | 0o755},
@@ -59,15 +71,20 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
 		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
-		Time: info.ModTime(),
+		Time: at,
 	}
+	spec.Files = slices.Concat(spec.Files, docs, more)
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
 	}
 	var b bytes.Buffer
-	err = rpm.BuildPackage(&b, spec, keys.rpm)
+	err = rpm.BuildPackage(&b, spec, signer)
 	return b.Bytes(), err
 }
+
+const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes needs onto one
+stick, where there is internet, and installs it from there on servers that
+have none; it checks the servers before and watches the cluster afterwards.`
 
 // allUnits are the systemd units of all packages, by their names.
 func allUnits() (map[string][]byte, error) {
@@ -93,9 +110,10 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 )
 
-// rpmVersion writes a version of ours as rpm takes it: without hyphens.
+// rpmVersion writes a version of ours as rpm takes it: without hyphens, and a
+// candidate (1.2.0-rc.1) older than what it is one for.
 func rpmVersion(v string) string {
-	return strings.NewReplacer("-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
+	return strings.NewReplacer("-rc", "~rc", "-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
 // programs are the files that airgap.rpm takes its programs from.
@@ -106,18 +124,40 @@ const (
 	nvmlName         = "airgap-nvml"
 )
 
-// thesePrograms are this program and the helper that was built with it: the one
-// beside it, or where airgap.rpm put both.
+// time is when the program's commit was made; of a plain build, when it was built.
+func (p programs) time() (time.Time, error) {
+	at, err := commitTime()
+	if err != nil || !at.IsZero() {
+		return at, err
+	}
+	info, err := os.Stat(p.airgap)
+	if err != nil {
+		return at, fmt.Errorf("find this program: %w", err)
+	}
+	return info.ModTime().UTC(), nil
+}
+
+// thesePrograms are this program and the helper that was built with it.
 func thesePrograms() (programs, error) {
 	program, err := staticProgram()
 	if err != nil {
 		return programs{}, err
 	}
-	p := programs{program, filepath.Join(filepath.Dir(program), nvmlName)}
-	if program == installedProgram {
-		p.nvml = nvml.Helper
-	}
+	p := programs{program, helperOf(program)}
 	return p, checkHelper(p.nvml)
+}
+
+// helperOf is where airgap.rpm put both, or beside the program: airgap-nvml, or
+// as a release calls it, with what stands behind airgap in the program's name.
+func helperOf(program string) string {
+	if program == installedProgram {
+		return nvml.Helper
+	}
+	dir, name := filepath.Split(program)
+	if behind, is := strings.CutPrefix(name, "airgap"); is && exists(dir+nvmlName+behind) {
+		return dir + nvmlName + behind
+	}
+	return dir + nvmlName
 }
 
 // checkHelper is about what nobody should find out on a server with cards.

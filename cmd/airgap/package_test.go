@@ -1,16 +1,32 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	rpmversion "github.com/knqyf263/go-rpm-version"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 )
+
+// writePrograms stands for what is packed.
+func writePrograms(t *testing.T, dir string) programs {
+	t.Helper()
+	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper")}
+	for _, file := range []string{from.airgap, from.nvml} {
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return from
+}
 
 // TestProgramPackage has rpm itself list what airgap.rpm brings, and check its
 // signature.
@@ -18,12 +34,7 @@ func TestProgramPackage(t *testing.T) {
 	bundletest.Need(t, "rpm")
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper")}
-	for _, file := range []string{from.airgap, from.nvml} {
-		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	from := writePrograms(t, dir)
 	data, err := programPackage(from, keys)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +44,7 @@ func TestProgramPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const format = "[%{FILEMODES:perms} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILENAMES}\n]"
-	got := rpmSays(t, "-qp", "--nosignature", "--qf", format, file)
+	got := withoutManual(t, rpmSays(t, "-qp", "--nosignature", "--qf", format, file))
 	want := `drwxr-xr-x root:root /etc/airgap
 drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /etc/pki/airgap/airgap.pub
@@ -49,6 +60,18 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry.service
 drwxr-xr-x root:root /usr/libexec/airgap
 -rwxr-xr-x root:root /usr/libexec/airgap/airgap-nvml
+drwxr-xr-x root:root /usr/share/bash-completion
+drwxr-xr-x root:root /usr/share/bash-completion/completions
+-rw-r--r-- root:root /usr/share/bash-completion/completions/airgap
+drwxr-xr-x root:root /usr/share/fish
+drwxr-xr-x root:root /usr/share/fish/vendor_completions.d
+-rw-r--r-- root:root /usr/share/fish/vendor_completions.d/airgap.fish
+drwxr-xr-x root:root /usr/share/licenses
+drwxr-xr-x root:root /usr/share/licenses/airgap
+-rw-r--r-- root:root /usr/share/licenses/airgap/LICENSE
+drwxr-xr-x root:root /usr/share/zsh
+drwxr-xr-x root:root /usr/share/zsh/site-functions
+-rw-r--r-- root:root /usr/share/zsh/site-functions/_airgap
 drwxr-xr-x root:root /var/lib/airgap
 drwxr-xr-x root:root /var/log/airgap
 `
@@ -66,6 +89,96 @@ drwxr-xr-x root:root /var/log/airgap
 	rpmSays(t, "--dbpath", db, "--import", filepath.Join(dir, bundle.RPMKeyName))
 	if said := rpmSays(t, "--dbpath", db, "-K", file); !strings.Contains(said, "digests signatures OK") {
 		t.Errorf("rpm -K says %s", said)
+	}
+	const about = "%{NAME} %{ARCH} | %{LICENSE} | %{VENDOR} | %{URL} | %{BUILDHOST}\n"
+	if got := rpmSays(t, "-qp", "--nosignature", "--qf", about, file); got != "airgap x86_64 | Apache-2.0 | airgap | https://airgap.dev | localhost\n" {
+		t.Errorf("rpm says of airgap.rpm: %s", got)
+	}
+	if got := rpmSays(t, "-qpL", "--nosignature", file); got != "/usr/share/licenses/airgap/LICENSE\n" {
+		t.Errorf("the licence is %s", got)
+	}
+}
+
+// withoutManual takes the manual's lines away, a page for each command.
+func withoutManual(t *testing.T, list string) string {
+	t.Helper()
+	var rest strings.Builder
+	pages := map[string]bool{}
+	for line := range strings.Lines(list) {
+		if page, is := strings.CutPrefix(line, "-rw-r--r-- root:root /usr/share/man/man1/"); is {
+			pages[strings.TrimSpace(page)] = true
+		} else {
+			rest.WriteString(line)
+		}
+	}
+	for _, cmd := range documented((&app{}).root()) {
+		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
+		if !pages[page] {
+			t.Errorf("airgap.rpm brings no %s", page)
+		}
+		delete(pages, page)
+	}
+	if len(pages) > 0 {
+		t.Errorf("pages of no command: %v", pages)
+	}
+	return rest.String()
+}
+
+// TestProgramPackageAgain: the same programs and keys give the same package, also
+// when somebody else makes it.
+func TestProgramPackageAgain(t *testing.T) {
+	dir := t.TempDir()
+	keys := newKeys(t, dir)
+	from := writePrograms(t, dir)
+	once, err := programPackage(from, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "SOURCE_DATE_EPOCH", "USER"} {
+		t.Setenv(name, "/1")
+	}
+	again, err := programPackage(from, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(once, again) {
+		t.Error("another user's package has other bytes")
+	}
+}
+
+// TestRPMVersion has rpm's own order: a candidate is older than the release, what
+// was built behind it newer.
+func TestRPMVersion(t *testing.T) {
+	for v, want := range map[string]string{"v1.2.0-rc.1": "1.2.0~rc.1", "v1.2.0-3-g0123456789ab-dirty": "1.2.0_3_g0123456789ab_dirty", "(devel)": "devel"} {
+		if got := rpmVersion(v); got != want {
+			t.Errorf("%s is %s for rpm, want %s", v, got, want)
+		}
+	}
+	var order []string
+	for _, v := range []string{"v1.2.0-rc.1", "v1.2.0-rc.2", "v1.2.0", "v1.2.0-3-g0123456789ab", "v1.2.1"} {
+		order = append(order, rpmVersion(v))
+	}
+	if !slices.IsSortedFunc(order, func(a, b string) int { return rpmversion.NewVersion(a).Compare(rpmversion.NewVersion(b)) }) {
+		t.Errorf("rpm has another order than %v", order)
+	}
+}
+
+// TestHelperOf: beside the program as make build puts it, or as a release calls it.
+func TestHelperOf(t *testing.T) {
+	dir := t.TempDir() + "/"
+	if got := helperOf(dir + "airgap-1.0-linux-amd64"); got != dir+"airgap-nvml" {
+		t.Errorf("without it: %s", got)
+	}
+	released := dir + "airgap-nvml-1.0-linux-amd64"
+	if err := os.WriteFile(released, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{
+		dir + "airgap-1.0-linux-amd64": released, dir + "airgap": dir + "airgap-nvml", dir + "other": dir + "airgap-nvml", installedProgram: "/usr/libexec/airgap/airgap-nvml",
+	} {
+		if got := helperOf(program); got != want {
+			t.Errorf("the helper of %s is %s, want %s", program, got, want)
+		}
 	}
 }
 

@@ -36,15 +36,14 @@ func (s *site) transaction(ctx context.Context, from source, stateDir, baseURL, 
 // there in another build and was not asked for by name.
 func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.index.Lock.OS, IfAbsent: map[rpm.NEVRA]bool{}}
-	here, err := os.Hostname()
+	packages, surveyed, err := s.packages()
 	if err != nil {
 		return t, err
 	}
 	if t.Own, err = rpm.Brought(dnfDir); err != nil {
 		return t, err
 	}
-	surveyed := slices.Contains(s.index.Lock.Hosts, here)
-	for _, p := range s.index.Lock.PackagesOf(here) {
+	for _, p := range packages {
 		n, err := rpm.ParseNEVRA(p.NEVRA)
 		if err != nil {
 			return t, err
@@ -53,6 +52,19 @@ func (s *site) locked(stateDir string) (rpm.Transaction, error) {
 		t.Packages = append(t.Packages, n)
 	}
 	return t, nil
+}
+
+// packages are those of the lock for this server, and whether they were found for it.
+// A survey knows its server by the host name. Where that is not the node's, facts under
+// the node's name come first: by it airgap.yaml says what the server is to be.
+func (s *site) packages() (all []bundle.Package, surveyed bool, err error) {
+	l, name := s.index.Lock, s.node.Name
+	if !slices.Contains(l.Hosts, name) {
+		if name, err = os.Hostname(); err != nil {
+			return nil, false, fmt.Errorf("find the packages of this host: %w", err)
+		}
+	}
+	return l.PackagesOf(name), slices.Contains(l.Hosts, name), nil
 }
 
 // packagesStep installs the lock's packages from the registry over TLS. The

@@ -24,8 +24,9 @@ const (
 	logDir       = "/var/log/airgap"
 	dnfLog       = logDir + "/dnf.log"
 
-	knownHostsFile = stateDir + "/known_hosts" // host keys that somebody has vouched for
-	hostLogDir     = logDir + "/hosts"         // what the other hosts said, one file each
+	knownHostsFile = stateDir + "/known_hosts"   // host keys that somebody has vouched for
+	measuredFile   = stateDir + "/measured.json" // how pods' packets can travel, by airgap netprobe listen, until install takes it
+	hostLogDir     = logDir + "/hosts"           // what the other hosts said, one file each
 
 	versionlockUndo = undoDir + "/versionlock.json"
 

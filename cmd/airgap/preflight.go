@@ -109,6 +109,11 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 	if err != nil {
 		return err
 	}
+	if s.config.SSH == nil {
+		if err := s.takeMeasured(measuredFile); err != nil {
+			return err
+		}
+	}
 	s.medium = host.DeviceOf(dir)
 	store := registry.Store{Dir: storeDir}
 	stored, err := store.Holds(b, t.keys...)
@@ -251,10 +256,20 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	for _, n := range c.Nodes {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)
 	}
-	for _, p := range s.index.Lock.PackagesOf(s.node.Name) {
+	if host := balancer(c); host != "" {
+		w.OtherAddresses = append(w.OtherAddresses, host)
+	}
+	packages, _, err := s.packages()
+	if err != nil {
+		return w, err
+	}
+	for _, p := range packages {
 		w.Packages = append(w.Packages, p.Name())
-		if kernel, is := headersOf(p); is {
+		if kernel, is := kernelOf(p, "kernel-devel", "kernel-uek-devel"); is {
 			w.Headers = append(w.Headers, kernel)
+		}
+		if kernel, is := kernelOf(p, "kernel-modules-extra", "kernel-uek-modules-extra"); is {
+			w.ModulesExtra = append(w.ModulesExtra, kernel)
 		}
 	}
 	w.NouveauOff, w.Installer = s.config.GPU.Source != gpu.Site, s.config.GPU.Source == gpu.Runfile
@@ -288,7 +303,7 @@ func (a *app) showPreflight(r preflight.Report) error {
 		return err
 	}
 	if !r.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed and run the command again"}
+		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again"}
 	}
 	return nil
 }

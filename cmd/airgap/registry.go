@@ -21,8 +21,9 @@ func (a *app) registry() *cobra.Command {
 		Long: `Serves the bundles in ` + storeDir + ` in place: images under the names that
 upstream gave them, RPMs for dnf, files for joining hosts. Every byte is verified
 when it is first read.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  airgap registry status\n  airgap registry import /media/stick/bank\n  airgap registry prune --dry-run",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.registryServe(), a.registryStatus(), a.registryImport(), a.registryPrune(), a.registryPasswd(), a.registryRenew())
 	return gives(cmd, asText)
@@ -47,7 +48,14 @@ func (a *app) registryServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over TLS; what " + registry.UnitName + " runs",
-		Args:  noArgs,
+		Long: `Serves every bundle of the store until it is ended by a signal, with what the site
+has pushed, and copies from the other registries (--peer) what was pushed there.
+airgap install and join start it as ` + registry.UnitName + `, with options in
+` + registryOpts + `, as a user who owns nothing. A bundle that comes
+later is served after a restart, which airgap registry import sees to; a certificate
+that was renewed is served from the next connection on.`,
+		Example: "  airgap registry serve\n  airgap registry serve --store ./bundles --pki ./pki --pushed '' --port 5443",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bundles, log, err := a.openStore(f)
 			if err != nil {

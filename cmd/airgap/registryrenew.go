@@ -25,7 +25,8 @@ func (a *app) registryRenew() *cobra.Command {
 the same names, by the authority whose key is on every control-plane host. The
 registry serves it from the next connection on. ` + registry.RenewTimer + ` does
 this every day.`,
-		Args: noArgs,
+		Example: "  airgap registry renew\n  airgap registry renew --output json",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			renewed, ends, err := pki.Renew(time.Now())
 			if err != nil {

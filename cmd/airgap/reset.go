@@ -124,7 +124,7 @@ func (p resetPlan) write(w io.Writer) error {
 		fmt.Fprintln(w, "airgap reset takes back, in this order:")
 	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(w, "  %-14s %s\n", s.Step, s.Title)
+		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
 	}
 	writePaths(w, "and deletes:", p.Delete)
 	writePaths(w, "It keeps (--wipe-data deletes it):", p.Keep)
@@ -222,7 +222,7 @@ func forget(root string) error {
 	if err := os.RemoveAll(filepath.Join(root, undoDir)); err != nil {
 		return err
 	}
-	for _, name := range []string{knownHostsFile, journalFile, lockFile} {
+	for _, name := range []string{knownHostsFile, measuredFile, journalFile, lockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

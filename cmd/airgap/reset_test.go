@@ -12,7 +12,7 @@ import (
 // no step knows of.
 func TestForget(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{journalFile, lockFile, host.Draft(versionlockUndo), knownHostsFile, host.Draft(knownHostsFile)} {
+	for _, name := range []string{journalFile, lockFile, measuredFile, host.Draft(versionlockUndo), knownHostsFile, host.Draft(knownHostsFile)} {
 		write(t, filepath.Join(root, name))
 	}
 	for range 2 { // a reset is run again

@@ -81,8 +81,8 @@ func TestRunningStepIsShown(t *testing.T) {
 	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}})
 	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}, Outcome: step.Failed})
 	a.endProgress()
-	want := "  changed   runtime        Start containerd                                    2.0 s\n" +
-		"  failed    kubeadm        Join the cluster                                    0.0 s\n"
+	want := "  changed   runtime          Start containerd                                    2.0 s\n" +
+		"  failed    kubeadm          Join the cluster                                    0.0 s\n"
 	if screen := tty.screen(); screen != want {
 		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
 	}

@@ -26,6 +26,9 @@ const about = `airgap puts a Kubernetes cluster onto servers that have never see
                                                                     with a section ssh in airgap.yaml: on all servers
   other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      without SSH; the code comes by prompt or stdin
   any time         airgap verify                                    is everything as it should be?
+                   airgap docs NAME                                 the page of a check, a rule, a command
+  in trouble       airgap status                                    the first screen: what is here, and what to do
+                   airgap support-bundle                            what others need to help, without secrets
 
 Results are written to stdout, progress and errors to stderr.
 Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 130 interrupted.`
@@ -53,9 +56,10 @@ func (a *app) root() *cobra.Command {
 		return &coded{code: exitUsage, err: err, hint: "see " + cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
-		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.compliance(), a.encryption(), a.gpu(),
-		a.registry(), a.push(), a.schema(), a.membership(), a.dataPlane(), a.nodeReport())
-	return gives(root, asText)
+		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.supportBundle(),
+		a.compliance(), a.encryption(), a.gpu(),
+		a.registry(), a.push(), a.schema(), a.docs(), a.membership(), a.dataPlane(), a.nodeReport(), a.release())
+	return completed(gives(root, asText))
 }
 
 // newProgress shows what is under way on stderr, until a result or an error is

@@ -11,12 +11,12 @@ func (a *app) schema() *cobra.Command {
 		Use:   "schema",
 		Short: "Print the JSON schema of airgap.yaml",
 		Long: `Prints the JSON schema of airgap.yaml, for editors that complete and check
-while one types:
+while one types. Those that know yaml-language-server take it by a line in
+airgap.yaml:
 
-  airgap schema > airgap.schema.json
-  # first line of airgap.yaml:
   # yaml-language-server: $schema=airgap.schema.json`,
-		Args: noArgs,
+		Example: "  airgap schema > airgap.schema.json",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			data, err := config.Schema()
 			if err != nil {

@@ -39,36 +39,54 @@ type status struct {
 	Drifted     []string          `json:"drifted"` // names of steps that ran to their end and do not hold any more
 	Problems    []string          `json:"problems"`
 
-	command string // that installed this host, or began to
+	Host         string         `json:"host,omitempty"` // its name
+	System       string         `json:"system,omitempty"`
+	Kernel       string         `json:"kernel,omitempty"`
+	Program      string         `json:"program,omitempty"`      // version of airgap
+	Health       *clusterHealth `json:"health,omitempty"`       // of the cluster, in one line
+	Certificates []certificate  `json:"certificates,omitempty"` // that end soon, or have ended
+	Backup       *keptBackup    `json:"backup,omitempty"`       // the newest
+	Unsaved      bool           `json:"unsaved,omitempty"`      // a control plane without any backup
+	Next         []string       `json:"next,omitempty"`         // what to do
+
+	command string    // that installed this host, or began to
+	copied  string    // what it takes where the stick is gone
+	now     time.Time // when it was asked
+	all     bool      // on the screen: each step, also those that hold
 }
 
 func (a *app) status() *cobra.Command {
 	var keys []string
 	var node string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what airgap has installed on this server, and what has drifted",
-		Long: `Shows the cluster and this server's part in it, the bundle it was installed from,
-whether the registry answers, and each step: when it ran, and whether what it
-brought about holds now. What a step lists below itself is what airgap install
-(or the same airgap join) would change to put it right.
+		Short: "Show what airgap has installed on this server, what has drifted, and what to do next",
+		Long: `The first look at a server. Shows the cluster and this server's part in it, the
+bundle it was installed from, whether the registry answers and the nodes are ready,
+certificates that end within 30 days, the newest backup, and the steps: those that
+hold by their names; of the others when they ran, and what airgap install (or the
+same airgap join) would change to put them right. --steps lists all in this way. At
+the end stands what to do next.
 
 Nothing is changed. Root sees all; other users what they may read.
 
 A drifted step is no error of this command: the exit code is 0, since drift may be
 somebody's decision. airgap verify gives a verdict on the cluster.`,
-		Example: "  airgap status\n  airgap status --output json",
+		Example: "  airgap status\n  airgap status --steps\n  airgap status --output json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := readStatus(cmd.Context(), keys, node)
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
+			s.all = all
 			return a.print(s, s.write)
 		},
 	}
 	keyFlags(cmd, &keys)
 	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&all, "steps", false, "list all steps, also those that hold")
 	return cmd
 }
 
@@ -79,7 +97,8 @@ const stepTimeout = 15 * time.Second
 // readStatus tells what it can. What it cannot is a problem, on the screen: a
 // status is asked for when something is broken.
 func readStatus(ctx context.Context, keys []string, node string) *status {
-	st := &status{Registry: "none", Busy: errors.Is(hostAtRest(), errBusy)}
+	st := &status{Registry: "none", Busy: errors.Is(hostAtRest(), errBusy), now: time.Now()}
+	st.tellHost(host.Local{})
 	entries, err := step.OpenJournal(journalFile).Entries()
 	st.problem(err)
 	k, err := knownHere(keys, node)
@@ -99,7 +118,9 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
+	st.tellHealth(ctx, thisMachine())
 	st.judge(entries, now)
+	st.Next = st.next()
 	return st
 }
 
@@ -116,7 +137,7 @@ func (st *status) describe(k *known) {
 	st.Cluster, st.Kubernetes = k.site.config.Name, k.site.config.Kubernetes.Tag()
 	st.Node, st.Address, st.Roles = k.site.node.Name, k.site.node.Address, k.site.node.Roles
 	held := describe(k.site.index)
-	st.Bundle, st.From, st.command = &held, k.from, k.command
+	st.Bundle, st.From, st.command, st.copied = &held, k.from, k.command, k.copied
 }
 
 // known is what a host's own files say about how it was installed.
@@ -126,6 +147,7 @@ type known struct {
 	steps   []step.Step
 	from    string
 	command string
+	copied  string // directory of the bundle's copy that command takes as well as the stick's; "": none
 }
 
 func (k *known) close() {
@@ -164,6 +186,7 @@ func (k *known) asMaster(v *bundle.View, t *trust, node string) (err error) {
 	}
 	k.from, k.command, k.site.required = storeDir, "install", t.required
 	if k.site.node.Name == k.site.config.Master().Name {
+		k.copied = v.Top().Dir()
 		k.steps = k.site.installSteps(v, t.keys, ui.Discard())
 		return nil
 	}

@@ -2,13 +2,21 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 func at(minute int, name, event string) step.Entry {
@@ -80,5 +88,163 @@ func TestStatusFitsOnAScreen(t *testing.T) {
 	}
 	if n := strings.Count(text.String(), "a-package"); n != shown || !strings.Contains(text.String(), "and 26 more") || len(st.Steps[0].Changes) != 30 {
 		t.Errorf("%d lines shown:\n%s", n, &text)
+	}
+}
+
+// TestStatusScreens: the first screen of hosts in different states. go test -update
+// writes testdata/status.
+func TestStatusScreens(t *testing.T) {
+	zone := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = zone })
+	now := time.Date(2026, 1, 10, 3, 0, 0, 0, time.UTC)
+	node := func() *status {
+		held := storedBundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
+		return &status{
+			now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
+			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
+			Bundle: &held, From: storeDir, Store: []storedBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: storeDir + "/bank",
+			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: backupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000},
+		}
+	}
+	var steps []string
+	for name := range strings.FieldsSeq("record trust firewalld store registry dnf packages kernel-modules modules sysctls swap mirror runtime canary images encryption kubeadm-config kubeadm versionlock network add-ons node-report report-unit agreement backup-timer join-material note") {
+		steps = append(steps, name)
+	}
+	did := func(n int) (entries []step.Entry) {
+		for i, name := range steps[:n] {
+			entries = append(entries, at(i, name, step.Began), at(i, name, step.Ended))
+		}
+		return entries
+	}
+	holding := func(n int) (now []step.Forecast) {
+		for i, name := range steps {
+			now = append(now, step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, Holds: i < n})
+		}
+		return now
+	}
+	for name, made := range map[string]func() *status{
+		"never": func() *status {
+			return &status{now: now, Host: "node9", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3", Registry: "none"}
+		},
+		"killed": func() *status {
+			st := node()
+			st.Registry, st.Health, st.Backup = "silent: dial tcp 10.0.0.11:5000: connection refused", nil, nil
+			st.judge(append(did(9), at(9, steps[9], step.Began)), holding(9))
+			return st
+		},
+		"installed": func() *status {
+			st := node()
+			st.judge(did(len(steps)), holding(len(steps)))
+			return st
+		},
+		"all-steps": func() *status {
+			st := node()
+			st.all = true
+			st.judge(did(len(steps)), holding(len(steps)))
+			return st
+		},
+		"drifted": func() *status {
+			st := node()
+			forecasts := holding(len(steps))
+			forecasts[9].Holds, forecasts[9].Changes = false, []string{"net.ipv4.ip_forward 0 → 1", "write /etc/sysctl.d/90-airgap.conf (changed)"}
+			st.judge(did(len(steps)), forecasts)
+			return st
+		},
+		"sick": func() *status {
+			st := node()
+			st.Health = &clusterHealth{Says: "2 of 3 nodes ready; not node3"}
+			st.Backup.Taken = now.Add(-100 * time.Hour)
+			st.Certificates = []certificate{
+				{File: "/var/lib/kubelet/pki/kubelet.crt", Purpose: purposeOf("/var/lib/kubelet/pki/kubelet.crt"), Ends: now.Add(-30 * time.Hour), Renewed: nodereport.RenewedByAirgap},
+				{File: "/etc/kubernetes/pki/ca.crt", Purpose: purposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*day + time.Hour), Renewed: nodereport.RenewedByNobody},
+			}
+			st.judge(did(len(steps)), holding(len(steps)))
+			return st
+		},
+		"joined": func() *status {
+			st := node()
+			st.Node, st.Address, st.Roles, st.From, st.command, st.copied, st.Store = "node4", "10.0.0.14", []config.Role{config.Worker}, indexDir, "join", "", nil
+			st.Host, st.Health, st.Backup = "node4", &clusterHealth{OK: true, Says: "this node is ready"}, nil
+			st.judge(did(len(steps)), holding(len(steps)))
+			return st
+		},
+		"reset-killed": func() *status {
+			st := node()
+			st.Health, st.Backup, st.Registry = nil, nil, "none"
+			st.judge(append(did(len(steps)), at(50, steps[26], step.Undone), at(51, steps[25], step.Undone)), holding(25))
+			return st
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := made()
+			st.Next = st.next()
+			var got bytes.Buffer
+			if err := st.write(&got); err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(got.String(), "\n"); lines > 24 && !st.all {
+				t.Errorf("%d lines are more than a screen", lines)
+			}
+			file := filepath.Join("testdata/status", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil || !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%s: %v; go test -update writes\n%s", file, err, &got)
+			}
+		})
+	}
+}
+
+// TestStatusForPrograms: what programs read is still called the same.
+func TestStatusForPrograms(t *testing.T) {
+	st := &status{Registry: "none"}
+	var text bytes.Buffer
+	if err := writeJSON(&text, st); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"bundles", "busy", "drifted", "problems", "registry", "roles", "steps"}
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+		t.Errorf("a status of nothing has %v, want %v", names, want)
+	}
+}
+
+func TestJudgeNodes(t *testing.T) {
+	node := func(name string, ready corev1.ConditionStatus) corev1.Node {
+		n := corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: ready}}}}
+		n.Name = name
+		return n
+	}
+	if h := judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}); h.OK || h.Says != "1 of 3 nodes ready; not b, c" {
+		t.Errorf("%+v", h)
+	}
+	if h := judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue)}); !h.OK || h.Says != "1 of 1 node ready" {
+		t.Errorf("%+v", h)
+	}
+	if own := node("a", corev1.ConditionFalse); judgeNode(&own).OK {
+		t.Error("it is ready")
+	}
+}
+
+// TestEndSoon: the kubelet's own care is trusted until it has failed.
+func TestEndSoon(t *testing.T) {
+	list, err := certificatesOf(certificatesHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range endSoon(list, time.Now()) {
+		got = append(got, c.File)
+	}
+	if want := []string{"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/etcd/ca.crt"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

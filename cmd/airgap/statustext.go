@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 
 // write puts the status on one screen.
 func (st *status) write(w io.Writer) error {
+	if st.Host != "" {
+		fmt.Fprintf(w, "host      %s; airgap %s\n", strings.Join(slices.DeleteFunc([]string{st.Host, st.System, st.Kernel}, func(s string) bool { return s == "" }), ", "), st.Program)
+	}
 	if st.Cluster != "" {
 		fmt.Fprintf(w, "cluster   %s, Kubernetes %s\n", st.Cluster, st.Kubernetes)
 		fmt.Fprintf(w, "node      %s, %s, %s\n", st.Node, list(st.Roles), st.Address)
@@ -33,22 +37,75 @@ func (st *status) write(w io.Writer) error {
 	for _, d := range st.Damage {
 		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
 	}
+	st.writeHealth(w)
 	st.writeSteps(w)
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))
 	}
 	_, err := fmt.Fprintln(w, st.conclusion())
+	for _, n := range st.Next {
+		_, err = fmt.Fprintf(w, "next      %s\n", n)
+	}
 	return err
+}
+
+// writeHealth says of a node what its steps do not.
+func (st *status) writeHealth(w io.Writer) {
+	if h := st.Health; h != nil {
+		fmt.Fprintf(w, "health    %s\n", h.Says)
+	}
+	for _, c := range st.Certificates {
+		when := "ends in " + timeLeft(c.Ends.Sub(st.now))
+		if !c.Ends.After(st.now) {
+			when = "ended on " + c.Ends.Format(time.DateOnly)
+		}
+		fmt.Fprintf(w, "ends      %s, %s: %s\n", c.File, c.Purpose, when)
+	}
+	switch b := st.Backup; {
+	case b != nil:
+		fmt.Fprintf(w, "backup    %s ago, %s, in %s\n", ago(st.now.Sub(b.Taken)), ui.Size(b.Bytes), b.Dir)
+	case st.Unsaved:
+		fmt.Fprintln(w, "backup    none")
+	}
+}
+
+// ago is a time for people: in minutes, hours, days.
+func ago(d time.Duration) string {
+	switch {
+	case d < 2*time.Hour:
+		return plural(int(d.Minutes()), "minute")
+	case d < 48*time.Hour:
+		return plural(int(d.Hours()), "hour")
+	}
+	return plural(int(d.Hours()/24), "day")
 }
 
 // shown is how many of a step's changes the screen has room for.
 const shown = 4
 
+// writeSteps shows those that need somebody one by one, and the others by their names.
 func (st *status) writeSteps(w io.Writer) {
-	if len(st.Steps) > 0 {
+	groups := map[string][]string{}
+	var alone []stepStatus
+	for _, s := range st.Steps {
+		switch s.State {
+		case stepHolds, stepPending, stepUndone:
+			if !st.all {
+				groups[s.State] = append(groups[s.State], s.Step)
+				continue
+			}
+		}
+		alone = append(alone, s)
+	}
+	for _, g := range []struct{ state, label string }{{stepHolds, "hold"}, {stepPending, "to run"}, {stepUndone, "undone"}} {
+		if names := groups[g.state]; len(names) > 0 {
+			fmt.Fprintf(w, "%-8s  %s\n", g.label, wrap(names, 78, "          "))
+		}
+	}
+	if len(alone) > 0 {
 		fmt.Fprintln(w)
 	}
-	for _, s := range st.Steps {
+	for _, s := range alone {
 		ran := "-"
 		if !s.Ran.IsZero() {
 			ran = s.Ran.Local().Format("2006-01-02 15:04:05")
@@ -72,11 +129,36 @@ func (st *status) writeSteps(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
+// wrap puts words into lines of some columns, each begun by an indentation; the first
+// one has room for it already.
+func wrap(words []string, columns int, indent string) string {
+	var b strings.Builder
+	at := len(indent)
+	for i, word := range words {
+		if i < len(words)-1 {
+			word += ","
+		}
+		if i > 0 && at+1+len(word) > columns {
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		} else if i > 0 {
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}
+
 // conclusion says in one line how things stand, and what to do.
 func (st *status) conclusion() string {
 	again := "run the same command again"
 	if st.command != "" {
 		again = "run the same airgap " + st.command + " again"
+	}
+	if st.copied != "" {
+		again += " (without the stick: airgap " + st.command + " " + st.copied + ")"
 	}
 	count := map[string]int{}
 	for _, s := range st.Steps {

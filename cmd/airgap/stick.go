@@ -8,12 +8,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/docs"
 )
 
 //go:embed INSTALL.txt
 var installText string
 
-// stickFiles are what lies beside the parts: this program, its RPM, the text
+// stickFiles are what lies beside the parts: this program, its RPM, the books, the text
 // for whoever stands in front of the server, and what is in the bundle for the
 // security desk.
 func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
@@ -21,7 +22,7 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 	if err != nil {
 		return nil, err
 	}
-	binary, err := bundle.StickCopy("airgap", these.airgap)
+	binary, err := bundle.StickProgram("airgap", these.airgap)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +42,28 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 	if err != nil {
 		return nil, err
 	}
-	return []bundle.StickFile{
+	books, err := stickBooks()
+	if err != nil {
+		return nil, err
+	}
+	return append(books,
 		binary, bundle.StickBytes("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
-	}, nil
+	), nil
+}
+
+// stickBooks are the book of airgap in each language: there is no internet to look
+// anything up where it is wanted.
+func stickBooks() ([]bundle.StickFile, error) {
+	books, err := htmlBooks()
+	if err != nil {
+		return nil, err
+	}
+	var files []bundle.StickFile
+	for _, language := range docs.Languages() {
+		files = append(files, bundle.StickBytes(language.File(), books[language]))
+	}
+	return files, nil
 }
 
 func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]byte, error) {

@@ -23,8 +23,8 @@ func (a *app) survey() *cobra.Command {
 		Use:   "survey",
 		Short: "Write down the facts of this server, for the bundle",
 		Long: `Reads what this server is: OS, kernel, installed packages, cgroups, network,
-disks, PCI devices, cards by a driver that is there. Nothing is changed, and most of it needs no root; what could
-not be read is listed under "unknown".
+disks, PCI devices, cards by a driver that is there. Nothing is changed, and most of
+it needs no root; what could not be read is listed under "unknown".
 
 Carry the file to the connected host: airgap bundle --facts DIR then bundles
 exactly what this server lacks.

@@ -34,7 +34,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),
-		back("No more load kernel modules at boot", kubeadm.Modules(m)),
+		back("No more load kernel modules at boot", kubeadm.Modules(m, false)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
 		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
 		back("Turn swap on again", kubeadm.SwapStep(m)),

@@ -213,7 +213,7 @@ func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress)
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
-	o.proxyMode = s.config.Kubernetes.ProxyMode(s.facts)
+	o.proxyMode = s.config.Kubernetes.SetProxyMode()
 	v, err := o.rules(ctx, nodes, p)
 	v.About.Cluster, v.NodeReports, v.Skip = s.config.Name, true, o.skip
 	return v, err

@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"airgap.dev/airgap/verify"
 )
 
@@ -39,13 +37,9 @@ func looksAt(r verify.RuleInfo) string {
 
 // noSuchRule names the rules that may have been meant.
 func noSuchRule(id string, all []verify.RuleInfo) error {
-	rules := &cobra.Command{SuggestionsMinimumDistance: 3} // it knows how to find words that are near
+	var ids []string
 	for _, r := range all {
-		rules.AddCommand(&cobra.Command{Use: r.ID, Run: func(*cobra.Command, []string) {}})
+		ids = append(ids, r.ID)
 	}
-	near := ""
-	if some := rules.SuggestionsFor(id); len(some) > 0 {
-		near = ", but " + strings.Join(some, " and ")
-	}
-	return usage("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, near)
+	return usage("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, butNear(id, ids))
 }

@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -76,13 +77,21 @@ func Serve(t testing.TB) *Server {
 	t.Cleanup(s.Close)
 	s.ca = filepath.Join(t.TempDir(), "ca.pem")
 	check(t, os.WriteFile(s.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
-	archive := ciliumChart(t)
-	s.Files[cilium+"index.yaml"] = fmt.Appendf(nil, "apiVersion: v1\nentries:\n  cilium:\n    - {version: 1.20.3, digest: %x, urls: [cilium-1.20.3.tgz]}\n", sha256.Sum256(archive))
-	s.Files[cilium+"cilium-1.20.3.tgz"] = archive
+	maps.Copy(s.Files, Charts(t))
 	for _, image := range Images() {
 		s.Push(t, image)
 	}
 	return s
+}
+
+// Charts are the plugins' chart repositories, by HOST/PATH.
+func Charts(t testing.TB) map[string][]byte {
+	t.Helper()
+	archive := ciliumChart(t)
+	return map[string][]byte{
+		cilium + "index.yaml":        fmt.Appendf(nil, "apiVersion: v1\nentries:\n  cilium:\n    - {version: 1.20.3, digest: %x, urls: [cilium-1.20.3.tgz]}\n", sha256.Sum256(archive)),
+		cilium + "cilium-1.20.3.tgz": archive,
+	}
 }
 
 // Images are those that the server has.

@@ -40,7 +40,7 @@ const keyFile = "id_ed25519"
 func (e *Emulated) provision(context.Context) error {
 	key, err := e.key()
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = e.makeKey()
+		key, err = MakeKey(e.path(keyFile))
 	}
 	if err != nil {
 		return err
@@ -52,7 +52,8 @@ func (e *Emulated) provision(context.Context) error {
 	)
 }
 
-func (e *Emulated) makeKey() (ssh.Signer, error) {
+// MakeKey writes a fresh private key to a file.
+func MakeKey(file string) (ssh.Signer, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make an SSH key: %w", err)
@@ -61,7 +62,7 @@ func (e *Emulated) makeKey() (ssh.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an SSH key: %w", err)
 	}
-	if err := os.WriteFile(e.path(keyFile), pem.EncodeToMemory(block), 0o600); err != nil {
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 		return nil, err
 	}
 	return ssh.NewSignerFromKey(private)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // environment is root's after a login on an EL server, whatever the outer
@@ -31,8 +33,12 @@ func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
 	tail := &tailWriter{max: 2 << 10}
 	proc := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	proc.Stdin, proc.Stdout = cmd.Stdin, cmd.Stdout
-	proc.Stderr = tail
-	if cmd.Stderr != nil {
+	switch {
+	case cmd.Stderr == nil:
+		proc.Stderr = tail
+	case isTerminal(cmd.Stderr): // what is asked whether it is one has to see it
+		proc.Stderr = cmd.Stderr
+	default:
 		proc.Stderr = io.MultiWriter(cmd.Stderr, tail)
 	}
 	// nsenter forks to get into the PID namespace: a signal must go to both.
@@ -46,6 +52,15 @@ func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
 		_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL) // what did not heed Cancel
 	}
 	return c.execError(ctx, cmd, err, tail)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, is := w.(*os.File)
+	if !is {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // Shell runs a login shell of the machine on the terminal of this process.

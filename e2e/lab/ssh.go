@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 type sshHost struct {
 	name   string // for errors
 	addr   string // HOST:PORT
+	sudo   bool   // who logs in is not root
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	config func() (*ssh.ClientConfig, error) // pins the host's key
 
@@ -51,7 +53,7 @@ func (h *sshHost) Exec(ctx context.Context, cmd Cmd) error {
 	if err := feed(session, cmd.Stdin); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	if err := session.Start(remoteLine(cmd)); err != nil {
+	if err := session.Start(h.asRoot(remoteLine(cmd))); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	ended := make(chan struct{})
@@ -97,9 +99,20 @@ func feed(session *ssh.Session, r io.Reader) error {
 func remoteLine(cmd Cmd) string {
 	quoted := make([]string, 0, len(cmd.Args)+len(cmd.Env))
 	for _, arg := range cmd.argv() {
-		quoted = append(quoted, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
+		quoted = append(quoted, quote(arg))
 	}
 	return "echo $$ >&2; exec " + strings.Join(quoted, " ")
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// asRoot is what the host's shell gets to run a line as root. sudo's child has a
+// session of its own, so that its process group goes by its own number.
+func (h *sshHost) asRoot(line string) string {
+	if !h.sudo {
+		return line
+	}
+	return "sudo -n -- setsid --wait sh -c " + quote(line)
 }
 
 // stop sends a command's process group a signal, and SIGKILL if that is not
@@ -132,7 +145,7 @@ func (h *sshHost) kill(ctx context.Context, group string, s syscall.Signal) erro
 		return err
 	}
 	defer session.Close()
-	return session.Run(fmt.Sprintf("kill -%d -- -%s", s, group))
+	return session.Run(h.asRoot(fmt.Sprintf("kill -s %d -- -%s", s, group)))
 }
 
 // session opens a session on the connection there is, or on a new one.
@@ -188,7 +201,8 @@ func (h *sshHost) hangUp() {
 	}
 }
 
-// firstLine keeps the first line that is written to it and passes on the rest.
+// firstLine keeps the first line that is a number and passes on the rest: sudo,
+// or a login script, may have something to say before.
 type firstLine struct {
 	rest  io.Writer
 	line  []byte        // without its end, to be read once it is whole
@@ -203,9 +217,19 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	}
 	line, rest, found := bytes.Cut(p, []byte("\n"))
 	f.line = append(f.line, line...)
-	if found {
-		close(f.whole)
+	if !found {
+		return len(p), nil
 	}
+	if _, err := strconv.Atoi(string(f.line)); err != nil {
+		other := append(f.line, '\n')
+		f.line = nil
+		if _, err := f.rest.Write(other); err != nil {
+			return 0, err
+		}
+		_, err := f.Write(rest)
+		return len(p), err
+	}
+	close(f.whole)
 	if _, err := f.rest.Write(rest); err != nil {
 		return 0, err
 	}

@@ -24,6 +24,26 @@ func TestRemoteLine(t *testing.T) {
 	}
 }
 
+// What comes before the number must not be lost: it may say why none comes.
+func TestLinesBeforeTheFirst(t *testing.T) {
+	for _, writes := range [][]string{
+		{"welcome\n", "4711\nrest\n"},
+		{"wel", "come\n4711\nre", "st\n"},
+		{"welcome\n4711\nrest\n"},
+	} {
+		var rest bytes.Buffer
+		f := &firstLine{rest: &rest, whole: make(chan struct{})}
+		for _, w := range writes {
+			if n, err := f.Write([]byte(w)); n != len(w) || err != nil {
+				t.Errorf("write %q: %d, %v", w, n, err)
+			}
+		}
+		if string(f.line) != "4711" || rest.String() != "welcome\nrest\n" {
+			t.Errorf("%q: got line %q, rest %q", writes, f.line, rest.String())
+		}
+	}
+}
+
 func TestFirstLine(t *testing.T) {
 	for _, writes := range [][]string{
 		{"4711\nrest\nmore\n"},

@@ -12,8 +12,11 @@ import (
 
 // withAddons writes manifests beside airgap.yaml and edits it: images are no
 // longer listed but named by a chart with values and by manifests, of which some
-// are installed and some carried only.
+// are installed and some carried only. A site's file stays as it is.
 func (e *Env) withAddons() ([]string, error) {
+	if e.hosts != nil {
+		return nil, nil
+	}
 	const board = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: board}

@@ -153,7 +153,7 @@ func (e *Env) authoritiesOfThree(ctx context.Context, machines []lab.Machine) er
 	for _, m := range machines {
 		if err := e.script(ctx, m,
 			"openssl s_client -connect "+m.Addr().String()+":5000 -CAfile /etc/airgap/pki/ca.crt -verify_return_error </dev/null",
-			"crictl pull docker.io/library/hello:1.0",
+			"/opt/airgap/bin/ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d docker.io/library/hello:1.0",
 		); err != nil {
 			return fmt.Errorf("the registries' new authority on %s: %w", m.Name(), err)
 		}

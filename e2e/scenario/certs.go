@@ -234,7 +234,7 @@ func allDiffer(before, after map[string]string) error {
 // and watch pods, until silence is called.
 func (e *Env) asked(ctx context.Context, m lab.Machine, address string) error {
 	return e.script(ctx, m,
-		`touch /run/asking; nohup sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://`+address+`/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
+		`touch /run/asking; nohup flock /run/asked.lock sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://`+address+`/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
 		"nohup sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
 	)
 }
@@ -242,7 +242,7 @@ func (e *Env) asked(ctx context.Context, m lab.Machine, address string) error {
 // silence is how long there was no answer at a stretch, each time: from the last
 // answer before to the first one after.
 func (e *Env) silence(ctx context.Context, m lab.Machine) ([]time.Duration, error) {
-	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true", "test $(wc -l </run/asked) -gt 20"); err != nil {
+	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true; flock -w 30 /run/asked.lock true", "test $(wc -l </run/asked) -gt 20"); err != nil {
 		return nil, err
 	}
 	text, err := lab.Output(ctx, m, "cat", "/run/asked")

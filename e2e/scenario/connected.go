@@ -35,7 +35,10 @@ func (e *Env) command(cmd *exec.Cmd) (Result, error) { return e.watched(cmd, new
 // watched is command with somebody who reads along on stderr.
 func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
 	var stdout bytes.Buffer
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"), "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
+	if e.hosts == nil { // a site's registries are logged in to by whoever runs this
+		cmd.Env = append(cmd.Env, "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
+	}
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	if e.Terminal {
 		cmd.Stderr = os.Stderr
@@ -66,7 +69,14 @@ func (w *watcher) Write(p []byte) (int, error) {
 }
 
 // Config writes an airgap.yaml for the lab, changed by edits (old, new pairs).
+// Hosts of others have the one that their site has written.
 func (e *Env) Config(name string, edits ...string) (string, error) {
+	if e.hosts != nil && len(edits) == 0 {
+		return e.hosts.Config, nil
+	}
+	if e.hosts != nil {
+		return "", errors.New("edit airgap.yaml: it is the site's, and not the lab's")
+	}
 	return e.render(name, configTemplate, edits...)
 }
 

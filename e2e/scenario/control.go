@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,9 +26,13 @@ const (
 	inJournal  = "control in the journal"
 	inArgument = "control in an argument"
 	inVariable = "control in a variable"
+	inArchive  = "control in a support bundle"
 )
 
-const controlFile = "/var/tmp/lab-control"
+const (
+	controlFile    = "/var/tmp/lab-control"
+	controlArchive = "/var/tmp/airgap-support-control.tar.gz"
+)
 
 // plantControl plants one of each on the first server, as a careless program
 // would. What programs of an emulated machine are started with nobody sees.
@@ -35,6 +42,10 @@ func (g *guard) plantControl(ctx context.Context) error {
 		inFile: func(v string) error { return lab.PutFile(ctx, m, controlFile, 0o644, strings.NewReader(v)) },
 		inJournal: func(v string) error {
 			return m.Exec(ctx, lab.Cmd{Args: []string{"logger"}, Stdin: strings.NewReader("the control is " + v + "\n")})
+		},
+		inArchive: func(v string) error {
+			packed, err := archiveOf("control/logs/a.log", v)
+			return errors.Join(err, lab.PutFile(ctx, m, controlArchive, 0o644, bytes.NewReader(packed)))
 		},
 	}
 	if _, is := m.(container); is {
@@ -54,11 +65,25 @@ func (g *guard) plantControl(ctx context.Context) error {
 	return nil
 }
 
+// archiveOf is an archive with one file.
+func archiveOf(name, text string) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	w := tar.NewWriter(z)
+	err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o600})
+	if err == nil {
+		_, err = w.Write([]byte(text))
+	}
+	err = errors.Join(err, w.Close(), z.Close())
+	return packed.Bytes(), err
+}
+
 // found takes a control off what is being looked for, and says whether it was
 // where it was planted. The variable comes by way of an argument of the lab's.
 func (c control) found(where string, s secrets.Secret) bool {
 	place := map[string][]string{
 		inFile: {controlFile}, inJournal: {"journal", "/log/journal/"}, inArgument: {"argument"}, inVariable: {"environment", "argument"},
+		inArchive: {controlArchive + "!", controlArchive},
 	}[s.Name]
 	i := slices.IndexFunc(place, func(p string) bool { return strings.Contains(where, p) })
 	if i == 0 {

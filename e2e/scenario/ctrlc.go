@@ -16,7 +16,7 @@ import (
 // the cluster is what an undisturbed installation gives.
 func ctrlC(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	install := "airgap install " + labSkips + " " + lab.StickPath + "/bank"
+	install := "airgap install " + e.skips() + " " + e.onStick()
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
@@ -33,10 +33,10 @@ func ctrlC(ctx context.Context, e *Env) error {
 			{"install goes on", func() error { return e.finishInterrupted(ctx, first, install) }},
 			{"in the steps of join", func() error { return e.interruptJoin(ctx, first, worker, stick) }},
 			{"in verify", func() error {
-				return e.interrupt(ctx, first, "airgap verify "+labSkips+" --soak 1m", "", 2*time.Second)
+				return e.interrupt(ctx, first, "airgap verify "+e.skips()+" --soak 1m", "", 2*time.Second)
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			e.withNeed(needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
 		})
 	})
 }
@@ -103,7 +103,7 @@ func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stic
 	if err := lab.PutFile(ctx, worker, "/root/code", 0o600, strings.NewReader(line.Code+"\n")); err != nil {
 		return err
 	}
-	command := line.Line + " " + labSkips + " --code-file /root/code"
+	command := line.Line + " " + e.skips() + " --code-file /root/code"
 	if err := e.interruptSteps(ctx, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
 		return err
 	}

@@ -69,20 +69,30 @@ func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
 	return r.want(line, 0)
 }
 
-// bundle is the connected side: one command.
+// bundle is the connected side: one command, in the directory where somebody would
+// type it.
 func (d *demo) bundle(ctx context.Context) error {
-	config, err := d.Config("airgap.yaml")
+	if _, err := d.Config("airgap.yaml"); err != nil {
+		return err
+	}
+	program, err := filepath.Abs(d.Program)
 	if err != nil {
 		return err
 	}
-	stick := filepath.Join(d.Work, "stick")
-	fmt.Fprintf(d.w, "\033[36mconnected $\033[0m airgap bundle -f airgap.yaml --facts facts/ -o stick\n")
-	if err := d.do(ctx, 0, nil, "bundle", "-f", config, "--facts", d.facts(), "-o", stick); err != nil {
+	const line = "airgap bundle -f airgap.yaml --facts facts -o stick"
+	fmt.Fprintf(d.w, "\033[36mconnected $\033[0m %s\n", line)
+	cmd := exec.CommandContext(ctx, program, strings.Fields(line)[1:]...)
+	cmd.Dir = d.Work
+	r, err := d.command(cmd)
+	if err != nil {
+		return err
+	}
+	if err := r.want(line, 0); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n\033[36mconnected $\033[0m ls -lh stick/bank\n")
-	cmd := exec.CommandContext(ctx, "ls", "-lh", filepath.Join(stick, "bank"))
-	cmd.Stdout, cmd.Stderr = d.w, d.w
+	cmd = exec.CommandContext(ctx, "ls", "-lh", "stick/bank")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = d.Work, d.w, d.w
 	return cmd.Run()
 }
 
@@ -143,7 +153,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if err := d.shell(ctx, first, "airgap verify "+labSkips); err != nil {
 				return err
 			}
-			return d.shell(ctx, first, kubectl+"get nodes,pods -A -o wide")
+			return d.shell(ctx, first, kubectl+"get nodes,pods -A")
 		}},
 	} {
 		if err := d.scene(s.title, s.story, s.run); err != nil {

@@ -115,7 +115,7 @@ func (e *Env) joinAfterReboot(ctx context.Context, first, m lab.Machine, stick s
 	if err := e.begin(ctx, m, stick); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (e *Env) joinAfterReboot(ctx context.Context, first, m lab.Machine, stick s
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
 		return err
 	}
-	if _, err := e.airgapOn(ctx, m, line.Code+"\n", line.args()...); err != nil {
+	if _, err := e.airgapOn(ctx, m, line.Code+"\n", e.joinArgs(line)...); err != nil {
 		return err
 	}
 	return e.script(ctx, m, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q kmod-nvidia-open-dkms", "! rpm -q nvidia-fabricmanager")

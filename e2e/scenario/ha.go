@@ -157,7 +157,7 @@ func (e *Env) wrongCode(ctx context.Context, by, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (e *Env) joinOne(ctx context.Context, by, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	joined, err := e.airgapOn(ctx, m, line.Code+"\n", line.args()...)
+	joined, err := e.airgapOn(ctx, m, line.Code+"\n", e.joinArgs(line)...)
 	if err == nil && joined.Changed == 0 {
 		err = fmt.Errorf("join says %+v", joined)
 	}
@@ -264,13 +264,13 @@ func (e *Env) usedCode(ctx context.Context, first, worker lab.Machine) error {
 	if err := e.takeOut(ctx, first, worker); err != nil {
 		return err
 	}
-	if _, err := e.airgapOn(ctx, worker, line.Code+"\n", line.args()...); err != nil {
+	if _, err := e.airgapOn(ctx, worker, line.Code+"\n", e.joinArgs(line)...); err != nil {
 		return err
 	}
 	if err := e.takeOut(ctx, first, worker); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, line.args()...)...)
+	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
 	if err != nil {
 		return err
 	}

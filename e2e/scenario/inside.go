@@ -64,9 +64,25 @@ func (j *judging) fromInside(ctx context.Context, m lab.Machine, s *secrets.Sear
 		if len(has) > 0 {
 			j.found(f, has, func() ([]byte, error) { return small.Bytes(), nil })
 		}
+		if err == nil && secrets.IsArchive(f.Path) {
+			err = j.archive(f, small.Bytes(), s)
+		}
 		return err
 	})
 	return files, size, err
+}
+
+// archive looks into a support bundle that a server sent.
+func (j *judging) archive(f secrets.File, packed []byte, s *secrets.Search) error {
+	return secrets.Unpack(bytes.NewReader(packed), func(name string, content io.Reader) error {
+		text, err := io.ReadAll(content)
+		if has := s.In(text); err == nil && len(has) > 0 {
+			within := f
+			within.Path = secrets.Within(f.Path, name)
+			j.found(within, has, func() ([]byte, error) { return text, nil })
+		}
+		return err
+	})
 }
 
 // collectInside notes what emulated machines keep now.

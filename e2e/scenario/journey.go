@@ -29,12 +29,12 @@ func journey(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
-			{"there is no way out", func() error { return e.noRoute(ctx, first) }},
+			e.withNeed(needAirGap, part{"there is no way out", func() error { return e.noRoute(ctx, first) }}),
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
-			{"plan", func() error { return e.closedWorld(ctx, named) }},
+			e.withNeed(needUpstream, part{"plan", func() error { return e.closedWorld(ctx, named) }}),
 			{"bundle", func() error { return e.signedBundle(ctx, stick, key, named) }},
-			{"bundle, read by others", func() error { return e.readBundle(ctx, stick, key) }},
+			e.withNeed(needUpstream, part{"bundle, read by others", func() error { return e.readBundle(ctx, stick, key) }}),
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"another key is required", func() error { return e.heldToAnother(ctx, first) }},
 			{"preflight", func() error { return e.preflight(ctx, first) }},
@@ -45,9 +45,10 @@ func journey(ctx context.Context, e *Env) error {
 			{"each host reports what only it knows", func() error { return e.reported(ctx, first, worker) }},
 			{"the control plane is backed up", func() error { return e.backedUp(ctx, first, worker) }},
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
-			{"add-ons", func() error { return e.addonsRun(ctx, first) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			e.withNeed(needUpstream, part{"add-ons", func() error { return e.addonsRun(ctx, first) }}),
+			e.withNeed(needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
 			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
+			{"a support bundle of each", func() error { return e.supportBundles(ctx, first, worker) }},
 			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
 			{"its report goes with its node", func() error { return e.forgotten(ctx, first, worker) }},
 		})
@@ -172,7 +173,7 @@ func (e *Env) begin(ctx context.Context, m lab.Machine, stick string) error {
 		return err
 	}
 	return e.script(ctx, m,
-		"cd "+lab.StickPath+"/bank && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -i airgap.rpm",
+		"cd "+e.onStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -i airgap.rpm",
 		"airgap --version")
 }
 
@@ -181,11 +182,11 @@ func (e *Env) begin(ctx context.Context, m lab.Machine, stick string) error {
 const labSkips = "--skip=time-sync"
 
 func (e *Env) preflight(ctx context.Context, m lab.Machine) error {
-	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", labSkips, lab.StickPath+"/bank"); err != nil {
+	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", e.skips(), e.onStick()); err != nil {
 		return err
 	}
 	return e.script(ctx, m,
-		"airgap preflight --only swap,memory "+lab.StickPath+"/bank | grep -c '  pass  ' | grep -qx 2",
+		"airgap preflight --only swap,memory "+e.onStick()+" | grep -c '  pass  ' | grep -qx 2",
 		"! test -e /var/lib/airgap/journal.jsonl")
 }
 
@@ -215,15 +216,15 @@ func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 }
 
 func (e *Env) install(ctx context.Context, m lab.Machine, flags ...string) error {
-	dir := lab.StickPath + "/bank"
-	done, err := e.airgapOn(ctx, m, "", append([]string{"install", labSkips, dir}, flags...)...)
+	dir := e.onStick()
+	done, err := e.airgapOn(ctx, m, "", append([]string{"install", e.skips(), dir}, flags...)...)
 	if err != nil {
 		return err
 	}
 	if done.Changed == 0 || len(done.Join) != 1 || done.Join[0].Code == "" {
 		return fmt.Errorf("install says %+v", done)
 	}
-	again, err := e.airgapOn(ctx, m, "", "install", labSkips, dir)
+	again, err := e.airgapOn(ctx, m, "", "install", e.skips(), dir)
 	if err == nil && (again.Changed != 0 || again.Unchanged != done.Changed+done.Unchanged) {
 		err = fmt.Errorf("a second install says %+v, want nothing changed", again)
 	}
@@ -233,8 +234,8 @@ func (e *Env) install(ctx context.Context, m lab.Machine, flags ...string) error
 // joinLine is how a host joins.
 type joinLine struct{ Node, Line, Code string }
 
-// args are those of the airgap command.
-func (j joinLine) args() []string { return append(strings.Fields(j.Line)[1:], labSkips) }
+// joinArgs are those of the airgap command.
+func (e *Env) joinArgs(j joinLine) []string { return append(strings.Fields(j.Line)[1:], e.skips()) }
 
 // joinLine asks a control-plane host for the line and a fresh code.
 func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j joinLine, err error) {
@@ -255,7 +256,7 @@ func (e *Env) codeFile(ctx context.Context, first, worker lab.Machine) ([]string
 	if err != nil {
 		return nil, err
 	}
-	return append([]string{"airgap"}, append(line.args(), "--code-file", "/root/code")...), r.want("write the code", 0)
+	return append([]string{"airgap"}, append(e.joinArgs(line), "--code-file", "/root/code")...), r.want("write the code", 0)
 }
 
 func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string) error {
@@ -269,7 +270,7 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 	if err := worker.PullStick(ctx); err != nil { // it needs airgap.rpm, and then nothing but the line
 		return err
 	}
-	args := line.args()
+	args := e.joinArgs(line)
 	joined, err := e.airgapOn(ctx, worker, line.Code+"\n", args...)
 	if err != nil {
 		return err
@@ -285,7 +286,7 @@ func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string)
 }
 
 func (e *Env) verified(ctx context.Context, m lab.Machine) error {
-	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "3m")
+	_, err := e.must(ctx, m, nil, "airgap", "verify", e.skips(), "--timeout", "3m")
 	return err
 }
 
@@ -300,7 +301,7 @@ func (e *Env) renewal(ctx context.Context, m lab.Machine) error {
 // resetWorker takes back what join did to the worker; what it was told to
 // remember is gone, what airgap.rpm brought stays.
 func (e *Env) resetWorker(ctx context.Context, first, worker lab.Machine) error {
-	if _, err := e.must(ctx, first, []string{"answers at 10.88.0.11:5000", "bank", "kubeadm"}, "airgap", "status"); err != nil {
+	if _, err := e.must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.clusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
 		return err
 	}
 	if _, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {

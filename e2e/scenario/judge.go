@@ -128,7 +128,7 @@ func (j *judging) fromOutside(m container, s *secrets.Search) (files, size int64
 	err = m.Look(func(trees []lab.Tree) error {
 		for _, t := range trees {
 			scan.Found = func(f secrets.File, has []secrets.Secret) {
-				j.found(f, has, func() ([]byte, error) { return os.ReadFile(outerPath(t, f.Path)) })
+				j.found(f, has, func() ([]byte, error) { return secrets.ReadFile(outerPath(t, f.Path)) })
 			}
 			if err := scan.Tree(t.Outer, t.Inner); err != nil {
 				return err
@@ -204,11 +204,12 @@ func (g *guard) judgeOutside(s *secrets.Search, v *verdict) (files, size int64, 
 	rules := []secrets.Rule{
 		{Path: "/config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's"},
 		{Path: "/site.key", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "a site's own, for --sign-key"},
+		{Path: "/" + wayIn, Kinds: []secrets.Kind{secrets.Key}, Mode: 0o600, Why: "of who logs in on hosts by plain SSH"},
 		{Path: "/docker/config.json", Kinds: []secrets.Kind{secrets.Password}, Mode: 0o600, Why: "where people have theirs"},
 	}
 	j := &judging{verdict: v, server: "connected host", rules: rules}
 	scan := &secrets.Scan{Search: s, Found: func(f secrets.File, has []secrets.Secret) {
-		j.found(f, has, func() ([]byte, error) { return os.ReadFile(filepath.Join(g.Work, f.Path)) })
+		j.found(f, has, func() ([]byte, error) { return secrets.ReadFile(filepath.Join(g.Work, f.Path)) })
 	}}
 	err = scan.Tree(g.Work, "/")
 	files, size = scan.Read()

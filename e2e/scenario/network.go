@@ -233,7 +233,8 @@ func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 0 /run/byhand/exit",
 		"grep -q 'encapsulation *VXLAN on UDP 4789' /run/byhand/report", "grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
 		"grep -q 'UDP 4789.*passes' /run/byhand/page && ! grep -q 'What has to be changed' /run/byhand/page",
-		"rm -r /run/byhand"))...)
+		`grep -q '"port": 4789' /var/lib/airgap/measured.json`,
+		"rm -r /run/byhand /var/lib/airgap/measured.json"))...)
 }
 
 // networksOf is what there is of a network on each server.

@@ -44,7 +44,7 @@ func (e *Env) reported(ctx context.Context, first, worker lab.Machine) error {
 	if err := e.reportsChange(ctx, first, worker); err != nil {
 		return err
 	}
-	return e.reportsForItself(ctx, worker)
+	return e.reportsForItself(ctx, first, worker)
 }
 
 // reportsItself waits, since each part is looked at at its own pace: the first
@@ -128,13 +128,13 @@ func (e *Env) reportsChange(ctx context.Context, first, worker lab.Machine) erro
 
 // reportsForItself has the kubelet's identity try what is none of its business,
 // and the unit what it may not do on its own host.
-func (e *Env) reportsForItself(ctx context.Context, worker lab.Machine) error {
+func (e *Env) reportsForItself(ctx context.Context, first, worker lab.Machine) error {
 	const kubelets = "KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl "
 	return e.script(ctx, worker,
 		kubelets+"get nodereport "+worker.Name(),
 		kubelets+"get nodereports 2>&1 | grep -q 'cannot list'",
 		kubelets+"delete nodereport "+worker.Name()+" 2>&1 | grep -q 'cannot delete'",
-		kubelets+"label nodereport node1 a=b 2>&1 | grep -q 'may write only its own report'",
+		kubelets+"label nodereport "+first.Name()+" a=b 2>&1 | grep -q 'may write only its own report'",
 		`set -- $(systemctl show -p MainPID --value airgap-node-report); grep -q "^CapEff:.*0000000000000000" /proc/$1/status`,
 		`nsenter -t $(systemctl show -p MainPID --value airgap-node-report) -m sh -c '! touch /etc/x && ! touch /var/lib/airgap/x && ! echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null`,
 		"airgap node-report --once --output json | grep -q '\"bootID\": \"'$(cat /proc/sys/kernel/random/boot_id)",

@@ -116,7 +116,7 @@ func (e *Env) smallSurvey(m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	packed, err := packedSurvey(m, text)
+	packed, err := e.packedSurvey(m, text)
 	if err != nil {
 		return err
 	}

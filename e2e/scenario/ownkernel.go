@@ -60,6 +60,11 @@ func (e *Env) installPlain(ctx context.Context, m lab.Machine, stick string) err
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
+	return e.installHere(ctx, m)
+}
+
+// installHere installs from the stick that is in.
+func (e *Env) installHere(ctx context.Context, m lab.Machine) error {
 	_, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
 	return err
 }

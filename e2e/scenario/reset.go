@@ -183,9 +183,13 @@ func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture, also ..
 	if err := e.script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, bare, append(append(always(), also...), exception{
+	return e.asBefore(ctx, m, bare, append(append(always(), also...), userStays())...)
+}
+
+func userStays() exception {
+	return exception{
 		`^[+-] (user|group)\tairgap:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its user, as packages do: a number given out again could own somebody's files",
-	})...)
+	}
 }
 
 // resetKilled resets a control-plane host without wiping its data, dies on the

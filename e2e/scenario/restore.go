@@ -283,7 +283,7 @@ func (e *Env) joinAnew(ctx context.Context, worker lab.Machine, stick string, do
 	if err := e.begin(ctx, worker, stick); err != nil {
 		return err
 	}
-	_, err := e.airgapOn(ctx, worker, done.Join[0].Code+"\n", done.Join[0].args()...)
+	_, err := e.airgapOn(ctx, worker, done.Join[0].Code+"\n", e.joinArgs(done.Join[0])...)
 	return err
 }
 

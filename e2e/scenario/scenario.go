@@ -9,8 +9,10 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,40 +30,42 @@ import (
 type Scenario struct {
 	Name, Title string
 	Run         func(ctx context.Context, e *Env) error
+	Needs       []Need // none where any host will do, also one of others
 }
 
 // All lists the scenarios in the order in which they are run.
 func All() []Scenario {
 	return []Scenario{
-		{"journey", "bundle, two servers without a route, cluster, verdict", journey},
-		{"badinput", "every wrong input gives a clear error and changes nothing", badInput},
-		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC},
-		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip},
-		{"reset", "a host after reset is the host before install, byte for byte", reset},
-		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc},
-		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio},
-		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1},
-		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, under a workload that loses no request beyond its budget", upgrade},
-		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback},
-		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict},
-		{"gpu", "a worker with two cards: driver, device plugin, a pod that has one, a card that fails", gpu},
-		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network},
-		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify},
-		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing},
-		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha},
-		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll},
-		{"restoreha", "of three control-plane hosts the second is restored, from the first one's backup, and the others join it", restoreElsewhere},
-		{"grow", "hosts are added, replaced and removed, control-plane hosts too, while somebody counts etcd's members", grow},
-		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash},
-		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH},
-		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline},
-		{"certs", "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", certs},
-		{"certs-ha", "certificates of three control-plane hosts renewed, one after the other, behind a balancer", certsHA},
-		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore},
-		{"sticks", "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", sticks},
-		{"ownworker", "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", ownWorker},
-		{"cgroupv2", "an emulated server, product defaults: reboot, cgroup drivers that drift apart, an upgrade with a power cut in the middle", cgroupV2},
-		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel},
+		{"journey", "bundle, two servers without a route, cluster, verdict", journey, nil},
+		{"badinput", "every wrong input gives a clear error and changes nothing", badInput, []Need{needUpstream}},
+		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC, nil},
+		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip, []Need{needUpstream, needThrowaway}},
+		{"reset", "a host after reset is the host before install, byte for byte", reset, []Need{needUpstream, needThrowaway}},
+		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc, []Need{needUpstream, needDisk}},
+		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio, []Need{needUpstream, needPower, needThrowaway}},
+		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1, []Need{needUpstream}},
+		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
+		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback, []Need{needUpstream}},
+		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict, []Need{needUpstream, needThrowaway}},
+		{"gpu", "a worker with two cards: driver, device plugin, a pod that has one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},
+		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network, []Need{needNetwork, needMore}},
+		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify, []Need{needUpstream, needNetwork, needMore}},
+		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing, []Need{needNetwork}},
+		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha, []Need{needPower, needNetwork, needMore}},
+		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll, []Need{needUpstream, needFresh}},
+		{"restoreha", "of three control-plane hosts the second is restored, from the first one's backup, and the others join it", restoreElsewhere, []Need{needNetwork, needFresh, needMore}},
+		{"grow", "hosts are added, replaced and removed, control-plane hosts too, while somebody counts etcd's members", grow, []Need{needPower, needNetwork, needMore}},
+		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash, []Need{needPower, needUpstream}},
+		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH, []Need{needPower, needThrowaway, needMore}},
+		{"hosts", "journey once more, through plain SSH, on two servers that are nobody's: killed, taken back, done", onHosts, []Need{needFresh}},
+		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline, []Need{needUpstream, needThrowaway}},
+		{"certs", "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", certs, []Need{needUpstream}},
+		{"certs-ha", "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", certsHA, []Need{needNetwork, needMore}},
+		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore, []Need{needEmulated}},
+		{"sticks", "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", sticks, []Need{needEmulated}},
+		{"ownworker", "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", ownWorker, []Need{needEmulated}},
+		{"cgroupv2", "an emulated server, product defaults: reboot, cgroup drivers that drift apart, an upgrade with a power cut in the middle", cgroupV2, []Need{needEmulated}},
+		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel, []Need{needEmulated}},
 	}
 }
 
@@ -76,6 +80,8 @@ type Env struct {
 
 	run string // name of the lab
 
+	hosts *lab.Hosts // those of others that it runs on; nil in the lab
+
 	pusherPassword string // of the site's user for the registries
 
 	book     *secrets.Book  // what must be nowhere but where it belongs
@@ -85,25 +91,30 @@ type Env struct {
 }
 
 // Run runs one scenario from preparation to the last trace removed.
-func Run(ctx context.Context, s Scenario, program string, log io.Writer, terminal bool) (err error) {
+func Run(ctx context.Context, s Scenario, program string, log io.Writer, terminal bool) error {
 	e, err := Prepared(ctx, s.Name, program, log)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", s.Name, err)
 	}
 	e.Terminal = terminal
 	defer e.Upstream.Close()
+	return e.prove(ctx, s)
+}
+
+// prove runs a scenario, and leaves nothing behind on this machine when it passes.
+func (e *Env) prove(ctx context.Context, s Scenario) error {
 	began := time.Now()
 	if err := s.Run(ctx, e); err != nil {
 		return fmt.Errorf("scenario %s after %.0f s (work kept in %s): %w", s.Name, time.Since(began).Seconds(), e.Work, err)
 	}
-	fmt.Fprintf(log, "PASS %s in %.1f s\n", s.Name, time.Since(began).Seconds())
+	fmt.Fprintf(e.Log, "PASS %s in %.1f s\n", s.Name, time.Since(began).Seconds())
 	return os.RemoveAll(e.Work)
 }
 
 // part is a piece of a scenario, with its name for people.
 type part struct {
 	title string
-	run   func() error
+	run   func() error // nil where it is left out
 }
 
 // helper is what airgap.rpm takes along, from beside the program.
@@ -113,6 +124,10 @@ func (e *Env) helper() string { return filepath.Join(filepath.Dir(e.Program), "a
 // fails.
 func (e *Env) inOrder(parts []part) error {
 	for _, p := range parts {
+		if p.run == nil {
+			fmt.Fprintf(e.Log, "%s: %s\n", e.run, p.title)
+			continue
+		}
 		began := time.Now()
 		if err := p.run(); err != nil {
 			return fmt.Errorf("%s: %w", p.title, err)
@@ -124,6 +139,21 @@ func (e *Env) inOrder(parts []part) error {
 
 // Prepared is an Env for other packages: prepared, its work directory empty.
 func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
+	e, err := newEnv(name, program, log)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Prepare(ctx, log); err != nil {
+		return nil, err
+	}
+	if e.Upstream, err = upstream.Serve(ctx, e.Cache, "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	return e, e.login()
+}
+
+// newEnv is an Env without upstream, its work directory empty.
+func newEnv(name, program string, log io.Writer) (*Env, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return nil, err
@@ -131,21 +161,12 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("find the program (make build): %w", err)
 	}
-	cache, err := Prepare(ctx, log)
+	cache, err := lab.CacheDir()
 	if err != nil {
 		return nil, err
 	}
 	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name), book: &secrets.Book{}}
-	if err := os.RemoveAll(e.Work); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(e.Work, 0o755); err != nil {
-		return nil, err
-	}
-	if e.Upstream, err = upstream.Serve(ctx, cache, "127.0.0.1:0"); err != nil {
-		return nil, err
-	}
-	return e, e.login()
+	return e, errors.Join(os.RemoveAll(e.Work), os.MkdirAll(e.Work, 0o755))
 }
 
 // Prepare builds what every scenario needs, once: upstream, and meanwhile the
@@ -154,6 +175,9 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 	if cache, err = lab.CacheDir(); err != nil {
 		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(cache, "stages")); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(log, "The first time on this machine: Kubernetes, containerd and all else that an upstream has is built from source,\nabout twenty minutes on 2 cores. It stays in %s; later runs begin at once.\n", cache)
 	}
 	both := &shared{w: log}
 	g, building := errgroup.WithContext(ctx)
@@ -187,6 +211,9 @@ func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
 // the servers down. When job fails, or a secret is found, their logs are kept
 // and the error says where.
 func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
+	if e.hosts != nil {
+		return e.borrow(ctx, len(nodes), job)
+	}
 	if old, err := lab.Open(e.Cache, e.run); err == nil {
 		if err := old.Down(ctx); err != nil {
 			return err

@@ -32,7 +32,7 @@ func (e *Env) siteKey(ctx context.Context) (k siteKey, err error) {
 // nothing changed.
 func (e *Env) heldToAnother(ctx context.Context, m lab.Machine) error {
 	const another = "SHA256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, "--require-key", another, lab.StickPath+"/bank")
+	r, err := e.On(ctx, m, "", "airgap", "install", e.skips(), "--require-key", another, e.onStick())
 	if err != nil {
 		return err
 	}

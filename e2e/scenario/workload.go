@@ -38,7 +38,10 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 		"$(" + kubectl + "get svc hello -o jsonpath={.spec.clusterIP}):80",
 		"hello.default.svc.cluster.local:80",
 	} {
-		if err := e.script(ctx, m, kubectl+"exec tools -- tools get http://"+target+"/"); err != nil {
+		// kube-proxy learns of a ready pod a moment after kubectl does, and refuses
+		// connections to the Service till then.
+		get := kubectl + "exec tools -- tools get http://" + target + "/"
+		if err := e.script(ctx, m, "for i in $(seq 20); do "+get+" 2>/dev/null && exit; sleep 1; done; "+get); err != nil {
 			return fmt.Errorf("reach %s: %w", target, err)
 		}
 	}
@@ -53,7 +56,7 @@ func (e *Env) broken(ctx context.Context, m lab.Machine, words string) error {
 		return err
 	}
 	time.Sleep(3 * time.Second) // the kubelet has to try once
-	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--timeout", "20s")
+	r, err := e.On(ctx, m, "", "airgap", "verify", e.skips(), "--timeout", "20s")
 	if err != nil {
 		return err
 	}

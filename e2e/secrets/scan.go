@@ -95,6 +95,9 @@ func (s *Scan) file(path string, f File) error {
 	if has = append(has, s.Search.In([]byte(f.Path))...); len(has) > 0 {
 		s.Found(f, has)
 	}
+	if IsArchive(f.Path) {
+		return s.archive(path, f, buffer)
+	}
 	return nil
 }
 

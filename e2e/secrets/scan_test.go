@@ -1,7 +1,11 @@
 package secrets
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -66,6 +70,56 @@ func TestTree(t *testing.T) {
 	}
 	if err := s.Tree(filepath.Join(dir, "none"), "/none"); err != nil {
 		t.Errorf("a tree that is gone: %v", err)
+	}
+}
+
+// TestArchives: a support bundle is looked into, other archives are not; what is found
+// in it belongs nowhere, and can be read again. A damaged one is an error.
+func TestArchives(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	w := tar.NewWriter(z)
+	for name, text := range map[string]string{"a/logs/kubelet.log": strings.Repeat("x", 3<<20) + planted, "a/README.txt": "nothing", "a/" + planted: "nothing"} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "root/airgap-support-node1-20260101T000000Z.tar.gz", packed.String(), 0o600)
+	write(t, dir, "root/other.tar.gz", packed.String(), 0o600)
+	var mu sync.Mutex
+	var found []string
+	s := &Scan{Search: bookOf(t, planted), Found: func(f File, _ []Secret) {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, f.Path)
+		if Judge(Rules(), f, Secret{Kind: Code}, nil) == "" {
+			t.Errorf("%s is allowed", f.Path)
+		}
+	}}
+	if err := s.Tree(dir, "/"); err != nil {
+		t.Fatal(err)
+	}
+	const archive = "/root/airgap-support-node1-20260101T000000Z.tar.gz!a/"
+	slices.Sort(found)
+	if want := []string{archive + planted, archive + "logs/kubelet.log"}; !slices.Equal(found, want) {
+		t.Errorf("found %v, want %v", found, want)
+	}
+	if text, err := ReadFile(filepath.Join(dir, archive+"logs/kubelet.log")); err != nil || !strings.HasSuffix(string(text), planted) {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if _, err := ReadFile(filepath.Join(dir, archive+"none")); err == nil {
+		t.Error("a file that is not there was read")
+	}
+	write(t, dir, "root/airgap-support-node2-20260101T000000Z.tar.gz", packed.String()[:packed.Len()/2], 0o600)
+	if err := s.Tree(dir, "/"); err == nil || !strings.Contains(err.Error(), "airgap-support-node2") {
+		t.Errorf("a cut archive: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func frozenStage(choice frozen.Choice, repodata string, programs map[string][]ar
 		}
 		about = append(about, programs[name], stamp)
 	}
-	return stage.Key(format, choice.Key(), about)
+	return stage.Key(format, "without directories", choice.Key(), about)
 }
 
 func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, programs map[string][]archive.File) error {
@@ -106,7 +107,9 @@ func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, 
 		return err
 	}
 	var installed, offered []rpms.Writable
+	directories := directoriesOf(packages)
 	for _, p := range packages {
+		p.Files = slices.DeleteFunc(p.Files, func(path string) bool { return directories[path] })
 		s := stubOf(p, programs[p.Name])
 		if p.Installed {
 			installed = append(installed, s)
@@ -139,6 +142,20 @@ func frozenServer(ctx context.Context, dir string, installed []rpms.Writable, ke
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "RPM-GPG-KEY"), public, 0o644)
+}
+
+// directoriesOf are the names that others lie below. The metadata calls all of them
+// files, and as files nobody could share them.
+func directoriesOf(packages []frozen.Package) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range packages {
+		for _, name := range p.Files {
+			for dir := path.Dir(name); dir != "/" && !all[dir]; dir = path.Dir(dir) {
+				all[dir] = true
+			}
+		}
+	}
+	return all
 }
 
 // stubOf is a package as the metadata has it. A package that will be installed

@@ -21,6 +21,9 @@ type Cmd struct {
 	Args  []string // without the name
 	Env   []string // KEY=VALUE, beside the few that every command gets
 	Stdin io.Reader
+	// Stdout gets what the command writes there, as it comes, and the caller nothing;
+	// nil gives the caller all of it at the end. For more than fits into memory.
+	Stdout io.Writer
 	// Log is a file that stdout and stderr are appended to, and nowhere else;
 	// "" gives stdout to the caller. With a log the command does not notice
 	// when this program is killed, and comes to its own end: a pipe that nobody
@@ -67,6 +70,9 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
 	if err := cmd.Run(); err != nil {
 		said := stderr.String()
 		if strings.TrimSpace(said) == "" {

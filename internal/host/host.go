@@ -20,8 +20,7 @@ type Host interface {
 	// FS is the machine's file system rooted at "/": "etc/os-release".
 	FS() fs.FS
 	// Run runs cmd to its end and returns what it wrote to stdout, unless that
-	// went to its log. A command
-	// that cannot be started or exits non-zero gives a *CommandError.
+	// went to its log or to its Stdout. A command that cannot be started or exits non-zero gives a *CommandError.
 	Run(ctx context.Context, cmd Cmd) ([]byte, error)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -17,9 +18,10 @@ type PCIDevice struct {
 	Driver  string `yaml:"driver,omitempty" json:"driver,omitempty"` // the kernel's driver that has it: "nvidia", "vfio-pci"
 	// Virtual is an SR-IOV virtual function: a share of a card on this host.
 	Virtual bool `yaml:"virtual,omitempty" json:"virtual,omitempty"`
-	// Windows are the sizes in bytes of its first six base address registers, 0
-	// where there is none and -1 where one got no address. None when the kernel
-	// does not tell.
+	// Windows are the sizes in bytes of what its base address registers open, one
+	// for each register and one for each pair of them that holds an address of 64
+	// bits; 0 where there is none and -1 where one got no address. None when the
+	// kernel does not tell.
 	Windows []int64 `yaml:"windows,flow,omitempty" json:"windows,omitempty"`
 }
 
@@ -96,24 +98,29 @@ func pciDriver(fsys fs.FS, dir string) (string, error) {
 }
 
 // pciWindows reads the device's resource file: a line for each base address register with
-// first address, last address and flags. The kernel marks with unset, of
-// include/linux/ioport.h, those that it found no place for.
+// first address, last address and flags, of include/linux/ioport.h. An address of 64 bits
+// takes two registers, and the line of the second one is empty; so is the line of a window
+// that some kernels gave up on. With unset the kernel marks those that it found no place for.
 func pciWindows(fsys fs.FS, dir string) ([]int64, error) {
 	const (
 		registers = 6
-		unset     = 0x20000000
+		wide      = 0x00100000 // IORESOURCE_MEM_64
+		unset     = 0x20000000 // IORESOURCE_UNSET
 	)
 	text, err := fs.ReadFile(fsys, dir+"/resource")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var windows []int64
-	for line := range strings.Lines(string(text)) {
+	lines := slices.Collect(strings.Lines(string(text)))
+	upper := false // the line belongs to the window before it
+	for _, line := range lines[:min(registers, len(lines))] {
 		var first, last, flags uint64
 		if _, err := fmt.Sscanf(line, "0x%x 0x%x 0x%x", &first, &last, &flags); err != nil {
 			return windows, fmt.Errorf("parse resource %q: %w", strings.TrimSpace(line), err)
 		}
 		switch {
+		case upper:
 		case flags&unset != 0 || first == 0 && last > 0:
 			windows = append(windows, -1)
 		case last > first:
@@ -121,9 +128,7 @@ func pciWindows(fsys fs.FS, dir string) ([]int64, error) {
 		default:
 			windows = append(windows, 0)
 		}
-		if len(windows) == registers {
-			break
-		}
+		upper = !upper && flags&wide != 0
 	}
 	return windows, err
 }

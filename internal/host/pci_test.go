@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -46,6 +47,38 @@ func TestPCIDevices(t *testing.T) {
 			got, err := PCIDevices(test.tree, "10de")
 			if err != nil || !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, %v; want %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// The registers of cards as lspci -vv shows their regions, as lines of resource.
+func TestPCIWindows(t *testing.T) {
+	const (
+		none = "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+		mib  = 1 << 20
+		gib  = 1 << 30
+	)
+	tests := map[string]struct {
+		resource string
+		want     []int64
+	}{
+		"registers of 32 bits, memory of 64": {"0x00000000d2000000 0x00000000d2ffffff 0x0000000000040200\n" +
+			"0x0000380000000000 0x00003800ffffffff 0x000000000014220c\n" + none +
+			"0x0000380100000000 0x0000380101ffffff 0x000000000014220c\n" + none +
+			"0x0000000000005000 0x000000000000507f 0x0000000000040101\n" + none, []int64{16 * mib, 4 * gib, 32 * mib, 128}},
+		"all of 64 bits": {"0x0000380042000000 0x0000380042ffffff 0x000000000014220c\n" + none +
+			"0x0000382000000000 0x0000383fffffffff 0x000000000014220c\n" + none +
+			"0x0000380040000000 0x0000380041ffffff 0x000000000014220c\n" + none + none, []int64{16 * mib, 128 * gib, 32 * mib}},
+		"marked without an address": {"0x00000000d2000000 0x00000000d2ffffff 0x0000000000040200\n" +
+			"0x0000000000000000 0x00000000ffffffff 0x000000002014220c\n" + none, []int64{16 * mib, -1}},
+		"given up": {"0x00000000d2000000 0x00000000d2ffffff 0x0000000000040200\n" + none + none, []int64{16 * mib, 0, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := pciWindows(fstest.MapFS{"d/resource": {Data: []byte(test.resource)}}, "d")
+			if err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("got %v, %v; want %v", got, err, test.want)
 			}
 		})
 	}

@@ -24,6 +24,7 @@ type agent struct {
 	wait   sync.WaitGroup
 	vxlan  []*overlay
 	sender *sender // nil when no packets with pods' addresses are tried
+	ownVIP bool    // the balancer's address is this host's, and it answers there
 }
 
 // Run listens on this host, tries the others once begin is closed, and keeps
@@ -145,6 +146,7 @@ func (a *agent) listen(ctx context.Context) {
 		a.background(ctx, s.run)
 	}
 	a.listenTCP(ctx)
+	a.listenVIP(ctx)
 	a.listenUDP(ctx)
 	a.listenIPIP(ctx)
 	a.listenVXLAN(ctx, ifi)

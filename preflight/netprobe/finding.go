@@ -67,7 +67,7 @@ const (
 
 // Findings are all of them, those that stop an installation first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.clocks(), m.sharedNames(), m.balancer(), m.idle())
+	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.unsized(), m.clocks(), m.sharedNames(), m.balancer(), m.idle())
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -151,6 +151,11 @@ func (g group) finding(n Needs) Finding {
 		if n.OpensFirewall {
 			f.Severity, f.Fix = Notes, "nothing has to be done: the installation opens it"
 		}
+	case SenderCloses:
+		f.Owner, f.What = "hosts", name+" does not leave the host that sends it: its own packet filter takes it"
+		if needed {
+			f.Fix = "let " + g.rule() + " out on the hosts that send it, where an output chain of theirs drops it (nft list ruleset); the installation does not"
+		}
 	case Damaged:
 		f.Owner = "hosts"
 		f.What = name + ": the network card makes wrong checksums for packets inside the tunnel"
@@ -230,6 +235,25 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	return found
 }
 
+// unsized are paths of which nobody knows how large a packet they carry. They are no work
+// for the network's owners: where the cluster needs what was sent, that is a finding
+// of its own.
+func (m *Matrix) unsized() []Finding {
+	var unknown []Verdict
+	for _, v := range m.Verdicts {
+		if v.Kind == Size && v.Size == 0 {
+			unknown = append(unknown, v)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Warns, AboutSize, "hosts", "how large a packet passes is not known, for none of any size was seen to arrive", m.between(unknown),
+		"measure again once UDP passes between these hosts, as root and on all at the same time; or try by hand: ping -M do -s SIZE ADDRESS",
+	}}
+}
+
 func (m *Matrix) clocks() []Finding {
 	worst := map[Severity][]string{}
 	for _, s := range m.Skews {
@@ -259,7 +283,7 @@ func (m *Matrix) sharedNames() []Finding {
 		case "machine-id":
 			fix += "rm /etc/machine-id; systemd-machine-id-setup; reboot"
 		case "host name":
-			fix += "hostnamectl hostname NAME"
+			fix += "hostnamectl set-hostname NAME"
 		default:
 			fix += "in the hypervisor, a new network card"
 		}
@@ -337,7 +361,7 @@ func (m *Matrix) balancer() []Finding {
 	}
 	var never []int
 	for i, h := range m.Hosts {
-		if h.ControlPlane && hits[i] == 0 && len(hits) > 0 {
+		if h.ControlPlane && hits[i] == 0 && len(hits) > 0 && !m.moves() {
 			never = append(never, i)
 		}
 	}
@@ -346,6 +370,22 @@ func (m *Matrix) balancer() []Finding {
 	}
 	return found
 }
+
+// Holders are the control-plane hosts that have the balancer's address themselves, and
+// answer there.
+func (m *Matrix) Holders() []string {
+	var names []string
+	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
+		if m.VIPs[i].Own {
+			names = append(names, m.Hosts[i].Name)
+		}
+	}
+	return names
+}
+
+// moves tells an address that goes from one control-plane host to the next from a balancer
+// before all of them: it leads to who has it.
+func (m *Matrix) moves() bool { return len(m.Holders()) > 0 }
 
 // idle are connections through the balancer that were not kept while nothing was said.
 func (m *Matrix) idle() []Finding {
@@ -375,7 +415,7 @@ func (m *Matrix) fault(i int, v *VIP, result Result) string {
 	switch {
 	case result == Foreign:
 		return "the balancer ends TLS itself, or another service answers (" + v.Said + "), to"
-	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0:
+	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0 && !m.moves():
 		return "no way through the balancer back to the same host (hairpin), from"
 	case len(v.Hits) > 0:
 		return "the balancer answers now and then only (" + string(result) + "), to"

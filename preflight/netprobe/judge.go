@@ -16,6 +16,9 @@ const (
 	// HostCloses: the packet arrives at the other host's interface, and that
 	// host's own firewall takes it. Installing opens it, or its owner does.
 	HostCloses State = "closed by the host"
+	// SenderCloses: the packet does not leave the host that sends it, whose own packet
+	// filter takes it. Nobody but the filter's owner opens that.
+	SenderCloses State = "closed by the sender"
 	// Damaged: the stream breaks because a network card makes wrong checksums for
 	// what is inside the tunnel, and holds when the processor makes them.
 	Damaged State = "damaged checksums"
@@ -206,7 +209,7 @@ func (p pair) judgePort(a Attempt) (State, string) {
 	case a.Result == Stranger:
 		return Open, "another program answers"
 	case a.Result == Unsendable:
-		return HostCloses, "this host does not send it: " + a.Said
+		return SenderCloses, a.Said
 	case p.saw(a.Kind, a.Port, 0, AtInterface):
 		return HostCloses, string(a.Result)
 	case p.watches():
@@ -303,6 +306,8 @@ func (p pair) judgeSize() (Verdict, bool) {
 		v.State = Open
 	case v.Size > 0:
 		v.State = Narrow
+	case !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != Unsendable }):
+		v.State, v.Why = SenderCloses, sent[0].Said
 	case p.watches():
 		v.State, v.Why = NetworkCloses, "no packet of any size arrives"
 	}

@@ -61,6 +61,7 @@ func TestFaults(t *testing.T) {
 	)
 	n.shut(2, "ip saddr 10.99.0.4 udp dport 4789 drop", "tcp dport 6443 ip saddr 10.99.0.4 reject with tcp reset")
 	n.shut(3, "ip saddr 10.99.0.1 ip protocol 4 drop", "ip saddr 10.99.0.1 tcp dport 10250 drop")
+	n.rules(0, "inet", "output", []string{"ip daddr 10.99.0.2 udp dport 6081 drop", "ip daddr 10.99.0.3 udp dport { 6081, 8472 } drop"})
 	m := n.matrix(n.plan())
 	want := map[Verdict]State{
 		{From: 0, To: 1, Kind: IPIP}:                 NetworkCloses,
@@ -71,6 +72,10 @@ func TestFaults(t *testing.T) {
 		{From: 1, To: 3, Kind: VXLANTCP, Port: 8472}: Narrow,
 		{From: 1, To: 3, Kind: VXLANTCP, Port: 4789}: Narrow,
 		{From: 2, To: 3, Kind: UDP, Port: 6081}:      NetworkCloses,
+		{From: 0, To: 1, Kind: UDP, Port: 6081}:      SenderCloses,
+		{From: 0, To: 2, Kind: UDP, Port: 6081}:      SenderCloses,
+		{From: 0, To: 2, Kind: Size}:                 SenderCloses,
+		{From: 0, To: 2, Kind: VXLANTCP, Port: 8472}: NetworkCloses,
 		{From: 2, To: 1, Kind: Routed}:               NetworkCloses,
 		{From: 3, To: 2, Kind: VXLANTCP, Port: 4789}: HostCloses,
 		{From: 3, To: 2, Kind: TCP, Port: 6443}:      HostCloses,
@@ -309,7 +314,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := netip.AddrPortFrom(n.hosts[at].Address, 7443).String()
+	address := netip.AddrPortFrom(n.hosts[at].Address, 0).String()
 	var listener net.Listener
 	if err := (&overlay{ns: space}).within(func() (err error) { listener, err = net.Listen("tcp4", address); return err }); err != nil {
 		t.Fatal(err)
@@ -349,7 +354,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 			}(to[turns[from]%len(to)])
 		}
 	}()
-	return address
+	return listener.Addr().String()
 }
 
 // forward is what a balancer does.
@@ -477,5 +482,31 @@ func TestBalancer(t *testing.T) {
 				t.Errorf("says %q of a balancer that is right", text)
 			}
 		})
+	}
+}
+
+// TestMovingAddress: one that the first control-plane host has itself leads everybody there,
+// and a host that does not get there is told.
+func TestMovingAddress(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 4)
+	n.run("", "ip", "-n", n.space(0), "address", "add", "10.99.9.9/32", "dev", "eth0")
+	plan := n.plan()
+	plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, "10.99.9.9:6443", 3
+	told := func() (holders []string, told string) {
+		m := n.matrix(plan)
+		for _, f := range m.Findings(Needs{TCP: plan.TCP}) {
+			if f.About == AboutVIP {
+				told += f.What + ": " + strings.Join(f.Between, ", ")
+			}
+		}
+		return m.Holders(), told
+	}
+	if holders, got := told(); !slices.Equal(holders, []string{"h0"}) || got != "" {
+		t.Errorf("%v have the address; says %q", holders, got)
+	}
+	n.lose("ip saddr 10.99.0.2 ip daddr 10.99.9.9 drop")
+	if _, got := told(); got != "the balancer does not answer (silence), to: h1 (10.99.0.2)" {
+		t.Errorf("says %q", got)
 	}
 }

@@ -61,7 +61,8 @@ const (
 )
 
 // Measure fills in what was measured between the hosts. What a host's own
-// firewall takes has passed the network.
+// firewall takes has passed the network; of what never left its sender nothing is
+// known.
 func (p *Page) Measure(m *Matrix, needs Needs) {
 	p.Measured = fmt.Sprintf("%d of %d ways between %d hosts", m.Tried, m.Of, len(m.Hosts))
 	for i := range p.Flows {
@@ -85,7 +86,7 @@ func (m *Matrix) flow(f Flow) (FlowState, []string) {
 	tried := false
 	var closed []Verdict
 	for _, v := range m.Verdicts {
-		if f.Kind == "" || v.Kind != f.Kind || v.Port != f.Port || v.State == Unknown {
+		if f.Kind == "" || v.Kind != f.Kind || v.Port != f.Port || v.State == Unknown || v.State == SenderCloses {
 			continue
 		}
 		tried = true

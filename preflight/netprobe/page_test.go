@@ -17,7 +17,7 @@ func TestPage(t *testing.T) {
 			{From: 0, To: 1, Kind: TCP, Port: 10250, State: Open}, {From: 1, To: 0, Kind: TCP, Port: 10250, State: HostCloses},
 			{From: 1, To: 0, Kind: TCP, Port: 6443, State: NetworkCloses},
 			{From: 0, To: 1, Kind: VXLANTCP, Port: 8472, State: Open}, {From: 1, To: 0, Kind: VXLANTCP, Port: 8472, State: Narrow},
-			{From: 0, To: 1, Kind: TCP, Port: 5000, State: Unknown},
+			{From: 0, To: 1, Kind: TCP, Port: 5000, State: Unknown}, {From: 1, To: 0, Kind: TCP, Port: 5000, State: SenderCloses},
 		},
 		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{Silence: 1}}},
 	}

@@ -25,17 +25,24 @@ func (a *agent) listenTCP(ctx context.Context) {
 		if !p.To.has(a.plan.self()) {
 			continue
 		}
-		var config net.ListenConfig
-		listener, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(a.plan.self().Address, uint16(p.Number)).String())
-		if err != nil {
+		if err := a.listenAt(ctx, a.plan.self().Address, p.Number); err != nil {
 			a.report.deaf(Deaf{Kind: TCP, Port: p.Number, Layer: AtSocket, Why: reason(err)})
-			continue
 		}
-		a.background(ctx, func(ctx context.Context) {
-			defer context.AfterFunc(ctx, func() { listener.Close() })()
-			a.acceptTCP(ctx, listener, p.Number)
-		})
 	}
+}
+
+// listenAt answers on one of this host's addresses.
+func (a *agent) listenAt(ctx context.Context, address netip.Addr, port int) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(address, uint16(port)).String())
+	if err != nil {
+		return err
+	}
+	a.background(ctx, func(ctx context.Context) {
+		defer context.AfterFunc(ctx, func() { listener.Close() })()
+		a.acceptTCP(ctx, listener, port)
+	})
+	return nil
 }
 
 // maxConversations is far above what the hosts of a plan make at a time; others are

@@ -104,13 +104,17 @@ func sizes(mtu int) []int {
 // other host sees at its interface counts. The kernel is told to forget what it knows of
 // the path, so that a packet goes out as large as the interface allows.
 func (a *agent) sendSizes(ctx context.Context, to, port int) {
+	unsendable := func(err error) {
+		a.report.tried(Attempt{To: to, Kind: Size, Port: port, Result: Unsendable, Said: err.Error()})
+	}
 	conn, err := a.dialUDP(ctx, to, port)
 	if err != nil {
+		unsendable(err)
 		return
 	}
 	defer conn.Close()
 	if err := whole(conn.(*net.UDPConn)); err != nil {
-		a.report.tried(Attempt{To: to, Kind: Size, Port: port, Result: Unsendable, Said: err.Error()})
+		unsendable(err)
 		return
 	}
 	for _, size := range sizes(a.report.MTU) {

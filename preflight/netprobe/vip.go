@@ -22,6 +22,8 @@ type VIP struct {
 	Failures map[Result]int `json:"failures,omitempty"`
 	Said     string         `json:"said,omitempty"` // of the last failure
 	Idle     *Idle          `json:"idle,omitempty"` // nil when it was not tried
+	// Own says that this control-plane host has the address itself, and answered there.
+	Own bool `json:"own,omitempty"`
 }
 
 // Idle is what became of a connection through the balancer on which nothing was said.
@@ -71,6 +73,23 @@ func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	}
 }
 
+// listenVIP answers on the balancer's address where this host has it itself: an API server
+// listens on all addresses. Where another program is bound to it, that one is the balancer.
+func (a *agent) listenVIP(ctx context.Context) {
+	host, _, err := net.SplitHostPort(a.plan.VIP)
+	if err != nil || !a.plan.self().ControlPlane {
+		return
+	}
+	asked, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	addresses, _ := net.DefaultResolver.LookupNetIP(asked, "ip4", host) // a name that is unknown shows when it is dialled
+	for _, address := range addresses {
+		if _, _, err := ownInterface(Host{Address: address.Unmap()}); err == nil {
+			a.ownVIP = a.listenAt(ctx, address.Unmap(), apiServer) == nil
+		}
+	}
+}
+
 // tryVIP dials the balancer until each control-plane host has answered twice, or time is
 // over.
 func (a *agent) tryVIP(ctx context.Context) {
@@ -81,7 +100,7 @@ func (a *agent) tryVIP(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	v := &VIP{Hits: map[int]int{}, Failures: map[Result]int{}}
+	v := &VIP{Hits: map[int]int{}, Failures: map[Result]int{}, Own: a.ownVIP}
 	last := time.Now().Add(a.plan.Patience.Duration())
 	for time.Now().Before(last) && ctx.Err() == nil && !a.allHit(v) {
 		from, result, said := a.dialVIP(ctx, config)
@@ -113,8 +132,12 @@ func (a *agent) tryVIP(ctx context.Context) {
 	a.report.VIP = v
 }
 
-// allHit tells whether every control-plane host has answered twice.
+// allHit tells whether every control-plane host has answered twice; who has the address
+// itself comes to no other one.
 func (a *agent) allHit(v *VIP) bool {
+	if a.ownVIP {
+		return v.Hits[a.plan.Self] >= 2
+	}
 	for i, h := range a.plan.Hosts {
 		if h.ControlPlane && v.Hits[i] < 2 {
 			return false

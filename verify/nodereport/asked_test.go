@@ -86,6 +86,10 @@ func TestEtcd(t *testing.T) {
 	if got.Member != "default" || !got.HasLeader || !got.Leads || got.Error != "" || got.Bytes == 0 || got.Quota != 2<<30 || !slices.Equal(got.Members, []string{"default"}) || len(got.Alarms) > 0 {
 		t.Errorf("got %+v", got)
 	}
+	join(t, at, "http://127.0.0.1:2")
+	if got = m.Ask(t.Context()); !slices.Equal(got.Members, []string{"default"}) || !slices.Equal(got.Unstarted, []string{"http://127.0.0.1:2"}) {
+		t.Errorf("with a member that has never started: %+v", got)
+	}
 	alarm(t, at)
 	got = m.Ask(t.Context())
 	if !slices.Equal(got.Alarms, []string{"NOSPACE"}) || got.Error != "it is not healthy: ALARM NOSPACE" {
@@ -100,12 +104,24 @@ func TestEtcd(t *testing.T) {
 // alarm makes the member raise one, as it does when its database is full.
 func alarm(t *testing.T, at string) {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
+	tell(t, at+"/v3/maintenance/alarm", map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
+}
+
+// join announces a member to be at peer: a learner, as kubeadm does it, so that
+// the others keep their quorum.
+func join(t *testing.T, at, peer string) {
+	t.Helper()
+	tell(t, at+"/v3/cluster/member/add", map[string]any{"peerURLs": []string{peer}, "isLearner": true})
+}
+
+func tell(t *testing.T, url string, what map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(what)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(at+"/v3/maintenance/alarm", "application/json", bytes.NewReader(body))
+	response, err := http.Post(url, "application/json", bytes.NewReader(body))
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("raise an alarm: %v, %v", response, err)
+		t.Fatalf("post to %s: %v, %v", url, response, err)
 	}
 }

@@ -102,7 +102,7 @@ func full() Report {
 		Registries:   []Registry{{"10.0.0.1:5000", "node1", "no answer"}},
 		Clock:        &Clock{true, 17, "chronyd.service"},
 		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
-		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, 1 << 33, 2 << 33, &at},
+		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at},
 		GPU: &GPU{
 			8, "580", true, &NVML{"e", "580", "13.0", 8, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
 			&Cards{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},

@@ -42,19 +42,16 @@ func LocalKubelet() Kubelet {
 // else: it may have changed since, and a runtime that tells its own driver
 // overrules it (KEP-4033).
 func (k Kubelet) Driver(ctx context.Context) (string, error) {
-	client, err := k.client()
+	body, err := k.Config(ctx)
 	if err != nil {
-		return "", fmt.Errorf("ask the kubelet for its configuration: %w", err)
+		return "", err
 	}
-	body, err := get(ctx, client, k.URL+"/configz")
 	var says struct {
 		Config struct {
 			CgroupDriver string `json:"cgroupDriver"` // never empty: with defaults
 		} `json:"kubeletconfig"`
 	}
-	if err == nil {
-		err = json.Unmarshal(body, &says)
-	}
+	err = json.Unmarshal(body, &says)
 	if err == nil && says.Config.CgroupDriver == "" {
 		err = errors.New("the answer names no cgroup driver")
 	}
@@ -62,6 +59,20 @@ func (k Kubelet) Driver(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("ask the kubelet for its configuration: %w", err)
 	}
 	return says.Config.CgroupDriver, nil
+}
+
+// Config is the configuration that the kubelet uses, with all defaults, as the JSON
+// of its /configz.
+func (k Kubelet) Config(ctx context.Context) ([]byte, error) {
+	client, err := k.client()
+	if err != nil {
+		return nil, fmt.Errorf("ask the kubelet for its configuration: %w", err)
+	}
+	body, err := get(ctx, client, k.URL+"/configz")
+	if err != nil {
+		return nil, fmt.Errorf("ask the kubelet for its configuration: %w", err)
+	}
+	return body, nil
 }
 
 // client trusts the one certificate that lies on this host, where root alone can

@@ -34,8 +34,9 @@ type memberStatus struct {
 
 type memberList struct {
 	Members []struct {
-		ID   string `json:"ID"`
-		Name string `json:"name"`
+		ID    string   `json:"ID"`
+		Name  string   `json:"name"` // "" until it has started for the first time
+		Peers []string `json:"peerURLs"`
 	} `json:"members"`
 }
 
@@ -57,9 +58,16 @@ func (m EtcdMember) Ask(ctx context.Context) *Etcd {
 	return e
 }
 
+// Answers reports whether the member said anything of itself.
+func (e *Etcd) Answers() bool { return len(e.Members)+len(e.Unstarted) > 0 }
+
 func etcdOf(s memberStatus, l memberList) *Etcd {
 	e := &Etcd{HasLeader: s.Leader != "" && s.Leader != "0", Leads: s.Leader == s.Header.MemberID, Bytes: s.Size, Quota: s.Quota}
 	for _, m := range l.Members {
+		if m.Name == "" {
+			e.Unstarted = append(e.Unstarted, strings.Join(m.Peers, ", "))
+			continue
+		}
 		e.Members = append(e.Members, m.Name)
 		if m.ID == s.Header.MemberID {
 			e.Member = m.Name
@@ -71,6 +79,7 @@ func etcdOf(s memberStatus, l memberList) *Etcd {
 		}
 	}
 	slices.Sort(e.Members)
+	slices.Sort(e.Unstarted)
 	slices.Sort(e.Alarms)
 	e.Alarms = slices.Compact(e.Alarms) // each member has its own
 	return e

@@ -124,10 +124,11 @@ type Etcd struct {
 	Leads     bool         `json:"leads"`
 	Error     string       `json:"error,omitempty"` // why it is not healthy; "": it is
 	Alarms    []string     `json:"alarms,omitempty"`
-	Members   []string     `json:"members,omitempty"`  // names of all, as this one knows them
-	Bytes     int64        `json:"bytes"`              // of its database
-	Quota     int64        `json:"quota"`              // bytes at which it stops to take writes
-	Snapshot  *metav1.Time `json:"snapshot,omitempty"` // in the newest backup on this host
+	Members   []string     `json:"members,omitempty"`   // names of all, as this one knows them
+	Unstarted []string     `json:"unstarted,omitempty"` // where members are to be that have never started, so have no name yet
+	Bytes     int64        `json:"bytes"`               // of its database
+	Quota     int64        `json:"quota"`               // bytes at which it stops to take writes
+	Snapshot  *metav1.Time `json:"snapshot,omitempty"`  // in the newest backup on this host
 }
 
 // GPU is what bus, kernel and NVML say of cards, beside what is wanted of them.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"airgap.dev/airgap/bundle"
@@ -52,13 +53,17 @@ type Cluster struct {
 	HostSettings kubeadm.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=What install may change in the settings of the hosts"`
 }
 
-// Load reads and judges the file at path.
+// Load reads and judges the file at path. Files that it names are looked for
+// beside it.
 func Load(path string) (*Cluster, []byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read configuration: %w", err)
 	}
 	c, err := Parse(path, data)
+	if err == nil {
+		c.lieIn(filepath.Dir(path))
+	}
 	return c, data, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
 )
 
 func command() *cobra.Command {
@@ -177,11 +178,15 @@ func logsCommand(run *string) *cobra.Command {
 }
 
 func downCommand(run *string) *cobra.Command {
-	return &cobra.Command{
+	var hosts string
+	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Take the servers down and leave nothing behind",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if hosts != "" {
+				return giveBack(cmd, hosts)
+			}
 			l, err := open(*run)
 			if err != nil {
 				return err
@@ -189,6 +194,17 @@ func downCommand(run *string) *cobra.Command {
 			return l.Down(cmd.Context())
 		},
 	}
+	cmd.Flags().StringVar(&hosts, "hosts", "", "take back instead what a run has left "+hostsHelp)
+	return cmd
+}
+
+// giveBack takes back what a run of scenarios has left on hosts of others.
+func giveBack(cmd *cobra.Command, file string) error {
+	hosts, err := lab.ReadHosts(file)
+	if err != nil {
+		return err
+	}
+	return scenario.GiveBack(cmd.Context(), lab.OpenHosts("", "", hosts), cmd.ErrOrStderr())
 }
 
 func rootCommand() *cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/e2e/bench"
+	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/scenario"
 )
 
@@ -29,37 +30,88 @@ func prepareCommand() *cobra.Command {
 }
 
 func runCommand() *cobra.Command {
-	var names []string
-	for _, s := range scenario.All() {
-		names = append(names, s.Name)
-	}
-	return &cobra.Command{
+	var hosts string
+	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
-		Short: "Run scenarios: " + strings.Join(names, ", ") + "; all when none is named",
+		Short: "Run scenarios: " + strings.Join(names(), ", ") + "; all when none is named",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, a := range args {
-				if !slices.Contains(names, a) {
-					return fmt.Errorf("no scenario %q; there are %s", a, strings.Join(names, ", "))
-				}
+			chosen, err := chosen(args)
+			if err != nil {
+				return err
 			}
-			var failed []error
-			passed := 0
-			for _, s := range scenario.All() {
-				if len(args) > 0 && !slices.Contains(args, s.Name) {
-					continue
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "=== %s: %s\n", s.Name, s.Title)
-				if err := scenario.Run(cmd.Context(), s, program, cmd.ErrOrStderr(), false); err != nil {
-					fmt.Fprintf(cmd.ErrOrStderr(), "FAIL %v\n", err)
-					failed = append(failed, fmt.Errorf("scenario %s failed", s.Name))
-					continue
-				}
-				passed++
+			if hosts != "" {
+				return runOnHosts(cmd, hosts, chosen, len(args) > 0)
 			}
-			fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", passed, len(failed))
-			return errors.Join(failed...)
+			return runEach(cmd, chosen, func(s scenario.Scenario) error {
+				return scenario.Run(cmd.Context(), s, program, cmd.ErrOrStderr(), false)
+			})
 		},
 	}
+	cmd.Flags().StringVar(&hosts, "hosts", "", hostsHelp)
+	return cmd
+}
+
+const hostsHelp = "on the hosts that this `FILE` names, through SSH (lab/README.md)"
+
+func names() []string {
+	var all []string
+	for _, s := range scenario.All() {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// chosen are the scenarios that are named, or all.
+func chosen(args []string) ([]scenario.Scenario, error) {
+	for _, a := range args {
+		if !slices.Contains(names(), a) {
+			return nil, fmt.Errorf("no scenario %q; there are %s", a, strings.Join(names(), ", "))
+		}
+	}
+	return slices.DeleteFunc(scenario.All(), func(s scenario.Scenario) bool {
+		return len(args) > 0 && !slices.Contains(args, s.Name)
+	}), nil
+}
+
+// runOnHosts runs those that can be run on hosts of others. One that was named and
+// cannot ends it before anything is done; of the others it is said.
+func runOnHosts(cmd *cobra.Command, file string, chosen []scenario.Scenario, named bool) error {
+	var can []scenario.Scenario
+	var cannot []error
+	for _, s := range chosen {
+		if err := s.Elsewhere(); err != nil {
+			cannot = append(cannot, err)
+			continue
+		}
+		can = append(can, s)
+	}
+	why := errors.Join(cannot...)
+	if named && why != nil {
+		return why
+	}
+	hosts, err := lab.ReadHosts(file)
+	if err != nil {
+		return err
+	}
+	if why != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), why)
+	}
+	return runEach(cmd, can, func(s scenario.Scenario) error {
+		return scenario.RunOnHosts(cmd.Context(), s, hosts, program, cmd.ErrOrStderr())
+	})
+}
+
+func runEach(cmd *cobra.Command, all []scenario.Scenario, run func(scenario.Scenario) error) error {
+	var failed []error
+	for _, s := range all {
+		fmt.Fprintf(cmd.ErrOrStderr(), "=== %s: %s\n", s.Name, s.Title)
+		if err := run(s); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "FAIL %v\n", err)
+			failed = append(failed, fmt.Errorf("scenario %s failed", s.Name))
+		}
+	}
+	fmt.Fprintf(os.Stdout, "%d passed, %d failed\n", len(all)-len(failed), len(failed))
+	return errors.Join(failed...)
 }
 
 func demoCommand() *cobra.Command {

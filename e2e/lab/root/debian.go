@@ -1,6 +1,7 @@
 package root
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
@@ -82,14 +83,22 @@ func leftovers() []string {
 	}
 }
 
+// run keeps to itself what a program says that succeeds: a thousand lines of
+// packages tell nobody anything.
 func (b builder) run(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr = b.progress, b.progress
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
 	// The outer machine's environment has no business in a node root.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "http_proxy=" + os.Getenv("http_proxy")}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, lastLines(said.String(), 20))
 	}
 	return nil
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -112,7 +112,7 @@ func (b builder) layer(name string, recipe []byte, fill func(dir string) error) 
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-	fmt.Fprintf(b.progress, "node root: making layer %s\n", filepath.Base(final))
+	fmt.Fprintf(b.progress, "disk of the servers: layer %s ...\n", filepath.Base(final))
 	draft := final + ".draft"
 	if err := os.RemoveAll(draft); err != nil {
 		return "", err

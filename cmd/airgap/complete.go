@@ -1,0 +1,195 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
+)
+
+// completed says of every flag with a value, and of every argument, what a shell
+// is to offer for it. A flag means the same under all commands, but where it is
+// listed with one of them.
+func completed(root *cobra.Command) *cobra.Command {
+	values, arguments := flagValues(), argumentValues()
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), root.Name()), " ")
+		for _, flags := range []*pflag.FlagSet{cmd.LocalNonPersistentFlags(), cmd.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) {
+				offer, own := values[path+" "+f.Name]
+				if !own {
+					offer = values[f.Name]
+				}
+				if offer != nil {
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, offer) // fails for flags that there are not
+				}
+			})
+		}
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+		if offer := arguments[path]; offer != nil {
+			cmd.ValidArgsFunction = offer
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	return root
+}
+
+// flagValues are by a flag's name, or by command and name.
+func flagValues() map[string]cobra.CompletionFunc {
+	all := map[string]cobra.CompletionFunc{
+		"output": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return only(formatsOf(cmd)...)
+		},
+		"progress": words(string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON)),
+
+		"file":                files("yaml", "yml"),
+		"survey file":         files("yaml"),
+		"docs file":           files("html"),
+		"docs language":       words(string(docs.English), string(docs.Korean)),
+		"docs listen":         cobra.NoFileCompletions,
+		"survey from":         files("survey", "gz"),
+		"registry serve join": folders,
+		"kubeconfig":          anyFile,
+		"receipt":             anyFile,
+		"delta-from":          anyFile,
+		"code-file":           anyFile,
+		"users":               anyFile,
+		"sign-key":            files("key", "pem"),
+		"require-key":         files("pub", "pem"),
+		"ca":                  files("crt", "pem"),
+		"network-page":        files("html"),
+		"textfile":            files("prom"),
+
+		"node":                 nodeNames,
+		"only":                 listed(checks),
+		"skip":                 listed(checks),
+		"explain":              one(checks),
+		"verify only":          listed(rules),
+		"verify skip":          listed(rules),
+		"baseline":             words(saveBaseline, compareBaseline),
+		"upgrade skip":         listed(checksAndRules),
+		"rollback skip":        listed(checksAndRules),
+		"certs rotate-ca only": words(authorityNames()...),
+		"certs rotate-ca pods": words(string(kubeadm.WaitForPods), string(kubeadm.RestartPods), string(kubeadm.LeavePods)),
+	}
+	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
+		all[name] = folders
+	}
+	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
+		"timeout", "drain-timeout", "namespace", "registry", "since", "soak"} {
+		all[name] = cobra.NoFileCompletions
+	}
+	return all
+}
+
+// argumentValues are by command; the others have arguments that no file names,
+// or none.
+func argumentValues() map[string]cobra.CompletionFunc {
+	all := map[string]cobra.CompletionFunc{
+		"preflight": func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if reports, _ := cmd.Flags().GetBool("reports"); reports {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return first(folders)(cmd, args, typed)
+		},
+		"verify": func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if !cmd.Flags().Changed("baseline") {
+				return cobra.NoFileCompletions(cmd, args, typed)
+			}
+			return first(files("json"))(cmd, args, typed)
+		},
+		"registry prune": storeNames,
+		"remove":         first(nodeNames),
+	}
+	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
+		all[path] = first(folders)
+	}
+	return all
+}
+
+// first offers something for the first argument, and nothing behind it.
+func first(offer cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return cobra.NoFileCompletions(cmd, args, typed)
+		}
+		return offer(cmd, args, typed)
+	}
+}
+
+func only(words ...string) ([]string, cobra.ShellCompDirective) {
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func words(all ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// files offers those that end in one of these, and directories.
+func files(extensions ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// checks are the ids of preflight's checks with their titles.
+func checks() []string {
+	var all []string
+	for _, c := range preflight.Checks() {
+		all = append(all, cobra.CompletionWithDesc(c.ID, c.Title))
+	}
+	return all
+}
+
+// rules are the ids of verify's rules with their titles.
+func rules() []string {
+	var all []string
+	for _, r := range verify.Rules(registriesWhole()) {
+		all = append(all, cobra.CompletionWithDesc(r.ID, r.Title))
+	}
+	return all
+}
+
+func checksAndRules() []string { return append(checks(), rules()...) }
+
+func one(ids func() []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return only(ids()...) }
+}
+
+// listed offers ids for the last place of a list with commas, but those that
+// are in it already. Behind a comma they have no titles: where there are some,
+// cobra's script for bash looks for what is typed with the comma escaped.
+func listed(ids func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		given := strings.Split(before, ",")
+		var all []string
+		for _, id := range ids() {
+			name, _, _ := strings.Cut(id, "\t")
+			switch {
+			case before == "":
+				all = append(all, id)
+			case !slices.Contains(given, name):
+				all = append(all, before+name)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}

@@ -1,0 +1,118 @@
+package exampletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// built is the program as make build makes it: it goes onto sticks, so it has to be
+// static, which a test's own binary is not.
+func built(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "airgap")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "airgap.dev/airgap/cmd/airgap")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return program
+}
+
+// outcome is what airgap bundle --plan came to.
+type outcome struct {
+	code  int
+	said  []string // warnings and the like
+	wrong string   // the error and its hint
+	lock  bundle.Lock
+	asked []string // hosts
+}
+
+// plan runs the program in a directory where nothing lies.
+func plan(t testing.TB, program string, u *upstream, s site) outcome {
+	t.Helper()
+	args := []string{"bundle", "-f", s.config(), "--facts", s.facts, "--plan", "--output", "json", "--progress", "json"}
+	cmd := exec.CommandContext(t.Context(), program, append(args, s.flags...)...)
+	cmd.Env, cmd.Dir = s.env, t.TempDir()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	u.hosts()
+	err := cmd.Run()
+	if _, is := errors.AsType[*exec.ExitError](err); err != nil && !is {
+		t.Fatal(err)
+	}
+	o := outcome{code: cmd.ProcessState.ExitCode(), asked: u.hosts()}
+	var wrong []string
+	for line := range strings.Lines(stderr.String()) {
+		var e ui.Event
+		switch {
+		case json.Unmarshal([]byte(line), &e) != nil:
+			wrong = append(wrong, strings.ReplaceAll(line, s.dir+"/", ""))
+		case e.Event == "say":
+			o.said = append(o.said, e.Text)
+		}
+	}
+	o.wrong = strings.Join(wrong, "")
+	if o.code == 0 {
+		must(t, json.Unmarshal(stdout.Bytes(), &o.lock))
+	}
+	return o
+}
+
+// String is the outcome for people, without what is different with each build of the
+// program: the image of itself.
+func (o outcome) String() string {
+	var b strings.Builder
+	for _, s := range o.said {
+		fmt.Fprintln(&b, s)
+	}
+	if o.code != 0 {
+		fmt.Fprintf(&b, "exit code %d\n%s", o.code, o.wrong)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "packages: %s\nasked: %s\n", o.lock.Proof, strings.Join(o.asked, ", "))
+	for _, host := range slices.Sorted(maps.Keys(o.lock.Drivers)) {
+		fmt.Fprintf(&b, "driver of %s: %s\n", host, o.lock.Drivers[host])
+	}
+	for _, r := range o.lock.Repositories {
+		fmt.Fprintf(&b, "repository %s, metadata signed: %t\n", r.Name, r.SignedMetadata)
+	}
+	for _, i := range o.lock.Images {
+		if strings.HasPrefix(i.Name, "airgap.dev/airgap:") {
+			continue
+		}
+		line(&b, "image "+i.Name, i.Size(), i.NeededBy, nil)
+	}
+	for _, p := range o.lock.Packages {
+		line(&b, "package "+p.NEVRA, p.Size, p.NeededBy, p.Hosts)
+	}
+	for _, f := range o.lock.Files {
+		line(&b, "file "+f.Name, f.Size, f.NeededBy, nil)
+	}
+	for _, a := range o.lock.Addons {
+		fmt.Fprintf(&b, "add-on %s in %s, chart %s %s\n", a.Name, a.Namespace, a.Chart.Name, a.Chart.Version)
+	}
+	if n := o.lock.Network; n != nil {
+		fmt.Fprintf(&b, "network %s, chart %s\n", n.Name, n.Chart.Version)
+	}
+	return b.String()
+}
+
+func line(b *strings.Builder, what string, size int64, neededBy, hosts []string) {
+	fmt.Fprintf(b, "%s, %s, for %s", what, ui.Size(size), strings.Join(neededBy, "; "))
+	if len(hosts) > 0 {
+		fmt.Fprintf(b, ", on %s only", strings.Join(hosts, ", "))
+	}
+	b.WriteByte('\n')
+}

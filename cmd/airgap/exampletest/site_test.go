@@ -1,0 +1,156 @@
+package exampletest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+const (
+	examplesDir = "../../../examples"
+	hostsDir    = "../../../preflight/testdata/hosts"
+	cardsDir    = "../../../gpu/testdata"
+)
+
+// site is an example as somebody has it: its airgap.yaml in a directory of
+// its own, with the files that it names beside it, and the facts of its servers.
+type site struct {
+	dir   string
+	facts string
+	env   []string
+	flags []string
+}
+
+// servers are what an example's facts are made of.
+type servers struct {
+	names     []string
+	host      string // a recorded host: what it is
+	installed string // what it has installed
+	cards     string // a recorded PCI tree
+	database  string // instead of installed: what rpm says itself
+}
+
+// beside are the files that the examples have beside airgap.yaml, as the people of
+// these sites would put them there.
+func beside(t testing.TB, u *upstream) map[string][]byte {
+	t.Helper()
+	public, err := u.key.Public()
+	must(t, err)
+	subscriber, err := u.redhat.issue("a subscriber")
+	must(t, err)
+	return map[string][]byte{
+		"RPM-GPG-KEY-Rocky-9":        public,
+		"RPM-GPG-KEY-redhat-release": public,
+		"redhat-uep.pem":             u.redhat.pem(),
+		"entitlement.pem":            pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: subscriber.Certificate[0]}),
+		"entitlement-key.pem":        keyPEM(t, subscriber.PrivateKey),
+		"corporate-ca.pem":           u.company.pem(),
+		"artifactory.password":       []byte(password + "\n"),
+	}
+}
+
+// newSite lays an example out; edits, pairs of old and new text, change its
+// airgap.yaml.
+func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string) site {
+	t.Helper()
+	dir := t.TempDir()
+	here := site{dir: filepath.Join(dir, name)}
+	must(t, os.Mkdir(here.dir, 0o755))
+	text := string(example(t, name))
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(text, edits[i]) {
+			t.Fatalf("%s has no %q to change", name, edits[i])
+		}
+		text = strings.ReplaceAll(text, edits[i], edits[i+1])
+	}
+	write(t, here.config(), []byte(text))
+	for file, content := range beside(t, u) {
+		if strings.Contains(text, file) {
+			write(t, filepath.Join(here.dir, file), content)
+		}
+	}
+	home, trusted := filepath.Join(dir, "home"), filepath.Join(dir, "trusted.pem")
+	must(t, os.Mkdir(home, 0o700))
+	write(t, trusted, u.public.pem())
+	here.env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "HTTPS_PROXY=http://" + user + ":" + password + "@" + u.proxy,
+		"SSL_CERT_FILE=" + trusted, "SSL_CERT_DIR=" + home, // what the connected host's system trusts
+	}
+	here.dockerLogin(t, home)
+	here.facts = filepath.Join(dir, "facts")
+	must(t, os.Mkdir(here.facts, 0o755))
+	for _, host := range s.names {
+		write(t, filepath.Join(here.facts, host+".survey"), s.survey(t, host))
+	}
+	return here
+}
+
+func (s site) config() string { return filepath.Join(s.dir, "airgap.yaml") }
+
+// dockerLogin is what docker or podman login leaves for the company's own images.
+func (s *site) dockerLogin(t testing.TB, home string) {
+	t.Helper()
+	must(t, os.Mkdir(filepath.Join(home, ".docker"), 0o700))
+	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	write(t, filepath.Join(home, ".docker/config.json"), fmt.Appendf(nil, `{"auths":{"artifactory.corp.example":{"auth":%q}}}`, auth))
+}
+
+// signedBy makes a key that the site keeps, and has the bundle signed with it.
+func (s *site) signedBy(t testing.TB, file string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	path := filepath.Join(s.dir, file)
+	write(t, path, keyPEM(t, key))
+	s.flags = append(s.flags, "--sign-key", path)
+}
+
+func example(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(examplesDir, name, "airgap.yaml"))
+	must(t, err)
+	return text
+}
+
+// survey is what the survey's script writes on the server of that name.
+func (s servers) survey(t testing.TB, name string) []byte {
+	t.Helper()
+	all := recording(t, filepath.Join(hostsDir, s.host+".txtar"))
+	if s.cards != "" {
+		all = slices.Concat(all, recording(t, filepath.Join(cardsDir, s.cards+".txtar")))
+	}
+	if s.database == "" {
+		s.database = readRecorded(t, filepath.Join("testdata/installed", s.installed+".txt")).database(t)
+	}
+	return fmt.Appendf(all, "-- fs/proc/sys/kernel/hostname --\n%s\n-- run/rpm -qa --\n%s-- end/ --\n", name, s.database)
+}
+
+// recording is a recorded host, put over the one that its comment is based on.
+func recording(t testing.TB, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	archive := txtar.Parse(data)
+	base, is := strings.CutPrefix(string(archive.Comment), "based on: ")
+	archive.Comment = nil
+	if !is {
+		return txtar.Format(archive)
+	}
+	base, _, _ = strings.Cut(base, "\n")
+	return slices.Concat(recording(t, filepath.Join(filepath.Dir(file), base+".txtar")), txtar.Format(archive))
+}
+
+func write(t testing.TB, path string, content []byte) {
+	t.Helper()
+	must(t, os.WriteFile(path, content, 0o600))
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpColumns is how wide a line of a help text may be.
+const helpColumns = 100
+
+// TestHelpTexts: what a command is for, how, and an example of it, for all that
+// people may call; the manual pages are made of it.
+func TestHelpTexts(t *testing.T) {
+	root := (&app{}).root()
+	for _, cmd := range documented(root) {
+		name := cmd.CommandPath()
+		first, _ := utf8.DecodeRuneInString(cmd.Short)
+		if cmd.Short == "" || !unicode.IsUpper(first) || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: Short %q: want a few words, capitalized, without a full stop", name, cmd.Short)
+		}
+		if cmd.Long == "" || cmd.Long == cmd.Short {
+			t.Errorf("%s has no Long", name)
+		}
+		if cmd != root && cmd.Example == "" {
+			t.Errorf("%s has no Example", name)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpColumns && cmd != root {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+		for line := range strings.Lines(cmd.Example) {
+			checkExample(t, root, name, line)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
+				t.Errorf("%s --%s: usage %q: want some words without a full stop", name, f.Name, f.Usage)
+			}
+		})
+	}
+}
+
+// checkExample: an example shows commands and flags that there are.
+func checkExample(t *testing.T, root *cobra.Command, of, line string) {
+	t.Helper()
+	if !strings.HasPrefix(line, "  ") {
+		t.Errorf("%s: example %q is not indented", of, line)
+	}
+	words := strings.Fields(line)
+	if words[0] != "airgap" {
+		return // what goes before or behind it
+	}
+	cmd, rest, err := root.Find(words[1:])
+	if err != nil {
+		t.Errorf("%s: example %q: %v", of, line, err)
+		return
+	}
+	for _, word := range rest {
+		if strings.ContainsAny(word[:1], "#|>") || strings.HasPrefix(word, "<(") {
+			return
+		}
+		flag, is := strings.CutPrefix(word, "--")
+		if flag, _, _ = strings.Cut(flag, "="); is && cmd.Flag(flag) == nil {
+			t.Errorf("%s: example %q: %s has no flag --%s", of, line, cmd.CommandPath(), flag)
+		}
+	}
+}
+
+// TestCompleted: of each flag that takes a value it is said what a shell offers.
+func TestCompleted(t *testing.T) {
+	root := (&app{}).root()
+	for _, cmd := range documented(root) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, said := cmd.GetFlagCompletionFunc(f.Name); !said && f.NoOptDefVal == "" {
+				t.Errorf("%s --%s: say in complete.go what may stand there", cmd.CommandPath(), f.Name)
+			}
+		})
+	}
+	known := map[string]bool{}
+	for _, cmd := range documented(root) {
+		path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "airgap"), " ")
+		known[path] = true
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name], known[path+" "+f.Name] = true, true })
+	}
+	for name := range flagValues() {
+		if !known[name] {
+			t.Errorf("complete.go speaks of a flag %q, which no command has", name)
+		}
+	}
+	for path := range argumentValues() {
+		if !known[path] {
+			t.Errorf("complete.go speaks of a command %q, which there is not", path)
+		}
+	}
+}

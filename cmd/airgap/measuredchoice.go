@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// measuredChoice is what airgap netprobe listen chose for a cluster that is not there
+// yet, until airgap install on the same host takes it. The next measurement replaces it.
+type measuredChoice struct {
+	Cluster string `json:"cluster"` // of airgap.yaml: the host may become another one's
+	networkChoice
+}
+
+// keepMeasured writes down in file what the measurement chose. Where airgap.yaml says it
+// all, or an installation has settled it, there is nothing to keep.
+func (s *site) keepMeasured(file string, m *netprobe.Matrix, p ui.Progress) error {
+	settled := s.choice != nil
+	if err := s.settle(m, p); err != nil {
+		return err
+	}
+	switch first := s.config.Master(); {
+	case settled || s.choice == nil:
+		return host.Remove(file)
+	case s.node.Name != first.Name:
+		p.Say("airgap install runs on %s: measure from there, so that it takes this", first.Name)
+		return nil
+	}
+	data, err := json.MarshalIndent(measuredChoice{s.config.Name, *s.choice}, "", "  ")
+	if err == nil {
+		err = host.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("keep how pods' packets travel: %w", err)
+	}
+	p.Say("airgap install takes this, on this host")
+	return nil
+}
+
+// takeMeasured has the first host go by what was measured on it for this cluster. A host
+// on which the installation has begun keeps what it has.
+func (s *site) takeMeasured(file string) error {
+	began, _, err := begunHere()
+	if err != nil || began || s.choice != nil || s.node.Name != s.config.Master().Name {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read how pods' packets travel: %w", err)
+	}
+	var of measuredChoice
+	c, err := parseChoice(data)
+	if err := errors.Join(err, json.Unmarshal(data, &of)); err != nil {
+		return hint(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it anew; or delete it")
+	}
+	if of.Cluster == s.config.Name {
+		s.take(c)
+	}
+	return nil
+}

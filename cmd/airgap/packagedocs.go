@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"time"
+
+	"airgap.dev/airgap"
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// documentation is what airgap.rpm brings for people: the manual, what shells
+// complete by, the licence. Its directories are those of other packages, too;
+// where these are not there, they go with ours.
+func documentation(at time.Time) ([]rpm.File, error) {
+	const licenses = "/usr/share/licenses/airgap"
+	files := []rpm.File{
+		{Path: "/usr/share/licenses", Mode: fs.ModeDir | 0o755},
+		{Path: licenses, Mode: fs.ModeDir | 0o755},
+		{Path: licenses + "/LICENSE", Data: airgap.License, Mode: 0o644, License: true},
+	}
+	pages, err := manPages(at)
+	if err != nil {
+		return nil, err
+	}
+	for name, page := range pages {
+		data, err := zipped(page)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, rpm.File{Path: "/usr/share/man/man1/" + name + ".gz", Data: data, Mode: 0o644, Doc: true})
+	}
+	for _, dir := range []string{"bash-completion", "bash-completion/completions", "zsh", "zsh/site-functions", "fish", "fish/vendor_completions.d"} {
+		files = append(files, rpm.File{Path: "/usr/share/" + dir, Mode: fs.ModeDir | 0o755})
+	}
+	root := (&app{}).root()
+	for path, write := range map[string]func(io.Writer) error{
+		"bash-completion/completions/airgap": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh/site-functions/_airgap":         root.GenZshCompletion,
+		"fish/vendor_completions.d/airgap.fish": func(w io.Writer) error {
+			return root.GenFishCompletion(w, true)
+		},
+	} {
+		var script bytes.Buffer
+		if err := write(&script); err != nil {
+			return nil, err
+		}
+		files = append(files, rpm.File{Path: "/usr/share/" + path, Data: script.Bytes(), Mode: 0o644})
+	}
+	return files, nil
+}

@@ -1,0 +1,150 @@
+package redact
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// state is what the lines so far say of the next one.
+type state struct {
+	key    bool   // a private key began, and has not ended
+	apart  int    // so many lines ago there was the last one that looked like one of it
+	midway bool   // what came before the text is not known, and no line has told yet that it was no key
+	block  *block // an indented block of values
+	named  bool   // the line before was the name of a variable, the next may be its value
+}
+
+// block are the lines below one, by their indentation, that hold secrets.
+type block struct {
+	indent int
+	all    bool // else only values that may be base64
+	kind   Kind
+}
+
+// A key that has no end, because it was cut off, ends after so many lines that look
+// like none of it.
+const apart = 16
+
+var (
+	openForm  = regexp.MustCompile(`^\s*(?:- )?"?(data|stringData)"?\s*:\s*\{?\s*$`)
+	textForm  = regexp.MustCompile(`(?i)^\s*(?:- )?"?[\w.-]*` + names + `"?\s*:\s*[|>][-+0-9]*\s*$`)
+	entryForm = regexp.MustCompile(`^\s*(?:- )?(?:"[^"]*"|'[^']*'|[^\s:]+)\s*:\s*`)
+	nameForm  = regexp.MustCompile(`(?i)^\s*(?:- )?"?name"?\s*:\s*["']?[\w.-]*` + names + `[\w.-]*["']?,?\s*$`)
+	worthForm = regexp.MustCompile(`^\s*(?:- )?"?value"?\s*:\s*`)
+	fullForm  = regexp.MustCompile(`[A-Za-z0-9+/=]{40,}`)
+	runForm   = regexp.MustCompile(`[A-Za-z0-9+/=]{16,}`)
+	lastForm  = regexp.MustCompile(`(?:^|\s)([A-Za-z0-9+/]+={0,2})[\s"',]*$`)
+)
+
+// next are the secrets that a line has because of those before it.
+func (st *state) next(line []byte) []span {
+	all := st.keys(line)
+	all = append(all, st.inBlock(line)...)
+	if st.named {
+		if m := worthForm.FindIndex(line); m != nil {
+			from, to := valueAt(line, m[1], true)
+			all = append(all, span{from, to, Field})
+		}
+	}
+	st.named = nameForm.Match(line)
+	return all
+}
+
+// keys are the lines of a private key, from its first to its last one, also where a
+// log writes something before each, or other lines between them.
+func (st *state) keys(line []byte) []span {
+	var all []span
+	if st.midway && !st.key {
+		all = st.headless(line)
+	}
+	for at := 0; ; {
+		if !st.key {
+			m := beginForm.FindIndex(line[at:])
+			if m == nil {
+				return all
+			}
+			at += m[1]
+			st.key, st.midway, st.apart = true, false, 0
+		}
+		end := endForm.FindIndex(line[at:])
+		if end == nil {
+			st.goOn(line[at:])
+			return append(all, bodyOf(line, at, len(line))...)
+		}
+		all = append(all, bodyOf(line, at, at+end[0])...)
+		at, st.key = at+end[1], false
+	}
+}
+
+// goOn counts the lines that look like none of a key's.
+func (st *state) goOn(line []byte) {
+	st.apart++
+	if fullForm.Match(line) {
+		st.apart = 0
+	}
+	st.key = st.apart <= apart
+}
+
+// bodyOf is what of a line belongs to a key: all that follows its beginning; else
+// what looks like base64.
+func bodyOf(line []byte, from, to int) []span {
+	if from > 0 {
+		return []span{{from, to, Key}}
+	}
+	var all []span
+	for _, m := range runForm.FindAllIndex(line[:to], -1) {
+		all = append(all, span{m[0], m[1], Key})
+	}
+	if m := lastForm.FindSubmatchIndex(line[:to]); m != nil {
+		all = append(all, span{m[2], m[3], Key})
+	}
+	return all
+}
+
+// headless are the lines of a key whose beginning was cut off.
+func (st *state) headless(line []byte) []span {
+	m := lastForm.FindSubmatchIndex(line)
+	if m == nil || m[3]-m[2] < 40 {
+		st.midway = false
+		if m != nil && m[3]-m[2] >= window {
+			return []span{{m[2], m[3], Key}}
+		}
+		return nil
+	}
+	return []span{{m[2], m[3], Key}}
+}
+
+func (st *state) inBlock(line []byte) []span {
+	text := bytes.TrimLeft(line, " \t")
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	indent := len(line) - len(text)
+	if st.block != nil && indent <= st.block.indent {
+		st.block = nil
+	}
+	if st.block == nil {
+		switch m := openForm.FindSubmatch(line); {
+		case m != nil:
+			st.block = &block{indent, string(m[1]) == "stringData", Object}
+		case textForm.Match(line):
+			st.block = &block{indent, true, Field}
+		}
+		return nil
+	}
+	if st.block.kind == Field {
+		return []span{{indent, len(bytes.TrimRight(line, "\r")), Field}}
+	}
+	m := entryForm.FindIndex(line)
+	if m == nil {
+		if st.block.all {
+			return []span{{indent, len(line), Object}}
+		}
+		return nil
+	}
+	from, to := valueAt(line, m[1], true)
+	if value := bytes.TrimRight(line[from:to], ","); st.block.all && !harmless(value) || isBase64(value) {
+		return []span{{from, to, Object}}
+	}
+	return nil
+}

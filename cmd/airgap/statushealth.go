@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// clusterHealth is the cluster in one line: what an API server that is asked once
+// says. airgap verify gives the verdict.
+type clusterHealth struct {
+	OK   bool   `json:"ok"`
+	Says string `json:"says"` // "3 of 3 nodes are ready", "the API server is silent: …"
+}
+
+// keptBackup is the newest backup of this host.
+type keptBackup struct {
+	Dir   string    `json:"dir"`
+	Taken time.Time `json:"taken"`
+	Bytes int64     `json:"bytes"`
+}
+
+const (
+	healthTimeout = 5 * time.Second
+	soonEnds      = 30 * 24 * time.Hour // as verify has it, of certificates
+	oldBackup     = 48 * time.Hour      // as verify has it
+)
+
+// tellHost says which machine this is, as far as it tells.
+func (st *status) tellHost(h host.Host) {
+	st.Host, _ = os.Hostname()
+	st.Kernel, _ = nodereport.Kernel(h)
+	st.System = systemName(h)
+	st.Program = version()
+}
+
+// systemName is PRETTY_NAME of os-release(5).
+func systemName(h host.Host) string {
+	f, err := h.FS().Open("etc/os-release")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text := make([]byte, 4096)
+	n, _ := f.Read(text) // as much as is there
+	for line := range strings.Lines(string(text[:n])) {
+		if name, is := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); is {
+			return strings.Trim(name, `"'`)
+		}
+	}
+	return ""
+}
+
+// tellHealth asks what is cheap to know of a node: the cluster, certificates, backups.
+func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
+	var err error
+	st.Health, err = askCluster(ctx, m, st.Node)
+	st.problem(err)
+	list, err := certificatesOf(m.Host)
+	st.problem(err)
+	st.Certificates = endSoon(list, st.now)
+	if !slices.Contains(st.Roles, config.ControlPlane) || !exists(kubeadm.AdminConf) {
+		return
+	}
+	newest, err := backups().Newest()
+	st.problem(err)
+	st.Unsaved = err == nil && newest == nil
+	if newest != nil {
+		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes}
+	}
+}
+
+// endSoon are the certificates that end within 30 days, unless it is the kubelet that
+// renews them, and those that have ended.
+func endSoon(list []certificate, now time.Time) []certificate {
+	return slices.DeleteFunc(list, func(c certificate) bool {
+		left := c.Ends.Sub(now)
+		return left > soonEnds || left > 0 && c.Renewed == nodereport.RenewedByKubelet
+	})
+}
+
+// askCluster asks as the administrator for all nodes, on a worker as the kubelet for
+// its own one; nil where this host is no node yet.
+func askCluster(ctx context.Context, m kubeadm.Machine, node string) (*clusterHealth, error) {
+	conf := kubeadm.AdminConf
+	if !exists(conf) {
+		conf = kubeadm.KubeletConf
+	}
+	if !exists(conf) {
+		return nil, nil //nolint:nilnil // as said above
+	}
+	client, err := m.Client(conf)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	if conf == kubeadm.AdminConf {
+		all, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return silent(err), nil
+		}
+		return judgeNodes(all.Items), nil
+	}
+	own, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return silent(err), nil
+	}
+	return judgeNode(own), nil
+}
+
+func silent(err error) *clusterHealth {
+	return &clusterHealth{Says: "the API server does not answer: " + err.Error()}
+}
+
+func judgeNodes(all []corev1.Node) *clusterHealth {
+	var bad []string
+	for i := range all {
+		if !isReady(&all[i]) {
+			bad = append(bad, all[i].Name)
+		}
+	}
+	h := &clusterHealth{OK: len(bad) == 0, Says: fmt.Sprintf("%d of %s ready", len(all)-len(bad), plural(len(all), "node"))}
+	if !h.OK {
+		h.Says += "; not " + strings.Join(bad, ", ")
+	}
+	return h
+}
+
+func judgeNode(own *corev1.Node) *clusterHealth {
+	if isReady(own) {
+		return &clusterHealth{OK: true, Says: "this node is ready"}
+	}
+	return &clusterHealth{Says: "this node is not ready"}
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

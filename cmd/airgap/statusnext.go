@@ -1,0 +1,52 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// next is what to do, the most urgent first; nothing where all is well. How to go on
+// with the steps is in the conclusion.
+func (st *status) next() []string {
+	if len(st.Steps) == 0 && st.Cluster == "" && len(st.Problems) == 0 {
+		return []string{"airgap preflight DIR judges this server by the bundle in DIR, and airgap install DIR installs it"}
+	}
+	var all []string
+	if st.Health != nil && !st.Health.OK {
+		all = append(all, "airgap verify, on a control-plane host, says what is broken in the cluster")
+	}
+	for _, renew := range []struct {
+		by   nodereport.Renewer
+		what string
+	}{
+		{nodereport.RenewedByAirgap, "airgap certs renew makes the certificates anew"},
+		{nodereport.RenewedByNobody, "airgap certs rotate-ca replaces an authority"},
+		{nodereport.RenewedByKubelet, "the kubelet has not renewed its certificate: journalctl -u kubelet says why"},
+	} {
+		if slices.ContainsFunc(st.Certificates, func(c certificate) bool { return c.Renewed == renew.by }) {
+			all = append(all, renew.what)
+		}
+	}
+	if st.unsaved() {
+		all = append(all, "airgap backup takes a backup; journalctl -u airgap-backup says why the last one was not taken")
+	}
+	if len(all) > 0 || st.unwell() {
+		all = append(all, "airgap support-bundle collects what others need to help, without secrets")
+	}
+	return all
+}
+
+// unsaved reports whether a control plane has no backup of the last two days.
+func (st *status) unsaved() bool {
+	return st.Unsaved || st.Backup != nil && st.now.Sub(st.Backup.Taken) > oldBackup
+}
+
+// unwell reports whether somebody may need help. A command at work is no reason.
+func (st *status) unwell() bool {
+	bad := []string{stepFailed, stepDrifted, stepInterrupted, stepUnknown, stepUndone}
+	steps := slices.ContainsFunc(st.Steps, func(s stepStatus) bool { return slices.Contains(bad, s.State) })
+	return steps && !st.Busy || len(st.Problems)+len(st.Damage) > 0 ||
+		strings.HasPrefix(st.Registry, "silent") || strings.HasPrefix(st.Registry, "unknown")
+}

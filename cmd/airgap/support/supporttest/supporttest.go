@@ -1,0 +1,39 @@
+// Package supporttest reads support bundles in tests.
+package supporttest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"strings"
+	"testing"
+)
+
+// Unpack gives an archive's files by their names below its directory, and that
+// directory. It wants each to be its owner's alone, and its name to be a plain one.
+func Unpack(t testing.TB, data []byte) (dir string, files map[string]string) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir, files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		below, name, _ := strings.Cut(h.Name, "/")
+		text, err := io.ReadAll(r)
+		if err != nil || dir != "" && below != dir || h.Mode != 0o600 || path.Clean(h.Name) != h.Name {
+			t.Errorf("%s: mode %o, %v", h.Name, h.Mode, err)
+		}
+		dir, files[name] = below, string(text)
+	}
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cmd/airgap/support/supporttest"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// rootHost is a host of which the files lie below a directory, and every command says
+// the same.
+type rootHost struct {
+	dir, says string
+}
+
+func (h rootHost) FS() fs.FS { return os.DirFS(h.dir) }
+
+func (h rootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	switch cmd.Name {
+	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // which the survey reads
+		if cmd.Stdout == nil {
+			return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
+		}
+	case "firewall-cmd":
+		return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
+	case "nft":
+		return []byte(h.says), &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "what went wrong: " + h.says, Err: errors.New("exit status 1")}
+	}
+	if cmd.Stdout != nil {
+		_, err := io.WriteString(cmd.Stdout, h.says)
+		return nil, err
+	}
+	return []byte(h.says), nil
+}
+
+// sickHost is a prepared root full of secrets. Each is in a file of its own, where a host
+// has it, and in poison, which every log, configuration and command says.
+type sickHost struct {
+	dir     string
+	secrets map[string]string // by what they are
+	poison  string
+}
+
+const harmless = "HARMLESS-WORDS-AROUND"
+
+func (s *sickHost) write(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pemOf(t *testing.T, kind string, der []byte, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+func newSickHost(t *testing.T, api string) *sickHost {
+	t.Helper()
+	s := &sickHost{dir: t.TempDir(), secrets: map[string]string{}}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec1, err := x509.MarshalECPrivateKey(ec)
+	registryKey := pemOf(t, "EC PRIVATE KEY", sec1, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(ec)
+	clientKey := pemOf(t, "PRIVATE KEY", pkcs8, err)
+	caKey := pemOf(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(r), nil)
+	number, err := ec.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.secrets["the registry's key"], s.secrets["the cluster's key"] = string(number), string(r.Primes[0].Bytes())
+	random := func(n int) string { return strings.ToLower(rand.Text())[:n] }
+	encryption := []byte("0123456789" + random(22))
+	token, code, seal := random(6)+"."+random(16), random(6)+"."+random(16), random(26)
+	jwt := "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJhdWQiOlsiYSJdLCJzdWIiOiJ4In0." + rand.Text() + rand.Text()
+	hash := "$2y$10$" + rand.Text() + rand.Text()[:22] + "abcde"
+	password, proxy, signature, data := "pw"+rand.Text(), "px"+rand.Text(), hex.EncodeToString([]byte(rand.Text())), "dt"+rand.Text()
+	maps.Copy(s.secrets, map[string]string{
+		"encryption key": string(encryption), "bootstrap token": token, "code": code, "seal": seal, "a pod's token": jwt[strings.LastIndex(jwt, ".")+1:],
+		"hash": hash, "password": password, "proxy's password": proxy, "signature": signature, "a Secret's data": data,
+	})
+	encoded := base64.StdEncoding.EncodeToString
+	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster: {server: " + api + ", insecure-skip-tls-verify: true}\n" +
+		"contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user:\n    token: " + code + "\n"
+	for name, text := range map[string]string{
+		"etc/airgap/pki/ca.key": registryKey, "etc/airgap/registry.htpasswd": "bank:" + hash + "\n", "etc/kubernetes/pki/ca.key": caKey, "etc/kubernetes/pki/etcd/ca.key": clientKey,
+		"etc/kubernetes/admin.conf":                                                      "#    client-key-data: " + encoded([]byte(clientKey)) + "\n" + kubeconfig,
+		"etc/kubernetes/bootstrap-kubelet.conf":                                          "token: " + token + "\n",
+		"etc/kubernetes/apiserver/encryption.yaml":                                       "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n      - {name: a, secret: " + encoded(encryption) + "}\n",
+		"var/lib/kubelet/pods/1-2/volumes/kubernetes.io~projected/kube-api-access/token": jwt, "var/lib/kubelet/pods/1-2/volumes/kubernetes.io~secret/a/value": data,
+		"var/lib/airgap/backup/20260101T000000Z/etc/kubernetes/pki/ca.key": caKey, "proc/sys/kernel/osrelease": "5.14.0\n",
+		"var/lib/dnf/history.sqlite": "a database\n",
+	} {
+		s.write(t, name, text)
+	}
+	lines := strings.Split(strings.TrimSpace(caKey), "\n")
+	s.poison = harmless + " begin\n" + registryKey + clientKey +
+		"Nov 23 10:00:00 n1 app[1]: " + strings.Join(lines, "\nNov 23 10:00:00 n1 app[1]: ") + "\n" +
+		"Nov 23 key " + encoded(pkcs8) + " and " + hex.EncodeToString(x509.MarshalPKCS1PrivateKey(r)) + "\n" +
+		"    client-key-data: " + encoded([]byte(clientKey)) + "\n  wrapped:\n    " + encoded([]byte(caKey))[:1000] + "\n    " + encoded([]byte(caKey))[1000:] + "\n" +
+		"secret: " + encoded(encryption) + " raw " + string(encryption) + " hex " + hex.EncodeToString(encryption) + "\n" +
+		"joins by " + token + ", and by " + code + "." + seal + "\n" +
+		"Authorization: Bearer " + jwt + "\n{\"token\": \"" + jwt + "\"}\n" +
+		"bank:" + hash + "\n" +
+		"Basic " + encoded([]byte("bank:"+password)) + "\n--password " + password + "\n{\"msg\":\"{\\\"password\\\":\\\"" + password + "\\\"}\"}\n" +
+		"proxy_password = " + proxy + "\nHTTPS_PROXY=http://bank:" + proxy + "@10.0.0.1:3128/\n" +
+		"GET https://s3.bank/x?X-Amz-Signature=" + signature + "&limit=1 200\n" +
+		"kind: Secret\ndata:\n  value: " + encoded([]byte(data)) + "\nplain " + data + " of a pod\n" +
+		harmless + " end\n"
+	for _, name := range []string{
+		"var/log/airgap/install.log", "var/log/airgap/hosts/node2.log", "var/lib/airgap/journal.jsonl", "var/log/dnf.rpm.log", "etc/airgap/kubeadm.yaml", "etc/containerd/config.toml",
+		"etc/containerd/certs.d/_default/hosts.toml", "etc/kubernetes/manifests/kube-apiserver.yaml", "var/lib/kubelet/config.yaml", "etc/sysconfig/kubelet", "etc/dnf/dnf.conf",
+		"etc/systemd/system/containerd.service.d/proxy.conf", "var/log/pods/kube-system_etcd-n1_1234567890/etcd/0.log", "var/log/pods/kube-system_etcd-n1_1234567890/etcd/1.log",
+		"var/log/pods/kube-system_etcd-n1_1234567890/etcd/2.log", "var/log/pods/kube-flannel_x_1/kube-flannel/0.log", "var/log/pods/bank_app_1/app/0.log", "proc/cmdline",
+	} {
+		s.write(t, name, s.poison)
+	}
+	s.write(t, "var/log/pods/kube-system_kube-apiserver-n1_2/kube-apiserver/0.log", s.poison+strings.Repeat("an old line\n", 300_000)+s.poison)
+	return s
+}
+
+// formsOf are a secret as it may be written.
+func formsOf(secret string) []string {
+	all := []string{secret, hex.EncodeToString([]byte(secret))}
+	for n := range 3 {
+		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, n), secret...))
+		all = append(all, encoded[n+1:len(encoded)-4])
+	}
+	return all
+}
+
+// table is what an API server that makes tables says.
+func table(w http.ResponseWriter, r *http.Request, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Path == "/version" || r.URL.Path == "/readyz" {
+		fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
+		return
+	}
+	if !strings.Contains(r.Header.Get("Accept"), "as=Table") {
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "NodeList", "items": []any{map[string]any{"message": message}}})
+		return
+	}
+	row := map[string]any{"cells": []any{message, 3}, "object": map[string]any{"kind": "PartialObjectMetadata", "metadata": map[string]any{"name": "a", "namespace": "bank"}}}
+	meta := map[string]any{"continue": "more"}
+	if r.URL.Query().Get("continue") != "" {
+		meta = map[string]any{}
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Table", "metadata": meta, "columnDefinitions": []any{map[string]any{"name": "Message"}, map[string]any{"name": "Count"}}, "rows": []any{row}})
+}
+
+func unpack(t *testing.T, file string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, files := supporttest.Unpack(t, data)
+	return files
+}
+
+// TestSupportBundleHasNoSecrets plants secrets of every kind in every kind of part, and
+// wants none of them in the archive, and all that stands around them.
+func TestSupportBundleHasNoSecrets(t *testing.T) {
+	var s *sickHost
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
+	defer api.Close()
+	s = newSickHost(t, api.URL)
+	e := &evidence{machine: kubeadm.Machine{Host: rootHost{s.dir, s.poison}, Root: s.dir}}
+	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, stderr: &stderr, output: asJSON, progress: "json"}
+	if err := a.runSupportBundle(t.Context(), file, e); err != nil {
+		t.Fatal(err)
+	}
+	files := unpack(t, file)
+	files["stdout"], files["stderr"] = stdout.String(), stderr.String()
+	for name, text := range files {
+		for what, secret := range s.secrets {
+			for _, form := range formsOf(secret) {
+				if at := strings.Index(text, form); at >= 0 {
+					t.Errorf("%s has %s:\n%.300s", name, what, text[max(0, at-100):])
+				}
+			}
+		}
+	}
+	for _, name := range []string{
+		"airgap/journal.jsonl", "airgap/install.log", "airgap/hosts/node2.log", "host/units.txt", "host/kernel.txt", "network/addresses.txt", "network/iptables.txt", "network/nft.txt",
+		"packages/dnf-history.txt", "packages/dnf.rpm.log", "cluster/events.txt", "cluster/nodes.json", "config/runtime-effective.toml", "config/etc/airgap/kubeadm.yaml",
+		"config/etc/containerd/certs.d/_default/hosts.toml", "config/etc/kubernetes/manifests/kube-apiserver.yaml", "config/var/lib/kubelet/config.yaml", "config/etc/dnf/dnf.conf",
+		"logs/kubelet.log", "logs/kernel.log", "logs/pods/kube-system_etcd-n1_12345678/etcd-2.log", "logs/pods/kube-system_etcd-n1_12345678/etcd-1.log", "logs/pods/kube-flannel_x_1/kube-flannel-0.log",
+		"logs/pods/kube-system_kube-apiserver-n1_2/kube-apiserver-0.log",
+	} {
+		if !strings.Contains(files[name], harmless+" begin") || !strings.Contains(files[name], harmless+" end") || !strings.Contains(files[name], "[redacted:") {
+			t.Errorf("%s is\n%.2000s", name, files[name])
+		}
+	}
+	for name, text := range files {
+		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
+			t.Errorf("%s is no JSON any more:\n%s", name, text)
+		}
+		if strings.HasSuffix(name, ".key") || strings.Contains(name, "etcd-0.log") || strings.Contains(name, "bank_app") || strings.Contains(name, "admin.conf") || strings.Contains(name, "encryption.yaml") {
+			t.Errorf("%s has no business there", name)
+		}
+	}
+	if log := files["logs/pods/kube-system_kube-apiserver-n1_2/kube-apiserver-0.log"]; !strings.HasPrefix(log, "=== airgap: cut: the newest ") || len(log) > 3*some {
+		t.Errorf("a long log begins\n%.300s", log)
+	}
+	var result supportBundle
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || result.File != file || result.Bytes == 0 || result.Redacted["known"] == 0 || result.Redacted["field"] == 0 {
+		t.Errorf("the result is %v, %+v", err, result)
+	}
+	if !strings.Contains(files["README.txt"], "network/nft.txt") || !strings.Contains(files["README.txt"], "what went wrong: "+harmless) {
+		t.Errorf("README.txt is\n%s", files["README.txt"])
+	}
+}
+
+// TestNoKeyIsListed: whatever the patterns of files find, nothing of the table in
+// docs/design.md is among it.
+func TestNoKeyIsListed(t *testing.T) {
+	s := &sickHost{dir: t.TempDir()}
+	secret := []string{
+		"etc/airgap/pki/ca.key", "etc/airgap/pki/registry.key", "etc/airgap/registry.htpasswd", "etc/kubernetes/pki/ca.key", "etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf",
+		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/containerd/conf.d/client.key", "var/lib/airgap/backup/x/etc/kubernetes/manifests/a.yaml", "etc/fapolicyd/rules.d/a.pem",
+	}
+	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
+		s.write(t, name, "x")
+	}
+	e := &evidence{machine: kubeadm.Machine{Host: rootHost{s.dir, ""}}}
+	if got := e.configFiles(); !slices.Equal(got, []string{"etc/kubernetes/apiserver/audit-policy.yaml"}) {
+		t.Errorf("listed %v", got)
+	}
+}
+
+// TestSupportBundleOfThisHost runs the command on a host where nothing was installed. Looking
+// changes nothing there: dnf would begin a history when it is asked for it.
+func TestSupportBundleOfThisHost(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := os.Stat("/var/lib/dnf/history.sqlite"); errors.Is(err, fs.ErrNotExist) {
+		t.Cleanup(func() {
+			if _, err := os.Stat("/var/lib/dnf/history.sqlite"); err == nil {
+				t.Error("there is a history of dnf's now")
+			}
+		})
+	}
+	file := filepath.Join(dir, "this.tar.gz")
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, &stderr)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > support.MaxSize {
+		t.Errorf("%+v, %v", info, err)
+	}
+	files := unpack(t, file)
+	for name, want := range map[string]string{
+		"README.txt": "by what secrets look like", "index.html": `<a href="status.txt">`, "contents.json": `"state": "none"`, "status.txt": "airgap", "status.json": `"registry":`,
+		"reports/facts.yaml": "kernel:", "host/mounts.txt": " / ",
+	} {
+		if !strings.Contains(files[name], want) {
+			t.Errorf("%s lacks %q:\n%.1000s", name, want, files[name])
+		}
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr.Reset()
+	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitError || !strings.Contains(stderr.String(), "it is there already") {
+		t.Errorf("written over: %d, %s", code, &stderr)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("it changed: %v", err)
+	}
+}
+
+// TestSupportBundleLeavesNothing: neither Ctrl-C nor a name that cannot be leaves a file.
+func TestSupportBundleLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{rootHost{t.TempDir(), ""}, cancel}}}
+	a := &app{stdout: io.Discard, stderr: io.Discard, progress: "plain"}
+	if err := a.runSupportBundle(ctx, filepath.Join(dir, "a.tar.gz"), e); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := a.runSupportBundle(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e); err == nil {
+		t.Error("a directory that is not there")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// interruptedHost gets Ctrl-C while journalctl reads.
+type interruptedHost struct {
+	rootHost
+	cancel func()
+}
+
+func (h interruptedHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Name != "journalctl" {
+		return nil, nil
+	}
+	h.cancel()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestSupportBundleAbout: the name of the file is made of the host's and the time.
+func TestSupportBundleAbout(t *testing.T) {
+	about := support.About{Host: "node1.bank", Time: time.Date(2026, 11, 23, 8, 1, 2, 0, time.UTC)}
+	if got := about.Name(); got != "airgap-support-node1.bank-20261123T080102Z" {
+		t.Errorf("got %s", got)
+	}
+}

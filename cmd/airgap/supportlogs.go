@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// loggedUnits are the units of systemd that matter to a node, those that most often
+// have the answer first.
+func loggedUnits() []string {
+	return []string{
+		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, "airgap-registry-renew.service",
+		"airgap-backup.service", "airgap-cdi.service", "airgap-mig.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
+		"firewalld.service", "NetworkManager.service", "chronyd.service", "fapolicyd.service",
+	}
+}
+
+// A unit's newest lines. Their number is a bound on what journalctl reads; the room,
+// which counts, is in bytes.
+const (
+	mostLines = 20_000
+	someLines = 4_000
+)
+
+// unitLogs are what systemd's journal has of the units, and of the kernel.
+func (e *evidence) unitLogs() []support.Part {
+	var all []support.Part
+	for i, unit := range loggedUnits() {
+		room, lines := some, someLines
+		if i < 4 {
+			room, lines = plenty, mostLines
+		}
+		name := "logs/" + strings.TrimSuffix(unit, ".service") + ".log"
+		all = append(all, e.journal(name, "What "+unit+" logged", room, lines, "--unit", unit))
+	}
+	return append(all,
+		e.journal("logs/kernel.log", "What the kernel logged since the host was started", some, someLines, "--dmesg"),
+		e.journal("logs/errors.log", "What anybody logged as an error since the host was started", some, someLines, "--boot", "--priority", "err"),
+	)
+}
+
+func (e *evidence) journal(name, title string, room, lines int, which ...string) support.Part {
+	args := append([]string{"--no-pager", "--quiet", "--output", "short-iso-precise", "--lines", strconv.Itoa(lines)}, which...)
+	return support.Part{Name: name, Title: title, Limit: long, Room: room, Log: true, Midway: true, Write: func(ctx context.Context, w io.Writer) error {
+		return e.command(ctx, w, "journalctl", args...)
+	}}
+}
+
+// mostPods bounds the logs of pods: a host whose pods crash has many.
+const mostPods = 60
+
+// podLogs are the files that the runtime writes for containers of the system's pods:
+// static ones first, the newest two of each container. Pods of the site's own are
+// none of our business.
+func (e *evidence) podLogs() []support.Part {
+	var all []podLog
+	for _, namespace := range []string{"kube-system", "kube-flannel", "calico-system", "tigera-operator", "airgap-system"} {
+		for _, file := range e.found("var/log/pods/" + namespace + "_*/*/*.log") {
+			all = append(all, readPodLog(file))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b podLog) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.container(), b.container()), cmp.Compare(b.number, a.number))
+	})
+	var parts []support.Part
+	same, last := 0, ""
+	for _, l := range all {
+		if l.container() != last {
+			same, last = 0, l.container()
+		}
+		if same++; same > 2 || len(parts) == mostPods {
+			continue
+		}
+		room := little
+		if l.rank() == 0 {
+			room = 2 * some
+		}
+		parts = append(parts, e.log(below("logs/pods", l.name()), "A container's log", l.file, room))
+	}
+	return parts
+}
+
+// podLog is var/log/pods/NAMESPACE_POD_UID/CONTAINER/NUMBER.log: the container's
+// start by that number, the first is 0.
+type podLog struct {
+	file   string
+	number int
+}
+
+func readPodLog(file string) podLog {
+	number, err := strconv.Atoi(strings.TrimSuffix(path.Base(file), ".log"))
+	if err != nil {
+		number = -1
+	}
+	return podLog{file, number}
+}
+
+func (l podLog) container() string { return path.Dir(l.file) }
+
+// rank is 0 of a control plane's static pods.
+func (l podLog) rank() int {
+	switch path.Base(l.container()) {
+	case "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler":
+		return 0
+	}
+	return 1
+}
+
+// name has no more of the pod's UID than tells it from others of its name.
+func (l podLog) name() string {
+	pod := path.Base(path.Dir(l.container()))
+	if at := strings.LastIndexByte(pod, '_'); at >= 0 {
+		pod = pod[:min(at+9, len(pod))]
+	}
+	return path.Join(pod, path.Base(l.container())+"-"+path.Base(l.file))
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
+)
+
+// reports are what other commands of airgap say of this host, as text and as JSON.
+func (e *evidence) reports() []support.Part {
+	read := ask(func(ctx context.Context) (*status, error) { return readStatus(ctx, e.keys, e.node), nil })
+	judged := ask(e.preflight)
+	verified := ask(e.verify)
+	cards := ask(e.cards)
+	return []support.Part{
+		inText("status.txt", "airgap status: begin here", read, (*status).write),
+		inJSON("status.json", "airgap status, for programs", read),
+		inText("reports/verify.txt", "airgap verify, a short look", verified, func(r verify.Report, w io.Writer) error { return r.WriteText(w) }),
+		inJSON("reports/verify.json", "airgap verify, for programs", verified),
+		inText("reports/preflight.txt", "airgap preflight, by the bundle that this host knows", judged, func(r preflight.Report, w io.Writer) error { return r.Text(w) }),
+		inJSON("reports/preflight.json", "airgap preflight, for programs", judged),
+		inText("reports/certificates.txt", "airgap certs", ask(e.certificates), func(list []certificate, w io.Writer) error { return writeCertificates(w, list, time.Now()) }),
+		{Name: "reports/node-report.yaml", Title: "What only this host knows, looked at now", Limit: 2 * long, Room: some, Write: e.nodeReport},
+		inText("reports/gpu.txt", "airgap gpu status", cards, (*gpuStatus).write),
+		inJSON("reports/gpu.json", "airgap gpu status, for programs", cards),
+		{Name: "reports/facts.yaml", Title: "airgap survey", Limit: 2 * long, Room: 2 * plenty, Write: e.facts},
+	}
+}
+
+// asked is a report that several parts show. It is asked for once, and shown to one
+// at a time: writing it as JSON fills in its empty lists.
+type asked[T any] struct {
+	ask func(context.Context) (T, error)
+
+	mu     sync.Mutex
+	done   bool
+	report T
+	err    error
+}
+
+func ask[T any](ask func(context.Context) (T, error)) *asked[T] { return &asked[T]{ask: ask} }
+
+// show shows the report also where it comes with an error.
+func (a *asked[T]) show(ctx context.Context, show func(T) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.done {
+		a.report, a.err = a.ask(ctx)
+		a.done = true
+	}
+	if reflect.ValueOf(&a.report).Elem().IsZero() {
+		return a.err
+	}
+	return errors.Join(show(a.report), a.err)
+}
+
+// inText is a part with a report as text.
+func inText[T any](file, title string, report *asked[T], text func(T, io.Writer) error) support.Part {
+	return support.Part{Name: file, Title: title, Limit: long, Room: some, Write: func(ctx context.Context, w io.Writer) error {
+		return report.show(ctx, func(r T) error { return text(r, w) })
+	}}
+}
+
+func inJSON[T any](file, title string, report *asked[T]) support.Part {
+	return support.Part{Name: file, Title: title, Limit: long, Room: 2 * some, Write: func(ctx context.Context, w io.Writer) error {
+		return report.show(ctx, func(r T) error { return writeJSON(w, r) })
+	}}
+}
+
+// The cluster is watched for so long, and has to hold so long to be called well.
+const (
+	aLook  = 20 * time.Second
+	steady = 3 * time.Second
+)
+
+// verify is a short look through this host's kubeconfig.
+func (e *evidence) verify(ctx context.Context) (r verify.Report, err error) {
+	if !e.has(kubeadm.AdminConf) {
+		return r, support.NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
+	}
+	s, err := storedSite(e.keys, e.node)
+	if err != nil {
+		return r, err
+	}
+	return s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, timeout: aLook, soak: steady, keys: e.keys}, ui.Discard())
+}
+
+// preflight judges this host by the bundle in its store, or by the index that it
+// joined with. The disk's pace is not measured: that writes to it.
+func (e *evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
+	k, err := knownHere(e.keys, e.node)
+	defer k.close()
+	if k.site == nil {
+		if err == nil {
+			err = support.NoneHere("no bundle is known on this host: airgap preflight DIR judges it by one")
+		}
+		return r, err
+	}
+	return k.site.judge(ctx, preflight.Choice{Skip: []string{"etcd-fsync"}}, true, nil)
+}
+
+func (e *evidence) cards(ctx context.Context) (*gpuStatus, error) {
+	devices, err := host.PCIDevices(e.fs(), gpu.Vendor)
+	if err == nil && len(devices) == 0 {
+		return nil, support.NoneHere("no card of NVIDIA's is on the PCI bus")
+	}
+	return readGPUStatus(ctx, e.machine.Host, 0)
+}
+
+func (e *evidence) certificates(context.Context) ([]certificate, error) {
+	list, err := certificatesOf(e.machine.Host)
+	if err == nil && len(list) == 0 {
+		return nil, support.NoneHere("this server has no certificate of a cluster")
+	}
+	return list, err
+}
+
+func (e *evidence) facts(ctx context.Context, w io.Writer) error {
+	facts, err := surveyed(ctx, e.machine.Host)
+	if err != nil {
+		return err
+	}
+	return facts.Write(w)
+}
+
+// nodeReport has each part no longer than this one has.
+func (e *evidence) nodeReport(ctx context.Context, w io.Writer) error {
+	settings, err := host.ReadJSON[reportSettings](reportFile)
+	if err != nil {
+		return err
+	}
+	if settings.Node == "" {
+		return support.NoneHere("this host does not report yet: there is no %s", reportFile)
+	}
+	c, err := settings.collector(e.machine)
+	if err != nil {
+		return err
+	}
+	for i := range c.Parts {
+		c.Parts[i].Limit = min(c.Parts[i].Limit, long)
+	}
+	report := c.Once(ctx)
+	report.Heartbeat = metav1.NowMicro()
+	return writeYAML(w, report)
+}
+
+// has reports whether the host has a file.
+func (e *evidence) has(file string) bool {
+	_, err := fs.Stat(e.fs(), file[1:])
+	return err == nil
+}

@@ -1,0 +1,162 @@
+package docs
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+//go:embed book.html.tmpl
+var bookTemplate string
+
+// bound is a page as the template takes it.
+type bound struct {
+	ID, Title string
+	Depth     int
+	HTML      template.HTML
+	Parts     []bound // in the table of contents
+}
+
+// HTML writes the whole book as one page: links are within it, pictures are part of
+// it, and there is no script. The same book and version are the same bytes.
+func (b *Book) HTML(w io.Writer, version string) error {
+	t, err := template.New("book").Parse(bookTemplate)
+	if err != nil {
+		return err
+	}
+	pages := make([]bound, len(b.Pages))
+	for i, p := range b.Pages {
+		html, err := b.render(p)
+		if err != nil {
+			return fmt.Errorf("bind %s: %w", p.Path, err)
+		}
+		pages[i] = bound{ID: p.Name(), Title: p.Title, Depth: p.depth, HTML: html}
+	}
+	return t.Execute(w, map[string]any{"Language": b.Language, "Version": version, "Pages": pages, "Contents": contents(pages)})
+}
+
+// contents puts pages below the one before them that is less deep.
+func contents(pages []bound) []bound {
+	var tree []bound
+	for i := 0; i < len(pages); {
+		end := i + 1
+		for end < len(pages) && pages[end].Depth > pages[i].Depth {
+			end++
+		}
+		entry := pages[i]
+		entry.Parts = contents(pages[i+1 : end])
+		tree = append(tree, entry)
+		i = end
+	}
+	return tree
+}
+
+func (b *Book) render(p Page) (template.HTML, error) {
+	source := []byte(p.Text)
+	ctx := parser.NewContext(parser.WithIDs(&anchors{page: p.Name()}))
+	doc := markdown().Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
+	var pictures []string // what is written, and what it becomes
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			if to, part, ours := b.target(p.Path, string(n.Destination)); ours {
+				n.Destination = []byte("#" + anchor(strings.TrimSuffix(to, ".md"), part))
+			} else if language, is := b.otherBook(p.Path, string(n.Destination)); is {
+				n.Destination = []byte(language.File())
+			}
+		case *ast.Image:
+			picture, err := b.picture(p.Path, string(n.Destination))
+			if err != nil {
+				return ast.WalkStop, err
+			}
+			// goldmark leaves an address that holds its SVG away: it comes in afterwards.
+			pictures = append(pictures, `src="`+string(n.Destination)+`"`, `src="`+picture+`"`)
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	var html bytes.Buffer
+	if err := markdown().Renderer().Render(&html, source, doc); err != nil {
+		return "", err
+	}
+	return template.HTML(strings.NewReplacer(pictures...).Replace(html.String())), nil //nolint:gosec // our own pages, and goldmark lets no HTML through
+}
+
+// picture is an SVG file as an address that holds it.
+func (b *Book) picture(from, link string) (string, error) {
+	svg, err := fs.ReadFile(b.source, path.Join(path.Dir(from), link))
+	if err != nil {
+		return "", fmt.Errorf("picture %s: %w", link, err)
+	}
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg), nil
+}
+
+func markdown() goldmark.Markdown {
+	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Linkify), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+}
+
+// linksOf are the destinations of a page's links, in order.
+func linksOf(source []byte) []string {
+	var links []string
+	// The function gives no error, so Walk gives none.
+	_ = ast.Walk(markdown().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, is := n.(*ast.Link); is && entering {
+			links = append(links, string(link.Destination))
+		}
+		return ast.WalkContinue, nil
+	})
+	return links
+}
+
+// anchors names headings by their words, as forges do, behind the name of their page.
+type anchors struct {
+	page  string
+	count int
+}
+
+func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
+	a.count++
+	if a.count == 1 {
+		return []byte(a.page + "--top") // the section has the page's own name
+	}
+	return []byte(anchor(a.page, slug(string(value))))
+}
+
+func (a *anchors) Put([]byte) {}
+
+func anchor(page, part string) string {
+	if part == "" {
+		return page
+	}
+	return page + "--" + part
+}
+
+func slug(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		}
+		return -1
+	}, strings.TrimSpace(heading))
+}

@@ -1,0 +1,117 @@
+package docs
+
+import (
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark/ast"
+	extension "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// TestKoreanPagesFollow: a Korean page of a check has what the English one has: its
+// headings, points, rows and commands, in its order, and quotes the same words of programs.
+func TestKoreanPagesFollow(t *testing.T) {
+	err := fs.WalkDir(files, "ko", func(file string, d fs.DirEntry, err error) error {
+		english, _ := strings.CutPrefix(file, "ko/")
+		if err != nil || d.IsDir() || !strings.HasPrefix(english, "checks") {
+			return err
+		}
+		is, err := fs.ReadFile(files, file)
+		if err != nil {
+			return err
+		}
+		want, err := fs.ReadFile(files, english)
+		if err != nil {
+			return err
+		}
+		for _, difference := range differences(is, want) {
+			t.Errorf("docs/%s is not as docs/%s: %s", file, english, difference)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	english := "# A\n\nSee `b` and `c\nd`.\n\n## Why\n\n- one\n\n      ls\n\n| x |\n|---|\n| y |\n"
+	for korean, want := range map[string]string{
+		"# 가\n\n`c d`, `b`.\n\n## 왜\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n": "",
+		"# 가\n\n`c d`, `b`.\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n":         "heading 2",
+		"# 가\n\n`c d`, `b`.\n\n## 왜\n\n- 하나\n\n      rm\n\n| 엑 |\n|---|\n| 와 |\n": `"rm\n"`,
+		"# 가\n\n`c d`, `b`.\n\n## 왜\n\n- 하나\n\n      ls\n":                        "it ends before row",
+		"# 가\n\n`c d`, `e`.\n\n## 왜\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n": "it lacks `b`, it alone has `e`",
+	} {
+		if got := strings.Join(differences([]byte(korean), []byte(english)), ", "); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", korean, got, want)
+		}
+	}
+}
+
+// differences are the first one of two pages' outlines, and all of what they quote.
+func differences(is, want []byte) []string {
+	var found []string
+	outline, quotes := parts(is)
+	wanted, wantedQuotes := parts(want)
+	for i := range max(len(outline), len(wanted)) {
+		switch {
+		case i == len(outline):
+			found = append(found, "it ends before "+wanted[i])
+		case i == len(wanted):
+			found = append(found, "it goes on with "+outline[i])
+		case outline[i] != wanted[i]:
+			found = append(found, "it has "+outline[i]+" in place of "+wanted[i])
+		default:
+			continue
+		}
+		break
+	}
+	for _, quote := range slices.Sorted(maps.Keys(wantedQuotes)) {
+		if !quotes[quote] {
+			found = append(found, "it lacks `"+quote+"`")
+		}
+	}
+	for _, quote := range slices.Sorted(maps.Keys(quotes)) {
+		if !wantedQuotes[quote] {
+			found = append(found, "it alone has `"+quote+"`")
+		}
+	}
+	return found
+}
+
+// parts are what a page consists of whatever its language is, in order, and what it quotes.
+func parts(source []byte) (outline []string, quotes map[string]bool) {
+	quotes = map[string]bool{}
+	// The function gives no error, so Walk gives none.
+	_ = ast.Walk(markdown().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			outline = append(outline, "heading "+strconv.Itoa(n.Level))
+		case *ast.ListItem:
+			outline = append(outline, "item")
+		case *extension.TableRow, *extension.TableHeader:
+			outline = append(outline, "row")
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			outline = append(outline, "code "+strconv.Quote(string(n.Lines().Value(source))))
+		case *ast.CodeSpan:
+			var quote strings.Builder
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if piece, is := c.(*ast.Text); is {
+					quote.Write(piece.Value(source))
+				}
+			}
+			quotes[strings.Join(strings.Fields(quote.String()), " ")] = true
+		}
+		return ast.WalkContinue, nil
+	})
+	return outline, quotes
+}

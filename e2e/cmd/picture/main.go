@@ -1,0 +1,97 @@
+// Command picture makes the README's picture: it runs a command in a terminal (tmux)
+// and writes what was seen there as an SVG whose frames follow each other.
+//
+//	go run ./cmd/picture ../docs/demo.svg go run ./cmd/lab demo
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The terminal's size in characters, and how often it is looked at: the picture plays
+// eight times as fast as it was.
+const (
+	columns, rows = 112, 32
+	look          = 4 * time.Second
+	show          = look / 8
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "picture: want FILE.svg COMMAND…")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1], os.Args[2:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "picture:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, file string, command []string) error {
+	frames, err := record(ctx, command)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(svg(frames)), 0o644)
+}
+
+// record runs the command, and gives the screens that differ from the one before,
+// with tmux's escape sequences for colours.
+func record(ctx context.Context, command []string) ([]string, error) {
+	socket := "picture-" + strconv.Itoa(os.Getpid())
+	tmux := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "tmux", append([]string{"-L", socket}, args...)...).Output()
+		if err != nil {
+			return "", fmt.Errorf("tmux %s: %w", args[0], err)
+		}
+		return strings.TrimRight(string(out), "\n"), nil
+	}
+	start := []string{"new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), ";", "set", "remain-on-exit", "on", ";", "respawn-pane", "-k"}
+	if _, err := tmux(append(start, command...)...); err != nil {
+		return nil, err
+	}
+	defer exec.Command("tmux", "-L", socket, "kill-server").Run()
+	var frames []string
+	for {
+		dead, err := tmux("display-message", "-p", "#{pane_dead}:#{pane_dead_status}")
+		if err != nil {
+			return nil, err
+		}
+		screen, err := tmux("capture-pane", "-e", "-p")
+		if err != nil {
+			return nil, err
+		}
+		if code, ended := strings.CutPrefix(dead, "1:"); ended && code != "" { // tmux hears of both one after the other
+			if code != "0" {
+				return nil, fmt.Errorf("%s ended with %s:\n%s", strings.Join(command, " "), code, screen)
+			}
+			return append(frames, withoutEnd(screen)), nil
+		}
+		if len(frames) == 0 || screen != frames[len(frames)-1] {
+			frames = append(frames, screen)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(look):
+		}
+	}
+}
+
+// withoutEnd leaves away what tmux says of a command that has ended.
+func withoutEnd(screen string) string {
+	if i := strings.LastIndex(screen, "\nPane is dead"); i >= 0 {
+		screen = screen[:i]
+	}
+	return strings.TrimRight(screen, "\n")
+}

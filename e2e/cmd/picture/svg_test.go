@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestSVG: the last screen lies below the others, which take turns; text is text, colours
+// are classes, and it is XML.
+func TestSVG(t *testing.T) {
+	text := svg([]string{"first <&> $", "\x1b[1mbold\x1b[0m \x1b[36mcyan\x1b[39m\x1b[49m plain\n\n  last", "end\x1b[38;5;1m ."})
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, others, _ := strings.Cut(text, `class="f"`)
+	if !strings.Contains(last, ">end") || strings.Count(others, "animation-delay") != 2 {
+		t.Errorf("want the last screen, and two that take turns:\n%s", text)
+	}
+	for _, want := range []string{"first &lt;&amp;&gt; $", `<tspan class="b">bold</tspan> <tspan class="c">cyan</tspan> plain`, `y="61">  last<`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

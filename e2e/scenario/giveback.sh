@@ -1,0 +1,13 @@
+# Takes back what scenarios have done to a host. $1 is what the run noted there
+# at its beginning, $2 a support bundle.
+set -eu
+if rpm --quiet -q airgap; then
+	airgap reset --yes --wipe-data
+	rpm -e airgap
+fi
+# Keys that came are those of bundles: INSTALL.txt has them imported.
+for key in $(rpm -qa --qf '%{NAME}-%{VERSION}-%{RELEASE}\n' 'gpg-pubkey*'); do
+	grep -qx "$key" "$1/packages" || rpm -e "$key"
+done
+rm -rf "$2" /root/airgap /root/code /root/survey.sh /root/.kube/cache
+rmdir /root/.kube 2>/dev/null || true

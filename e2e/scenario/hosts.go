@@ -1,0 +1,211 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// onHosts takes two servers of the lab for somebody's: of them nothing is known but
+// what a file of hosts says, and nothing leads there but sshd. What a person would
+// call runs journey on them: it is refused where it might do harm, it dies on the
+// way and is taken back by another command, and it goes all the way.
+func onHosts(ctx context.Context, e *Env) error {
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		o := &others{Env: e, first: l.Machines[0], worker: l.Machines[1]}
+		defer o.stop()
+		var first, worker picture
+		return e.inOrder([]part{
+			{"a way in, and a file that names it", func() error { return errors.Join(o.letIn(ctx), o.named(ctx, l)) }},
+			{"pictures before", func() error {
+				return errors.Join(e.takePicture(ctx, o.first, &first), e.takePicture(ctx, o.worker, &worker))
+			}},
+			{"refused: what needs the lab", func() error { return o.refusedByNeed(ctx) }},
+			{"refused: another key than the known", func() error { return o.refusedByKey(ctx) }},
+			{"refused: a host that is not empty", func() error { return o.refusedByRemains(ctx) }},
+			{"journey, killed after install", func() error { return o.killedRun(ctx) }},
+			{"refused: what it left", func() error {
+				return o.calls(ctx, 1, []string{"host node1 is not empty: ", "package kubelet", "host node2 is not empty: it has " + lab.ForeignDir, "lab down --hosts"}, "run", "journey")
+			}},
+			{"it is taken back", func() error {
+				return o.calls(ctx, 0, []string{"host node2: given back", "host node1: given back"}, "down")
+			}},
+			{"journey, to its end", func() error { return o.journey(ctx) }},
+			{"the hosts are as before", func() error {
+				return errors.Join(e.asBefore(ctx, o.first, first, afterLogins()...), e.asBefore(ctx, o.worker, worker, afterLogins()...))
+			}},
+		})
+	})
+}
+
+// others are the servers, and the file that names them.
+type others struct {
+	*Env
+	first, worker lab.Machine
+	file          string
+	forwards      []func() // to be stopped
+}
+
+func (o *others) stop() {
+	for _, stop := range o.forwards {
+		stop()
+	}
+}
+
+// wayIn is the private key to them, in the work directory.
+const wayIn = "hosts.key"
+
+// letIn lets root in on one server, on the other ops, who becomes root by sudo. Each
+// has host keys of its own.
+func (o *others) letIn(ctx context.Context) error {
+	key, err := lab.MakeKey(filepath.Join(o.Work, wayIn))
+	if err != nil {
+		return err
+	}
+	const ownKeys = "rm -f /etc/ssh/ssh_host_*_key* && ssh-keygen -A >/dev/null && systemctl restart ssh"
+	public := string(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	return errors.Join(
+		o.script(ctx, o.first, ownKeys, authorize("/root", public, "root")),
+		o.script(ctx, o.worker, ownKeys, "useradd -m ops", authorize("/home/ops", public, "ops"), "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"),
+		o.password(ctx, o.worker, "ops", opsPassword))
+}
+
+// named writes the file. sshd answers at ports of this machine, as it would beyond
+// somebody's network.
+func (o *others) named(ctx context.Context, l *lab.Lab) error {
+	if _, err := o.Config("airgap.yaml"); err != nil {
+		return err
+	}
+	hosts, known := "config: airgap.yaml\nknownHosts: known_hosts\nidentityFile: "+wayIn+"\nskip: [time-sync]\nhosts:\n", ""
+	for m, user := range map[lab.Machine]string{o.first: "root", o.worker: "ops"} {
+		key, err := lab.Output(ctx, m, "cat", "/etc/ssh/ssh_host_ed25519_key.pub")
+		if err != nil {
+			return err
+		}
+		at, stop, err := l.Forward(ctx, m, 22)
+		if err != nil {
+			return err
+		}
+		o.forwards = append(o.forwards, stop)
+		hosts += fmt.Sprintf("- {name: %s, address: %s, port: %d, user: %s}\n", m.Name(), at.Addr(), at.Port(), user)
+		known += fmt.Sprintf("[%s]:%d %s\n", at.Addr(), at.Port(), key)
+	}
+	o.file = filepath.Join(o.Work, "hosts.yaml")
+	return errors.Join(os.WriteFile(o.file, []byte(hosts), 0o644), o.knows(known))
+}
+
+func (o *others) known() string { return filepath.Join(o.Work, "known_hosts") }
+
+func (o *others) knows(keys string) error { return os.WriteFile(o.known(), []byte(keys), 0o644) }
+
+// lab is the command that a person calls, with the file of hosts.
+func (o *others) lab(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	return exec.CommandContext(ctx, self, append(args, "--hosts", o.file)...), err
+}
+
+// calls wants an answer of it.
+func (o *others) calls(ctx context.Context, code int, parts []string, args ...string) error {
+	cmd, err := o.lab(ctx, args...)
+	if err != nil {
+		return err
+	}
+	r, err := o.command(cmd)
+	if err != nil {
+		return err
+	}
+	return r.want("lab "+strings.Join(args, " ")+" --hosts", code, parts...)
+}
+
+// untouchedBoth wants no trace of a run on either host.
+func (o *others) untouchedBoth(ctx context.Context) error {
+	const nothing = "! test -e " + lab.ForeignDir
+	return errors.Join(o.script(ctx, o.first, nothing), o.script(ctx, o.worker, nothing))
+}
+
+// refusedByNeed: with one scenario that cannot run there, none does.
+func (o *others) refusedByNeed(ctx context.Context) error {
+	return errors.Join(
+		o.calls(ctx, 1, []string{"scenario ha runs in the lab only: it cuts the servers' power", "scenario stick runs in the lab only: it is about emulated machines"}, "run", "journey", "ha", "stick"),
+		o.untouchedBoth(ctx))
+}
+
+// refusedByKey: the keys of the two hosts are taken for each other's.
+func (o *others) refusedByKey(ctx context.Context) error {
+	right, err := os.ReadFile(o.known())
+	if err != nil {
+		return err
+	}
+	lines := strings.Fields(string(right)) // place, kind, key, comment; twice
+	if len(lines) != 8 {
+		return fmt.Errorf("the known keys are %q", right)
+	}
+	lines[2], lines[6] = lines[6], lines[2]
+	return errors.Join(
+		o.knows(strings.Join(lines[:4], " ")+"\n"+strings.Join(lines[4:], " ")+"\n"),
+		o.calls(ctx, 1, []string{"become root on host node1: ", "become root on host node2: ", "key mismatch", "nothing was changed on any host"}, "run", "journey"),
+		o.knows(string(right)),
+		o.untouchedBoth(ctx))
+}
+
+// refusedByRemains: what is on a host already is not taken for a run's, neither
+// before one nor when it is to be taken back.
+func (o *others) refusedByRemains(ctx context.Context) error {
+	return errors.Join(
+		o.script(ctx, o.worker, "mkdir /etc/airgap && touch /etc/airgap/theirs"),
+		o.calls(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
+		o.untouchedBoth(ctx),
+		o.calls(ctx, 0, []string{"host node1: no scenario has anything there", "host node2: no scenario has anything there"}, "down"),
+		o.script(ctx, o.worker, "test -e /etc/airgap/theirs && rm -r /etc/airgap"))
+}
+
+// killedRun kills the run when the first host is installed and the other is about to
+// join.
+func (o *others) killedRun(ctx context.Context) error {
+	cmd, err := o.lab(ctx, "run", "journey")
+	if err != nil {
+		return err
+	}
+	r, err := o.watched(cmd, &watcher{mark: "hosts-journey: install, twice", react: func() { _ = cmd.Process.Kill() }})
+	if err != nil {
+		return err
+	}
+	if err := r.want("a run that is killed", -1, "hosts-journey: install, twice"); err != nil {
+		return err
+	}
+	return o.script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
+}
+
+// journey is the whole of it; to ops everything went by sudo.
+func (o *others) journey(ctx context.Context) error {
+	cmd, err := o.lab(ctx, "run", "journey")
+	if err != nil {
+		return err
+	}
+	r, err := o.command(cmd)
+	if err != nil {
+		return err
+	}
+	if err := r.want("journey on hosts", 0, "PASS journey", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
+		return err
+	}
+	fmt.Fprint(o.Log, r.Stderr)
+	return errors.Join(o.untouchedBoth(ctx),
+		o.script(ctx, o.worker, "journalctl --no-pager --identifier=sudo | grep -q 'ops : .*USER=root'"))
+}
+
+// afterLogins are the differences that a run on somebody's hosts makes.
+func afterLogins() []exception {
+	return append(always(), userStays(),
+		exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "people have logged in"},
+		exception{`^[+-] (unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
+	)
+}

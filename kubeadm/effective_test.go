@@ -1,0 +1,18 @@
+package kubeadm
+
+import "testing"
+
+// TestSetProxyMode: verify wants of all hosts what airgap.yaml says, not what would suit
+// the one that it runs on.
+func TestSetProxyMode(t *testing.T) {
+	el9, el10 := Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64"}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64"}
+	open, set := Config{}, Config{Overrides: Overrides{KubeProxy: map[string]any{"mode": "nftables"}}}
+	for _, test := range []struct{ got, want string }{
+		{open.SetProxyMode(), ""}, {open.ProxyMode(el9), "iptables"}, {open.ProxyMode(el10), "nftables"},
+		{set.SetProxyMode(), "nftables"}, {set.ProxyMode(el9), "nftables"},
+	} {
+		if test.got != test.want {
+			t.Errorf("mode %q, want %q", test.got, test.want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package airgap_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestDependenciesHaveReasons: the table of CONTRIBUTING.md has the modules that both
+// go.mod require directly, each once, and no others.
+func TestDependenciesHaveReasons(t *testing.T) {
+	required := map[string]bool{}
+	for _, dir := range []string{".", "e2e"} {
+		for _, name := range directModules(t, dir) {
+			required[name] = true
+		}
+	}
+	listed := map[string]bool{}
+	for _, row := range rows(t, "CONTRIBUTING.md", "## Dependencies") {
+		for name := range strings.SplitSeq(row[0], ", ") {
+			switch {
+			case listed[name]:
+				t.Errorf("CONTRIBUTING.md, Dependencies: %s stands there twice", name)
+			case !required[name]:
+				t.Errorf("CONTRIBUTING.md, Dependencies: no go.mod requires %s: take it out", name)
+			case row[1] == "":
+				t.Errorf("CONTRIBUTING.md, Dependencies: %s has no reason", name)
+			}
+			listed[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(required)) {
+		if !listed[name] {
+			t.Errorf("%s is required by a go.mod: say what for in the table of CONTRIBUTING.md, Dependencies", name)
+		}
+	}
+}
+
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// directModules are named as people do: without github.com and the major version.
+func directModules(t *testing.T, dir string) []string {
+	t.Helper()
+	edit := exec.Command("go", "mod", "edit", "-json")
+	edit.Dir = dir
+	out, err := edit.Output()
+	if err != nil {
+		t.Fatalf("go mod edit: %v", err)
+	}
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range mod.Require {
+		if !r.Indirect {
+			names = append(names, strings.TrimPrefix(majorVersion.ReplaceAllString(r.Path, ""), "github.com/"))
+		}
+	}
+	return names
+}
+
+// rows are those of the first table behind a heading, without its head.
+func rows(t *testing.T, file, heading string) [][2]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, behind, found := strings.Cut("\n"+string(text), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", file, heading)
+	}
+	var rows [][2]string
+	for line := range strings.Lines(behind) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "| ") {
+			first, second, _ := strings.Cut(strings.Trim(line, "| "), " | ")
+			rows = append(rows, [2]string{first, second})
+		} else if len(rows) > 0 && !strings.HasPrefix(line, "|") {
+			break
+		}
+	}
+	if len(rows) < 2 {
+		t.Fatalf("%s, %s: no table", file, heading)
+	}
+	return rows[1:]
+}
+
+// TestHelpNamesEveryTarget: what `make` can be asked for has its line in `make help`.
+func TestHelpNamesEveryTarget(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("make", "-s", "help").Output()
+	if err != nil {
+		t.Fatalf("make help: %v", err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\.PHONY: ([a-z0-9-]+)$`).FindAllStringSubmatch(string(text), -1) {
+		if !regexp.MustCompile(`(?m)^` + m[1] + ` +\S`).Match(out) {
+			t.Errorf("make help says nothing of %s: put ## and what it does behind its name", m[1])
+		}
+	}
+}
+
+// TestRecordsAreWhole: each decision record has its row in the index, and says all that
+// one has to say.
+func TestRecordsAreWhole(t *testing.T) {
+	files, err := filepath.Glob("docs/adr/[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := rows(t, "docs/adr/README.md", "# Decision records")
+	if len(index) != len(files) {
+		t.Errorf("docs/adr has %d records, and its README %d rows", len(files), len(index))
+	}
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, name := strconv.Itoa(i+1), filepath.Base(file)
+		heading, _, _ := strings.Cut(string(text), "\n")
+		title, numbered := strings.CutPrefix(heading, "# "+number+". ")
+		if !numbered || !strings.HasPrefix(name, fmt.Sprintf("%04d-", i+1)) {
+			t.Errorf("%s begins with %q, want the heading of number %s", file, heading, number)
+		}
+		if i < len(index) && (index[i][0] != "["+number+"]("+name+")" || !strings.HasPrefix(index[i][1], title+" | ")) {
+			t.Errorf("docs/adr/README.md, row %v: want number, name and title of %s", index[i], file)
+		}
+		for _, part := range []string{"\nDecided ", "**Context.** ", "**Decision.** ", "**Consequences.** ", "**What would change our mind.** "} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s does not say %q", file, strings.TrimSpace(part))
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package preflight
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestAdvice: what checks tell people to do where that depends on the host. Each line has
+// been read against what the command does there; one that changes wants to be read again.
+func TestAdvice(t *testing.T) {
+	el := func(version string, f Facts) *Facts {
+		f.OS = OS{ID: "rocky", Version: version}
+		return &f
+	}
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	ends := func(path string, days int) *Facts {
+		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{path, now.AddDate(0, 0, days)}, {"/etc/kubernetes/pki/front-proxy-client.crt", now.AddDate(0, 0, 300)}}}
+	}
+	gpu := func(w Want) Want { w.Roles = []Role{GPU}; return w }
+	secure := &Facts{SecureBoot: SecureBoot{On: true}}
+	var text bytes.Buffer
+	for _, c := range []struct {
+		name  string
+		check Check
+		facts *Facts
+		want  Want
+	}{
+		{"calico beside firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{NetworkPlugin: "calico"}},
+		{"EL 8 without programs", toolsThere, el("8.10", Facts{}), Want{}},
+		{"EL 9 without programs", toolsThere, el("9.6", Facts{}), Want{}},
+		{"localhost", hostname, &Facts{Host: "localhost"}, Want{}},
+		{"a clock that nobody sets", timeSync, &Facts{}, Want{}},
+		{"kubeadm's certificate", certExpiry, ends("/etc/kubernetes/pki/apiserver.crt", 50), Want{Ours: true}},
+		{"the kubelet's certificate", certExpiry, ends("/var/lib/kubelet/pki/kubelet-client-current.pem", 5), Want{Ours: true}},
+		{"an authority", certExpiry, ends("/etc/kubernetes/pki/etcd/ca.crt", 50), Want{Ours: true}},
+		{"Secure Boot and DKMS", secureBoot, secure, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
+		{"Secure Boot and NVIDIA's installer", secureBoot, secure, gpu(Want{Installer: true})},
+		{"Secure Boot and a vendor's modules", secureBoot, secure, gpu(Want{})},
+	} {
+		r := c.check.Run(c.facts, &c.want)
+		fmt.Fprintf(&text, "%s: %s: %s\n  %s\n", c.name, r.Status, r.Found, r.Fix)
+	}
+	path := filepath.Join("testdata/golden", "advice.txt")
+	if *update {
+		if err := host.WriteFile(path, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text.Bytes(), want) {
+		t.Errorf("%s differs (go test ./preflight -update writes it anew):\n%s", path, text.Bytes())
+	}
+}

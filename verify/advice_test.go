@@ -1,0 +1,50 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// TestAdvice: what the rules about hosts tell people to do. Each line has been read
+// against what the command does; one that changes wants to be read again.
+func TestAdvice(t *testing.T) {
+	whole := metav1.NewTime(time.Now())
+	etcd := func(change func(*nodereport.Etcd)) nodereport.Report {
+		e := &nodereport.Etcd{HasLeader: true, Members: []string{"w1"}, Quota: 2 << 30, Snapshot: &whole}
+		change(e)
+		return nodereport.Report{Etcd: e}
+	}
+	var all []Finding
+	for _, c := range []struct {
+		rule rule
+		says nodereport.Report
+	}{
+		{packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}}},
+		{imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}}},
+		{registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "no answer"}}}},
+		{timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}},
+		{etcdWhole(), etcd(func(e *nodereport.Etcd) { e.HasLeader = false })},
+		{etcdWhole(), etcd(func(e *nodereport.Etcd) { e.Alarms, e.Bytes = []string{"NOSPACE"}, 2<<30 })},
+	} {
+		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", c.says))
+		all = append(all, c.rule.judge(v)...)
+	}
+	all = append(all, judgePressure(seen(t, node("w1", corev1.ConditionTrue, func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue})
+	})))...)
+	golden(t, "advice.txt", func(w io.Writer) error {
+		for _, f := range all {
+			if _, err := fmt.Fprintf(w, "%s: %s\n  %s\n", f.Object, f.Saw, f.Fix); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
