@@ -16,7 +16,7 @@ type CalicoConfig struct {
 	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, from 3.31 on."`
 	Source    string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Directory with Calico's manifests of that version: https URL, or path beside airgap.yaml. Default: the project's own on GitHub."`
 	BGP       bool   `yaml:"bgp,omitempty" json:"bgp,omitempty" jsonschema:"default=false" jsonschema_description:"Whether nodes exchange routes by BGP (TCP 179). VXLAN does not need it."`
-	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"What Calico writes its rules with. auto follows kube-proxy's mode, without which Services break; iptables means that over nf_tables, as Enterprise Linux has it."`
+	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"What Calico writes its rules with. auto follows kube-proxy's mode, as it has to be for Services to work; iptables means that over nf_tables, as Enterprise Linux has it."`
 }
 
 // What CalicoConfig knows.

@@ -22,11 +22,11 @@ const (
 type Config struct {
 	Source       Source    `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Where the driver comes from. dkms: RPMs of NVIDIA's repository, which packages.repositories has to name; the module is built on each host, for the kernel that runs and the newest one. precompiled: RPMs with a module for just these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver itself."`
 	Branch       int       `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Branch of the driver, 580 for instance. Left out: the one with the longest support that drives all cards of a host."`
-	Flavour      Flavour   `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one, where it drives all cards of a host."`
+	Flavour      Flavour   `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one where it drives all cards of a host, else the proprietary one."`
 	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
 	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
 	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
-	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are cut into parts, where they can be."`
+	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). Cards that cannot be stay whole."`
 }
 
 // Download is a file that is fetched when the bundle is made.

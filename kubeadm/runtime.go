@@ -15,7 +15,7 @@ type Runtime struct {
 	Source      string         `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=archive,enum=package,default=archive" jsonschema_description:"Where the runtime comes from. archive: its project's release, unpacked into /opt/airgap/bin beside whatever is in /usr/bin. package: an RPM, containerd.io of Docker's repository or cri-o of the CRI-O project's."`
 	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Version of the runtime, with its patch. Left out: containerd 2.3.7, or a CRI-O of Kubernetes' own minor."`
 	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"runc version, with its patch, beside containerd from an archive: 1.5.2 where it is left out. CRI-O and the package containerd.io bring their own."`
-	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's version 3, with containerd 1.7 version 2; or CRI-O's, below crio."`
+	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's, in its version 3 (with containerd 1.7: version 2), or CRI-O's, below crio."`
 }
 
 // The sources of a runtime.

@@ -14,7 +14,7 @@ import (
 
 // Config is the section preflight of airgap.yaml.
 type Config struct {
-	Checks Settings `yaml:"checks" json:"checks,omitempty"`
+	Checks Settings `yaml:"checks" json:"checks,omitempty" jsonschema_description:"What this site changes in the checks, by their IDs."`
 }
 
 // Settings are what a site changes in the checks: by the check's ID, then by
@@ -73,8 +73,7 @@ func (Settings) JSONSchema() *jsonschema.Schema {
 	for _, c := range Checks() {
 		properties.Set(c.ID, c.schema())
 	}
-	return &jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema,
-		Description: "What this site changes in the checks, by their IDs."}
+	return &jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema}
 }
 
 func (c Check) schema() *jsonschema.Schema {
@@ -93,7 +92,7 @@ func (l Limit) schema() *jsonschema.Schema {
 	case Bytes:
 		s.Pattern, s.Examples = ui.SizePattern, []any{"20GB", "512MiB"}
 	case Percent:
-		s.Pattern, s.Examples = percentPattern, []any{"85%"}
+		s.Pattern, s.Examples = percentPattern, []any{fmt.Sprintf("%d%%", l.Default(&Want{}))}
 	case Elapsed:
 		s.Pattern, s.Examples = elapsedPattern, []any{"30s", "5m"}
 	default:

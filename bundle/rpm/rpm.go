@@ -40,7 +40,7 @@ type Repository struct {
 	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one a line; the first that answers is read."`
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink of repomd.xml: mirrors, and the checksums that repomd.xml may have."`
 	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs, or paths of files, from airgap.yaml's directory on."`
-	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"What the server wants to see; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
+	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"Name and password, or the client certificate, that the server asks for; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
 }
 
 // Login is how a server knows its subscribers. Passwords are only referred to:

@@ -49,8 +49,8 @@ engine and no dnf.
 
 What was decided is kept in airgap.lock beside airgap.yaml: with it the same
 bundle comes out again, byte for byte. A tag that upstream has moved since is
-told, not followed; --update NAME decides an image, a package, a file, an add-on or the
-pod network's plugin anew.
+told, not followed; --update NAME decides an image, a package, a file, an add-on, the
+pod network's plugin or the manifests of a URL anew.
 
 Images come from where they are named: images.list, images.manifests, and addons, whose
 Helm charts are rendered here, as they will be installed. Before anything is fetched
@@ -120,7 +120,7 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a file or an add-on of airgap.lock, the URL of a manifest, or all")
+	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
 	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")

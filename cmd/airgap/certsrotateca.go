@@ -56,14 +56,14 @@ once lose the API server then. At the end the command lists whose pods still tru
 old authority beside the new one.
 
 Copies of admin.conf and certificates for people, which the old authority has signed,
-are of no use afterwards. Codes for joining are revoked, and until the end no new ones
-are made; airgap install, join and upgrade are refused. Take a backup afterwards
+are of no use afterwards. Codes for joining are revoked. Until the end no new ones are
+made, and airgap install, join and upgrade are refused. Take a backup afterwards
 (airgap backup): the ones before hold the old authority, and hosts of today do not
 trust a cluster that is restored from them.
 
 The command can be interrupted at any point and run again on the same hosts: it goes
 on where it stopped. After the registry's authority join lines have another --ca-hash
-(airgap join --new-code prints them), receipts want another --authority, and who
+(airgap join --new-code prints them), receipts another --receipt-key, and who
 pushes images has to get the new certificate, ` + registry.PKI{Dir: pkiDir}.CAFile() + `.`,
 		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,

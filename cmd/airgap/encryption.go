@@ -42,16 +42,16 @@ The command can be interrupted at any point and run again: it goes on where it
 stopped, and says so when that was the end of it and a new key takes another run.
 The old key goes only when etcd itself shows no Secret of it any more.
 
-The key lies in ` + kubeadm.EncryptionFile + `, and nowhere else: keep a copy
-where you keep the backups' keys, for a backup of etcd is of no use without the key
-of its day. What etcd deleted stays in its files for a while, encrypted with the
-old key.
+The key lies in ` + kubeadm.EncryptionFile + ` and, since they hold
+etcd too, in the backups of airgap backup, with the key of their day. A snapshot of
+etcd alone, made by other programs, is of no use without it. What etcd deleted stays
+in its files for a while, encrypted with the old key.
 
-Run it on a control-plane host; where there are several, on each of them: the first
-one leads, the others get the new key from it, sealed for them alone, and follow. Let
-no control-plane host join meanwhile. Do it once a year, and when somebody who knew
-the key has left. The new key is of the provider that kubernetes.encryptionAtRest
-names.`,
+Run it on a control-plane host; where there are several, on each of them: the one
+where it was run first leads, the others get the new key from it, sealed for them
+alone, and follow. Let no control-plane host join meanwhile. Do it once a year, and
+when somebody who knew the key has left. The new key is of the provider that
+kubernetes.encryptionAtRest names.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys, node) },

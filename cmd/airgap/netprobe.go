@@ -64,8 +64,8 @@ func (a *app) netprobeListen() *cobra.Command {
 --wait is over, and has all of them measure at the same time. DIR is the bundle's
 directory.
 
-With network.encapsulation: auto and no cluster yet, what was chosen of ports and
-sizes is kept on this server (` + measuredFile + `): airgap install takes it from
+With network.encapsulation: auto, no cluster yet and no failure, what was chosen of
+ports and sizes is kept on this server (` + measuredFile + `): airgap install takes it from
 there, unless it measures through SSH itself.
 
 Exit code 3 when the cluster would break on something.`,

@@ -52,7 +52,7 @@ the same page with what was measured and what has to be changed.`,
 
 // pageFlag is where a command that measures writes the page.
 func pageFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "network-page", "", "write who talks to whom, what was measured and what has to be changed to FILE, as HTML for the network's owners")
+	cmd.Flags().StringVar(file, "network-page", "", "file to write for the network's owners, as HTML: who talks to whom, what was measured, what has to be changed")
 }
 
 // writeNetworkPage writes the page with what was measured; to no file when none is named.

@@ -99,7 +99,7 @@ func allUnits() (map[string][]byte, error) {
 	return all, nil
 }
 
-// The scriptlets of airgap.rpm. The user serves the registry and owns nothing.
+// The scriptlets of airgap.rpm. The user serves the registry and owns nothing but what is pushed to it.
 const (
 	makeUser = `getent group airgap >/dev/null || groupadd -r airgap
 getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /sbin/nologin -c 'airgap registry' airgap

@@ -92,7 +92,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 	cmd.Flags().BoolVar(&allHosts, "all-hosts", false, "check all hosts of airgap.yaml through SSH, and the network between them; puts airgap.rpm on the others")
 	pageFlag(cmd, &page)
 	cmd.Flags().BoolVar(&list, "list", false, "list the checks")
-	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports in FILE… as one: files that --output json wrote on hosts, or directories of them (*.json)")
+	cmd.Flags().BoolVar(&reports, "reports", false, "judge nothing, but show the reports that are named in place of the bundle as one: files that --output json wrote on hosts, or directories of them (*.json)")
 	cmd.Flags().StringVar(&explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }

@@ -36,9 +36,9 @@ from which the nodes then pull.
 
 docker.io/library/nginx:1.27 becomes REGISTRY/docker.io/library/nginx:1.27. What is
 there is not sent again, so an interrupted push goes on; a delta's base has to be
-there. A tag that was another image's is moved, and told. Most registries refuse an
-index of which the bundle has one platform only: the tag is the platform's manifest
-then, and that is told too.
+there. A tag that named another image is moved, and the output says so. Most
+registries refuse an image index of which the bundle has one platform only: the tag
+names that platform's manifest then, which the output says, too.
 
 Credentials are those of podman login or docker login, or --user's, whose password
 is asked for, or read as one line from standard input. Plain HTTP is refused.`,

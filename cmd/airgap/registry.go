@@ -51,9 +51,9 @@ func (a *app) registryServe() *cobra.Command {
 		Long: `Serves every bundle of the store until it is ended by a signal, with what the site
 has pushed, and copies from the other registries (--peer) what was pushed there.
 airgap install and join start it as ` + registry.UnitName + `, with options in
-` + registryOpts + `, as a user who owns nothing. A bundle that comes
-later is served after a restart, which airgap registry import sees to; a certificate
-that was renewed is served from the next connection on.`,
+` + registryOpts + `, as a user who owns nothing but what was
+pushed. A bundle that comes later is served after a restart, which airgap registry
+import sees to; a certificate that was renewed is served from the next connection on.`,
 		Example: "  airgap registry serve\n  airgap registry serve --store ./bundles --pki ./pki --pushed '' --port 5443",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -31,7 +31,7 @@ registry's authority, ` + registry.PKI{Dir: pkiDir}.CAFile() + `; podman and sko
 it in /etc/containers/certs.d/SERVER:5000/.
 
 The password is kept as a bcrypt hash in ` + usersFile + `. It
-counts at once, on this host; a control-plane host each has its own users. With
+counts at once, on this host: each control-plane host has its own users. With
 --remove the user's tokens end within five minutes.`,
 		Example: "  airgap registry passwd ci\n  podman login SERVER:5000 --username ci\n  podman push SERVER:5000/team/app:1",
 		Args:    oneArg("the user's name"),

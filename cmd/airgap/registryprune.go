@@ -53,7 +53,7 @@ bundle stays, and what needs it is said, as long as
 With --drop-tags names of images may go with the bundles that are named. The pods are
 asked for with the cluster's kubeconfig; where there is a cluster that does not answer,
 nothing is removed, but with --no-pods. A delta that is being made somewhere against a
-receipt of this host will miss what is removed.
+receipt of this host counts on what is removed, and will be refused here.
 
 The registry is restarted when something was removed.`,
 		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-2026-01 --drop-tags",

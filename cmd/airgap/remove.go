@@ -24,7 +24,7 @@ func (a *app) remove() *cobra.Command {
 	var o removeOptions
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Take a node out of the cluster, for good or until another machine has its name",
+		Short: "Take a node out of the cluster, for good or until it joins by a new code",
 		Long: `Takes a node out, from a control-plane host that stays. It says first what it is
 going to do, and asks. Nothing is changed before it is certain that etcd keeps its
 quorum and takes writes, and that no PodDisruptionBudget holds the node's pods for

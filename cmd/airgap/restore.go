@@ -30,7 +30,7 @@ func (a *app) restore() *cobra.Command {
 		Long: `Makes this server, which has no cluster, the first control-plane host of the one
 that airgap backup has kept in the directory BACKUP: with its keys, its Secrets and
 all its objects as they were then. What came later is gone. Any control-plane host
-of airgap.yaml will do, and a backup of any other one.
+of airgap.yaml will do, also with a backup that another one took.
 
 The steps are those of airgap install, from the bundle in DIR, which must have the
 same minor of Kubernetes. Of the backup come the cluster's and the registry's
@@ -42,7 +42,7 @@ that keys fit certificates, that it is of this very cluster, that nobody answers
 its address any more, and what preflight checks. Nothing is changed before that. The
 command can be interrupted at any point and run again; airgap reset takes it back.
 
-Afterwards the other hosts are joined anew, each with the line that is printed:
+Afterwards hosts that were lost are joined anew, each with the line that is printed:
 nodes of the same names take the places of the lost ones, and their pods start
 there. Workers that are still alive come back by themselves. A control-plane host
 that is still alive has an etcd of its own, with what the cluster was: run airgap

@@ -31,8 +31,8 @@ the first control-plane host; it knows how far the upgrade came, and an upgrade 
 had changed no host yet is just forgotten.
 
 The control plane stands still from the moment at which the control-plane hosts leave
-the upgraded cluster until the first one is back. Pods go on meanwhile; what came since
-the upgrade began goes when their kubelets hear of it.
+the upgraded cluster until the first one is back. Pods go on meanwhile; those that came
+since the upgrade began end when their kubelets hear of the restored cluster.
 
 Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
 with --no-ssh, it says what to run on which host, and goes on when that is done.

@@ -64,9 +64,9 @@ func (a *app) status() *cobra.Command {
 		Short: "Show what airgap has installed on this server, what has drifted, and what to do next",
 		Long: `The first look at a server. Shows the cluster and this server's part in it, the
 bundle it was installed from, whether the registry answers and the nodes are ready,
-certificates that end within 30 days, the newest backup, and the steps: those that
-hold by their names; of the others when they ran, and what airgap install (or the
-same airgap join) would change to put them right. --steps lists all in this way. At
+certificates that end within 30 days, the newest backup, and the steps. Steps that
+hold are only named; of each other one it says when it ran, and what airgap install
+(or the same airgap join) would change to put it right. --steps says so of all. At
 the end stands what to do next.
 
 Nothing is changed. Root sees all; other users what they may read.

@@ -46,10 +46,10 @@ On a control-plane host nothing needs to be given. Elsewhere, give --kubeconfig,
 and --registry with --ca so that images can be looked up.
 
 --watch stays, and tells each change as it happens, until a signal or a --timeout
-that was given. With --output json each is an object on a line of its own: event is
-broken, changed, mended (afterSeconds: for how long it was broken), well (nothing
-is broken any more) or, last, verdict with the report; an object is told of once a
-second at most, and leftOut counts what was not told.
+that was given. With --output json each is a JSON object on a line of its own: event
+is broken, changed, mended (afterSeconds: for how long it was broken), well (nothing
+is broken any more) or, last, verdict with the report. Of one object of the cluster
+there is a line a second at most, and leftOut counts those left out.
 
 --baseline save FILE writes down, at the end, the cluster as it is: before a change.
 --baseline compare FILE, after the change, fails only for what is new: nodes and

@@ -40,7 +40,7 @@ func (m *verifyModes) flags(cmd *cobra.Command) {
 	f.BoolVar(&m.watch, "watch", false, "stay, and tell each change as it happens")
 	f.StringSliceVar(&m.only, "only", nil, "the rules to judge, by id; default: all")
 	f.StringSliceVar(&m.skip, "skip", nil, "rules to leave out, by id")
-	f.StringVar(&m.baseline, "baseline", "", "save the cluster's state in FILE before a change; compare with FILE after it")
+	f.StringVar(&m.baseline, "baseline", "", "save: keep the cluster's state in FILE, before a change; compare: judge by FILE, after it")
 	f.StringVar(&m.since, "since", "", "what went wrong since then counts too: 2h, or a time such as 2026-11-21T08:00:00Z")
 	f.StringVar(&m.textfile, "textfile", "", "write the result to this file for Prometheus, too; its name ends in .prom")
 }

@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 		"no such limit":       {"etcdFail:", "etcFail:", []string{"airgap.yaml:41:7:", "preflight.checks.disk-space.etcFail: unknown field", "etcdFail"}},
 		"size without unit":   {"4GB", "4 gigabytes", []string{"airgap.yaml:41:17:", "preflight.checks.disk-space.etcdFail", "want a value such as 20GB or 512MiB", "4 gigabytes"}},
 		"percent of nothing":  {"90%", "190%", []string{"airgap.yaml:42:17:", "preflight.checks.disk-space.usedFail", "190%"}},
-		"percent as a number": {"90%", "90", []string{"preflight.checks.disk-space.usedFail", "want string such as 85%, got number; put it in quotes"}},
+		"percent as a number": {"90%", "90", []string{"preflight.checks.disk-space.usedFail", "want string such as 80%, got number; put it in quotes"}},
 		"severity":            {"severity: warn", "severity: skip", []string{"airgap.yaml:39:27:", "preflight.checks.time-sync.severity", "want one of fail, warn", "skip"}},
 		"string for a count":  {"fail: 1", "fail: one", []string{"airgap.yaml:44:13:", "preflight.checks.cpu-count.fail", "want integer, got string"}},
 		"ssh, unknown":        {"parallel: 3", "parallels: 3", []string{"airgap.yaml:22:3:", "ssh.parallels: unknown field", "parallel"}},
