@@ -22,8 +22,13 @@ help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: build
-build: dist/airgap-nvml ## build dist/airgap, static and without cgo, and its helper dist/airgap-nvml (needs gcc)
+build: licenses/third-party.txt dist/airgap-nvml ## build dist/airgap, static and without cgo, and its helper dist/airgap-nvml (needs gcc)
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION) -X main.committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
+
+# Part of the program, for who hands it on.
+.PHONY: licenses/third-party.txt
+licenses/third-party.txt:
+	@$(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml >$@.new && mv $@.new $@
 
 # For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
 # so it asks for them though gcc here needs neither. NVML's functions are bound

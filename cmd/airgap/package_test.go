@@ -69,6 +69,7 @@ drwxr-xr-x root:root /usr/share/fish/vendor_completions.d
 drwxr-xr-x root:root /usr/share/licenses
 drwxr-xr-x root:root /usr/share/licenses/airgap
 -rw-r--r-- root:root /usr/share/licenses/airgap/LICENSE
+-rw-r--r-- root:root /usr/share/licenses/airgap/THIRD-PARTY
 drwxr-xr-x root:root /usr/share/zsh
 drwxr-xr-x root:root /usr/share/zsh/site-functions
 -rw-r--r-- root:root /usr/share/zsh/site-functions/_airgap
@@ -94,8 +95,8 @@ drwxr-xr-x root:root /var/log/airgap
 	if got := rpmSays(t, "-qp", "--nosignature", "--qf", about, file); got != "airgap x86_64 | Apache-2.0 | airgap | https://airgap.dev | localhost\n" {
 		t.Errorf("rpm says of airgap.rpm: %s", got)
 	}
-	if got := rpmSays(t, "-qpL", "--nosignature", file); got != "/usr/share/licenses/airgap/LICENSE\n" {
-		t.Errorf("the licence is %s", got)
+	if got := rpmSays(t, "-qpL", "--nosignature", file); got != "/usr/share/licenses/airgap/LICENSE\n/usr/share/licenses/airgap/THIRD-PARTY\n" {
+		t.Errorf("the licences are %s", got)
 	}
 }
 

@@ -19,6 +19,7 @@ func documentation(at time.Time) ([]rpm.File, error) {
 		{Path: "/usr/share/licenses", Mode: fs.ModeDir | 0o755},
 		{Path: licenses, Mode: fs.ModeDir | 0o755},
 		{Path: licenses + "/LICENSE", Data: airgap.License, Mode: 0o644, License: true},
+		{Path: licenses + "/THIRD-PARTY", Data: airgap.ThirdParty(), Mode: 0o644, License: true},
 	}
 	pages, err := manPages(at)
 	if err != nil {

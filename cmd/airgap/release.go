@@ -109,6 +109,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	return []bundle.StickFile{
 		program, helper, bundle.StickBytes("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
+		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
 	}, nil
 }
 
