@@ -157,8 +157,14 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 
 // kubeletPatience is how long a kubelet may take to be seen with its new version: on
 // slow machines as long as kubeadm waits for it there.
-func (c Config) kubeletPatience() time.Duration {
-	wanted, err := time.ParseDuration(c.Overrides.Timeouts["kubeletHealthCheck"])
+func (c Config) kubeletPatience() time.Duration { return c.patience("kubeletHealthCheck") }
+
+// APIPatience is how long an API server may take to answer after its host was started:
+// two minutes, on slow machines as long as kubeadm waits for it there.
+func (c Config) APIPatience() time.Duration { return c.patience("kubernetesAPICall") }
+
+func (c Config) patience(timeout string) time.Duration {
+	wanted, err := time.ParseDuration(c.Overrides.Timeouts[timeout])
 	if err != nil {
 		wanted = 0
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -67,15 +70,21 @@ func TestInstallTextOfADelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		base         *bundle.Base
+		own          bool // signed with a key of the site's
 		wants, lacks []string
 	}{
-		{nil, []string{"rpm -i airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
-		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)},
-			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1", "and needs no code"}, nil},
+		{nil, true, []string{"airgap preflight /run/media/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /run/media/stick/test-delta-1 --require-key SHA256:...\n"}, []string{"install /run/media/stick/\n"}},
+		{nil, false, []string{"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
+		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
+			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code"}, nil},
 	} {
-		text, err := renderInstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &signingKeys{rpm: key})
+		text, err := renderInstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &signingKeys{rpm: key, bundle: own, own: tt.own})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,10 +47,11 @@ etcd too, in the backups of airgap backup, with the key of their day. A snapshot
 etcd alone, made by other programs, is of no use without it. What etcd deleted stays
 in its files for a while, encrypted with the old key.
 
-Run it on a control-plane host; where there are several, on each of them: the one
-where it was run first leads, the others get the new key from it, sealed for them
-alone, and follow. Let no control-plane host join meanwhile. Do it once a year, and
-when somebody who knew the key has left. The new key is of the provider that
+Run it on a control-plane host; where there are several, start it on each of them
+without waiting for the first to end: they go through it together. The one where it
+was run first leads, the others get the new key from it, sealed for them alone, and
+follow. Let no control-plane host join meanwhile. Do it once a year, and when somebody
+who knew the key has left. The new key is of the provider that
 kubernetes.encryptionAtRest names.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,

@@ -35,11 +35,19 @@ func usage(format string, args ...any) error {
 	return &coded{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
+// hint says what to do about err, which keeps its exit code.
 func hint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return &coded{code: exitError, err: err, hint: fmt.Sprintf(format, args...)}
+	return &coded{code: codeOf(err), err: err, hint: fmt.Sprintf(format, args...)}
+}
+
+func codeOf(err error) int {
+	if c, is := errors.AsType[*coded](err); is {
+		return c.code
+	}
+	return exitError
 }
 
 // interrupted says that a signal ended the work, and nothing else.
@@ -69,10 +77,7 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	code, advice := exitError, adviceOf(err)
-	if c, is := errors.AsType[*coded](err); is {
-		code = c.code
-	}
+	code, advice := codeOf(err), adviceOf(err)
 	if !errors.Is(err, errShown) {
 		fmt.Fprintf(a.stderr, "airgap: error: %v\n", err)
 	}

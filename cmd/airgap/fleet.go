@@ -24,6 +24,7 @@ type fleet struct {
 	site    *site
 	bundle  *bundle.Bundle
 	skip    []string // preflight checks
+	only    []string // those of airgap preflight --only; nil: all
 	dialer  *remote.Dialer
 	members []*member
 

@@ -51,7 +51,7 @@ func (f *fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 			return err
 		}
 		m.joined = here.Joined
-		return m.preflight(ctx, index, f.site.required, f.skip, reports[m])
+		return f.preflight(ctx, m, index, reports[m])
 	})
 	var all []preflight.Report
 	for _, m := range f.members {
@@ -125,9 +125,11 @@ func (f *fleet) signedIndex() ([]remote.File, error) {
 }
 
 // preflight lets the host judge itself.
-func (m *member) preflight(ctx context.Context, index []remote.File, required, skip []string, report *preflight.Report) error {
+func (f *fleet) preflight(ctx context.Context, m *member, index []remote.File, report *preflight.Report) error {
 	var far faraway
-	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, append(requireFlags(required), skipFlags(skip)...)...)
+	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, requireFlags(f.site.required)...)
+	args = append(args, listFlag("--only", f.only)...)
+	args = append(args, listFlag("--skip", f.skip)...)
 	err := m.run(ctx, &far, index, "", args...)
 	if failed, is := errors.AsType[*farawayError](err); err != nil && (!is || failed.code != exitPreflight) {
 		return err
@@ -140,11 +142,11 @@ func (f *fleet) joined() bool {
 	return !slices.ContainsFunc(f.members, func(m *member) bool { return !m.joined })
 }
 
-func skipFlags(skip []string) []string {
-	if len(skip) == 0 {
+func listFlag(name string, ids []string) []string {
+	if len(ids) == 0 {
 		return nil
 	}
-	return []string{"--skip", strings.Join(skip, ",")}
+	return []string{name, strings.Join(ids, ",")}
 }
 
 // readResult reads the JSON that airgap printed on another host, behind what

@@ -109,7 +109,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	}
 	far := faraway{show: line}
 	args := append(strings.Fields(how.Line)[1:], "--node", m.node.Name, "--output", "json", "--progress", "json")
-	args = append(append(args, skipFlags(f.skip)...), flags...)
+	args = append(append(args, listFlag("--skip", f.skip)...), flags...)
 	if here.Joined {
 		err = m.run(ctx, &far, nil, "\n", args...)
 	} else {

@@ -65,6 +65,7 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 		return err
 	}
 	defer f.close()
+	f.only = choice.Only
 	p := a.newProgress()
 	stored, err := s.stored(v, t.keys)
 	if err != nil {

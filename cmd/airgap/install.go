@@ -51,7 +51,8 @@ of Kubernetes is for airgap upgrade.
 Nothing is changed before every check has passed. The command can be interrupted
 at any point and run again: it goes on with what does not hold yet, and a second
 run on a finished host changes nothing. What has drifted since is put right. Once the
-bundle is copied DIR may also be its copy, where the stick is gone: ` + storeDir + `/NAME.
+bundle is copied DIR may also be its copy, where the stick is gone: airgap status names
+it. A later bundle of the same cluster lies in ` + storeDir + `/NAME-ID.
 
 With --require-key the bundle must be signed with exactly that key, whatever key
 airgap.rpm brought. The server keeps to it in later commands, and the servers that

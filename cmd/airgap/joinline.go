@@ -105,9 +105,13 @@ func (s *site) joinLines(ctx context.Context, withCodes bool, say func(string, .
 const slowAPI = 2 * time.Minute
 
 // patiently asks the API server until it answers, unless its answer is a no.
-func patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+func patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	return patientlyFor(ctx, slowAPI, ask)
+}
+
+func patientlyFor[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (answer T, err error) {
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, time.Second, slowAPI, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {
 		answer, last = ask(ctx)
 		if apierrors.ReasonForError(last) != metav1.StatusReasonUnknown && !apierrors.IsServerTimeout(last) && !apierrors.IsTooManyRequests(last) && !apierrors.IsTimeout(last) {
 			return false, last

@@ -25,6 +25,7 @@ type pruneOptions struct {
 
 	pushed, kubeconfig       string
 	dryRun, dropTags, noPods bool
+	noWayBack                bool
 }
 
 // pruned is what became of one bundle.
@@ -48,15 +49,17 @@ bundle stays, and what needs it is said, as long as
   pushed images   an image that was pushed rests on its layers
   pods            a running pod's image is in no other bundle
   deltas          a later bundle leaves out what this one has
+  rollback        it is the one before the last upgrade, to which airgap rollback goes back
   cluster         it is the newest, which has the cluster's configuration
 
-With --drop-tags names of images may go with the bundles that are named. The pods are
-asked for with the cluster's kubeconfig; where there is a cluster that does not answer,
-nothing is removed, but with --no-pods. A delta that is being made somewhere against a
-receipt of this host counts on what is removed, and will be refused here.
+With --no-way-back rollback is no reason, with --drop-tags names of images may go with
+the bundles that are named. The pods are asked for with the cluster's kubeconfig;
+where there is a cluster that does not answer, nothing is removed, but with --no-pods.
+A delta that is being made somewhere against a receipt of this host counts on what is
+removed, and will be refused here.
 
 The registry is restarted when something was removed.`,
-		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-2026-01 --drop-tags",
+		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-0f3c19d2a7b4 --drop-tags",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dropTags && len(args) == 0 {
 				return usage("airgap registry prune: --drop-tags wants the names of the bundles")
@@ -70,6 +73,7 @@ The registry is restarted when something was removed.`,
 	f.StringVar(&o.kubeconfig, "kubeconfig", kubeadm.AdminConf, "kubeconfig of the cluster that pulls from here")
 	f.BoolVar(&o.noPods, "no-pods", false, "do not ask which pods run")
 	f.BoolVar(&o.dropTags, "drop-tags", false, "let the names of images go that only the named bundles have")
+	f.BoolVar(&o.noWayBack, "no-way-back", false, "let the bundle go that airgap rollback would go back to")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	return cmd
 }
@@ -99,7 +103,13 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 			return hint(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
 		}
 	}
-	list, err := prune(store, bundles, use, o, names)
+	var back upgradeRecord
+	if !o.noWayBack && o.store == storeDir {
+		if back, err = readUpgradeRecord(); err != nil {
+			return err
+		}
+	}
+	list, err := prune(store, bundles, use, back, o, names)
 	if err == nil && !o.dryRun && slices.ContainsFunc(list, func(p pruned) bool { return p.Removed }) {
 		err = serveAgain(ctx, o.store)
 	}
@@ -107,8 +117,8 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 }
 
 // prune removes one bundle after the other, the oldest first: each time what the
-// others need is asked anew.
-func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, o pruneOptions, names []string) ([]pruned, error) {
+// others need is asked anew. The last upgrade's record says which one is the way back.
+func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, last upgradeRecord, o pruneOptions, names []string) ([]pruned, error) {
 	bundles = bundlesOf([]*bundle.View{bundle.NewView(bundles...)})
 	list := []pruned{}
 	if !o.dryRun {
@@ -120,6 +130,9 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, o p
 		b := bundles[i]
 		described := describe(b.Index())
 		p := pruned{Name: described.Name, Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
+		if last.RolledBack.IsZero() && b.ID() == last.From.ID {
+			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
+		}
 		if i == len(bundles)-1 {
 			p.Needs = append(p.Needs, registry.Need{By: "cluster", What: []string{"its configuration is in the newest bundle"}})
 		}

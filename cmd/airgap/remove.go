@@ -31,10 +31,11 @@ quorum and takes writes, and that no PodDisruptionBudget holds the node's pods f
 ever; those that do are named.
 
 Then the node gets no more pods and those that it has are moved, as their budgets
-allow. What is still there after --timeout is named with what holds it. With a
-section ssh in airgap.yaml airgap reset takes the host itself back; else the line to
-run there is printed. A control-plane host's member leaves etcd before its Node is
-deleted. The other hosts take the node out of their lists: registries, firewall.
+allow; what they keep in an emptyDir goes with them. What is still there after
+--timeout is named with what holds it. With a section ssh in airgap.yaml airgap reset
+takes the host itself back; else the line to run there is printed. A control-plane
+host's member leaves etcd before its Node is deleted. The other hosts take the node
+out of their lists: registries, firewall.
 
 A host that is dead for good wants --force: its pods are not waited for, and start
 elsewhere. Another machine of its name and address joins as any other does; nothing

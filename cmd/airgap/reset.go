@@ -29,11 +29,16 @@ going to do, and asks. A host whose install was interrupted is taken back as wel
 It can be interrupted at any point and run again.
 
 Afterwards the server is as it was before, but for data, which stays:
-  ` + storeDir + `     bundles: the next install need not copy them again
-  ` + kubeadm.KeptDir + `/etcd-*  etcd's data, moved there, on a control-plane host
-  /var/lib/containerd, crio images, which the registry would give again
-  /var/log/pods, ` + logDir + `
-With --wipe-data they are deleted, also after a reset that left them.
+  ` + storeDir + `              bundles: the next install need not copy them again
+  ` + pushedDir + `             images that the site pushed
+  ` + backupDir + `, upgrade    backups: each day's, those from before an upgrade
+  ` + kubeadm.KeptDir + `/etcd-*        etcd's data, moved there, on the last control-plane
+                                     host, or one that reaches no other
+  /var/lib/containerd, crio          images, which the registry would give again
+  /var/log/pods, containers, airgap  logs
+  /var/log/kubernetes                the audit log
+With --wipe-data all of it is deleted, also after a reset that left it: copy backups
+and pushed images away first, where they are the last ones.
 
 Pods and what they keep on this host (emptyDir) are gone afterwards, and so are the
 cluster's keys and certificates. Kernel modules stay loaded until the next reboot.
@@ -44,7 +49,7 @@ airgap itself goes with rpm -e airgap.`,
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().BoolVar(&o.wipe, "wipe-data", false, "delete bundles, pushed images, etcd's data, images and logs too")
+	cmd.Flags().BoolVar(&o.wipe, "wipe-data", false, "delete bundles, pushed images, backups, etcd's data, images, logs and the audit log too")
 	return cmd
 }
 

@@ -45,8 +45,9 @@ command can be interrupted at any point and run again; airgap reset takes it bac
 Afterwards hosts that were lost are joined anew, each with the line that is printed:
 nodes of the same names take the places of the lost ones, and their pods start
 there. Workers that are still alive come back by themselves. A control-plane host
-that is still alive has an etcd of its own, with what the cluster was: run airgap
-reset --wipe-data there, before or after, and join it.
+that is still alive has an etcd of its own, with what the cluster was: copy its
+backups and pushed images away if you need them, run airgap reset --wipe-data there,
+before or after, which deletes them, and join it.
 
 Not in a backup, and not restored: images that the site has pushed to the registries
 (push them again), what pods kept on volumes of their hosts, add-ons' data. What the

@@ -47,7 +47,7 @@ func (r restoration) check(ctx context.Context) error {
 	}
 	if kubeadm.ClusterAt(ctx, k.ControlPlaneEndpoint) {
 		return hint(fmt.Errorf("an API server answers at %s: the cluster is not lost, or a part of it lives on", k.ControlPlaneEndpoint),
-			"airgap join brings a host back into a cluster that lives; to go back to the backup all the same, run airgap reset --wipe-data on its control-plane hosts first")
+			"airgap join brings a host back into a cluster that lives; to go back to the backup all the same, copy backups and pushed images away from its control-plane hosts, and run airgap reset --wipe-data there, which deletes them")
 	}
 	return nil
 }

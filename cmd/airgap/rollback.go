@@ -28,7 +28,8 @@ const rollbackLong = `Takes the last upgrade back: the cluster has the bundle, t
 configuration again that it had before, and etcd's data as they were when the first
 host was about to be changed. What was written to the cluster since is lost. Run it on
 the first control-plane host; it knows how far the upgrade came, and an upgrade that
-had changed no host yet is just forgotten.
+had changed no host yet is just forgotten. On another control-plane host it takes that
+one out of the upgraded cluster: run it there when the first one says so.
 
 The control plane stands still from the moment at which the control-plane hosts leave
 the upgraded cluster until the first one is back. Pods go on meanwhile; those that came
@@ -82,6 +83,9 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	}
 	defer release()
 	if first := r.site.config.Master(); r.site.node.Name != first.Name {
+		if err := r.confirmStandDown(ctx, first.Name); err != nil {
+			return err
+		}
 		return r.standDownHere(ctx, o)
 	}
 	if err := r.confirm(ctx); err != nil {
@@ -160,8 +164,21 @@ func (r *rollback) confirm(ctx context.Context) error {
 	if r.yes || !r.record.Changed || len(r.record.Back) > 0 {
 		return nil
 	}
-	fmt.Fprintf(r.app.stderr, "Kubernetes %s → %s. What was written to the cluster since %s is lost.\n",
-		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST"))
+	return r.agreed(ctx, fmt.Sprintf("Kubernetes %s → %s. What was written to the cluster since %s is lost.",
+		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST")))
+}
+
+// confirmStandDown is for who runs it on another host than the first one says.
+func (r *rollback) confirmStandDown(ctx context.Context, first string) error {
+	if r.yes || !r.site.servesRegistry() {
+		return nil
+	}
+	return r.agreed(ctx, fmt.Sprintf("airgap rollback begins on %s, which says when it is this host's turn. Here it takes %s out of the upgraded cluster.", first, r.site.node.Name))
+}
+
+// agreed is nil when the person says yes to what will be.
+func (r *rollback) agreed(ctx context.Context, what string) error {
+	fmt.Fprintln(r.app.stderr, what)
 	if !r.app.atPerson() {
 		return usage("airgap rollback: nobody is there to be asked; --yes says that this is known")
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,8 @@ disks, PCI devices, cards by a driver that is there. Nothing is changed, and mos
 it needs no root; what could not be read is listed under "unknown".
 
 Carry the file to the connected host: airgap bundle --facts DIR then bundles
-exactly what this server lacks.
+exactly what this server lacks. --file makes the directory; a file of before is not
+written over.
 
 Where no program may run before it was approved, --script prints the same
 survey as a shell script of 150 lines. What it writes is read by --facts too,
@@ -108,6 +110,10 @@ func (a *app) surveyScript(out string) error {
 }
 
 func (a *app) saveFacts(facts *preflight.Facts, path string) error {
+	// One directory: more would be the stick's place where no stick is.
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("write facts: %w", err)
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return hint(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")

@@ -33,7 +33,9 @@ type upgradeOptions struct {
 
 const upgradeLong = `Brings a cluster to the bundle in DIR: to the next minor or a patch of Kubernetes, to
 other versions of what comes with it, or only to another configuration. Run it on the
-first control-plane host, with the airgap.rpm of that bundle installed.
+first control-plane host, with the airgap.rpm of that bundle installed (rpm -U
+--oldpackage --replacepkgs airgap.rpm). The bundle is of the same name: in airgap.yaml
+that stays, only airgap bundle -o names another directory.
 
 What can be checked is checked before anything is changed: that the versions follow
 each other, that airgap.yaml changes nothing that a running cluster cannot change, that
@@ -43,8 +45,9 @@ by step: the cluster is written down as it is; every registry and every host get
 it will need, images compared with their digests; each control-plane host keeps etcd's
 snapshot, keys and configuration as they are; the first control-plane host is upgraded,
 the others, the workers, one at a time. Each is drained first, as its
-PodDisruptionBudgets allow, and after each the cluster is compared with what was
-written down. Network plugin and add-ons come last.
+PodDisruptionBudgets allow (what a pod keeps in an emptyDir goes with it), and after
+each the cluster is compared with what was written down. Network plugin and add-ons
+come last.
 
 Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
 with --no-ssh, it says what to run on which host, and goes on when that is done.
@@ -58,7 +61,7 @@ func (a *app) upgrade() *cobra.Command {
 		Use:     "upgrade DIR",
 		Short:   "Bring the cluster to another bundle: Kubernetes, its parts, its configuration",
 		Long:    upgradeLong,
-		Example: "  airgap upgrade /media/stick/bank-1.36 --dry-run\n  airgap upgrade /media/stick/bank-1.36",
+		Example: "  airgap upgrade /media/stick/1.36/bank --dry-run\n  airgap upgrade /media/stick/1.36/bank",
 		Args:    oneArg("the bundle's directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), args[0], o) },
 	}

@@ -75,13 +75,20 @@ func (u *upgrade) fixed() error {
 		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
 }
 
-// look asks the cluster for its nodes.
+// look asks the cluster for its nodes. After a power cut amid the upgrade the API server
+// takes its time.
 func (u *upgrade) look(ctx context.Context) (err error) {
 	if u.client, err = u.site.machine.Client(kubeadm.AdminConf); err != nil {
 		return err
 	}
-	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
-		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	var said bool
+	nodes, err := patientlyFor(ctx, u.site.config.Kubernetes.APIPatience(), func(ctx context.Context) (*corev1.NodeList, error) {
+		list, err := u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil && !said {
+			said = true
+			u.p.Say("the API server does not answer yet: %v", err)
+		}
+		return list, err
 	})
 	if err != nil {
 		return hint(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")

@@ -122,7 +122,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if err := first.AttachStick(ctx, filepath.Join(d.Work, "stick")); err != nil {
 				return err
 			}
-			if err := d.shell(ctx, first, "cd "+here+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm && rpm -i airgap.rpm 2>/dev/null"); err != nil {
+			if err := d.shell(ctx, first, "cd "+here+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm && rpm -U airgap.rpm 2>/dev/null"); err != nil {
 				return err
 			}
 			return d.shell(ctx, first, "airgap preflight "+labSkips+" "+here)

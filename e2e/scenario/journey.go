@@ -173,7 +173,7 @@ func (e *Env) begin(ctx context.Context, m lab.Machine, stick string) error {
 		return err
 	}
 	return e.script(ctx, m,
-		"cd "+e.onStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -i airgap.rpm",
+		"cd "+e.onStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
 		"airgap --version")
 }
 

@@ -218,7 +218,7 @@ func (e *Env) delta(ctx context.Context, m lab.Machine, stick string) (string, e
 // plugDelta does what INSTALL.txt of a delta says.
 func (e *Env) plugDelta(ctx context.Context, m lab.Machine, stick, delta string) error {
 	return errors.Join(m.AttachStick(ctx, stick), e.script(ctx, m,
-		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --replacepkgs airgap.rpm"))
+		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
 func (e *Env) baseless(ctx context.Context, m lab.Machine, stick, delta string) error {

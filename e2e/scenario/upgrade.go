@@ -223,9 +223,10 @@ func (u *upgrading) asked(ctx context.Context) error {
 	return nil
 }
 
-// allBack takes an upgrade back that had come to its end.
+// allBack takes an upgrade back that had come to its end. Till then the bundle of before
+// is kept for it.
 func (u *upgrading) allBack(ctx context.Context) error {
-	if err := u.e.script(ctx, u.first(), kubectl+"create configmap since --from-literal=a=b"); err != nil {
+	if err := u.e.script(ctx, u.first(), kubectl+"create configmap since --from-literal=a=b", "airgap registry prune --dry-run | grep -q 'airgap rollback goes back to it'"); err != nil {
 		return err
 	}
 	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// TestHintKeepsTheExitCode: what to do about it changes nothing about what it was.
+func TestHintKeepsTheExitCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		code int
+		said string
+	}{
+		"an error":             {errors.New("no room"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
+		"a mistake":            {usage("no such flag"), exitUsage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
+		"a verdict, shown":     {&coded{code: exitVerify, err: errShown}, exitVerify, "airgap: hint: mend it\n"},
+		"an error with a hint": {hint(errors.New("no room"), "make some"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
+	} {
+		var stderr bytes.Buffer
+		a := &app{stderr: &stderr}
+		if code := a.report(hint(fmt.Errorf("upgrade: %w", tc.err), "mend it")); code != tc.code || stderr.String() != tc.said {
+			t.Errorf("%s: %d, %q; want %d, %q", name, code, stderr.String(), tc.code, tc.said)
+		}
+	}
+	if err := hint(nil, "mend it"); err != nil {
+		t.Errorf("a hint about nothing: %v", err)
+	}
+}

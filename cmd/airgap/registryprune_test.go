@@ -1,0 +1,51 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/registry"
+)
+
+// TestPruneKeepsTheWayBack: airgap rollback wants the bundle of before the last upgrade,
+// also where its images have all gone into later ones.
+func TestPruneKeepsTheWayBack(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	v := bundle.NewView(bundletest.NewWith(t, "one", images...).Open(t), bundletest.NewWith(t, "two", images...).Open(t))
+	defer v.Close()
+	both := bundlesOf([]*bundle.View{v}) // of the same moment: prune says which one counts as the older
+	first, err := prune(registry.Store{}, both, registry.Use{}, upgradeRecord{}, pruneOptions{dryRun: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := both[0], both[1]
+	if before.Index().Name != first[0].Name {
+		before, after = after, before
+	}
+	upgraded := upgradeRecord{From: bundleRef{ID: before.ID()}, To: bundleRef{ID: after.ID()}}
+	back := upgraded
+	back.RolledBack = time.Now()
+	for name, tc := range map[string]struct {
+		last  upgradeRecord
+		stays bool
+	}{
+		"never upgraded": {upgradeRecord{}, false},
+		"upgraded":       {upgraded, true},
+		"rolled back":    {back, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := prune(registry.Store{}, both, registry.Use{}, tc.last, pruneOptions{dryRun: true}, nil)
+			if err != nil || len(list) != 2 {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			i := slices.IndexFunc(list, func(p pruned) bool { return p.Name == before.Index().Name })
+			needed := slices.ContainsFunc(list[i].Needs, func(n registry.Need) bool { return n.By == "rollback" })
+			if list[i].Removed == tc.stays || needed != tc.stays {
+				t.Errorf("%+v, want it to stay: %t", list[i], tc.stays)
+			}
+		})
+	}
+}
