@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -38,23 +37,37 @@ func TestDocsNetwork(t *testing.T) {
 	usual := flowRows(docsConfig(t, "ssh: {}\n"))
 	inBoth(t, "network.md", "flows", markdownTable(append([][]string{{"From", "To", "By", "For"}}, usual...)...))
 
-	rows := [][]string{{"Network", "From", "To", "By", "For"}}
-	for _, other := range []string{"{plugin: flannel, encapsulation: native}", "{plugin: calico}", "{plugin: cilium}"} {
-		for _, row := range flowRows(docsConfig(t, "ssh: {}\nnetwork: "+other+"\n")) {
-			if !slices.ContainsFunc(usual, func(u []string) bool { return slices.Equal(u, row) }) {
-				rows = append(rows, append([]string{"`" + strings.Trim(other, "{}") + "`"}, row...))
+	own := [][]string{{"Port", "Program", "For"}}
+	seen := map[string]bool{}
+	add := func(network []kubeadm.Port, with string) {
+		for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network}).Ports() {
+			if p.From == kubeadm.OnlySelf && !seen[p.String()] {
+				seen[p.String()] = true
+				own = append(own, []string{p.String(), p.Program, p.Why + with})
 			}
 		}
 	}
-	inBoth(t, "network.md", "plugins", markdownTable(rows...))
-
-	own := [][]string{{"Port", "Program", "For"}}
-	for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: registry.DefaultPort}).Ports() {
-		if p.From == kubeadm.OnlySelf {
-			own = append(own, []string{p.String(), p.Program, p.Why})
+	add(nil, "")
+	rows := [][]string{{"With", "From", "To", "By", "For"}}
+	for _, other := range []string{
+		"network: {plugin: flannel, encapsulation: native}",
+		"network: {plugin: calico}",
+		"network: {plugin: calico, calico: {form: operator}}",
+		"network: {plugin: calico, encapsulation: native, calico: {bgp: true}}",
+		"network: {plugin: cilium}",
+		"network: {plugin: cilium, encapsulation: native}",
+		"registry: {existing: {address: harbor.bank.example/airgap}}",
+	} {
+		c := docsConfig(t, "ssh: {}\n"+other+"\n")
+		for _, row := range flowRows(c) {
+			if !slices.ContainsFunc(usual, func(u []string) bool { return slices.Equal(u, row) }) {
+				rows = append(rows, append([]string{"`" + other + "`"}, row...))
+			}
 		}
+		add(c.NetworkPorts(), ", with `"+other+"`")
 	}
-	made(t, "network.md", "local-ports", markdownTable(own...))
+	inBoth(t, "network.md", "plugins", markdownTable(rows...))
+	inBoth(t, "network.md", "local-ports", markdownTable(own...))
 }
 
 func flowRows(c *config.Cluster) [][]string {

@@ -124,6 +124,10 @@ func flows(c *config.Cluster) []netprobe.Flow {
 		}
 		all = append(all, f)
 	}
+	all = append(all, netprobe.Flow{From: allNodes, To: allNodes, What: "TCP 30000-32767", For: "NodePorts: airgap's own pods try that of each node, and airgap verify says where it does not answer"})
+	if c.Registry.Existing == nil { // else nodes have the site's images from there
+		all = append(all, netprobe.Flow{From: "who pushes the site's images", To: controlPlanes, What: fmt.Sprintf("TCP %d", c.Registry.Port), For: "registry: only where somebody is let push, by airgap registry passwd"})
+	}
 	if c.Network.Encapsulation == cni.Native {
 		f := netprobe.Flow{From: allNodes, To: allNodes, What: "IP of " + c.Kubernetes.PodSubnet, For: "packets between pods of different nodes, with the pods' own addresses"}
 		if !c.Network.Calico.BGP {
