@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,10 +15,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/dataplane"
 )
@@ -96,9 +100,9 @@ func readUnit(text string) map[string]string {
 	return u
 }
 
-// podRows are the pods of ours that every cluster has, and the device plugin.
+// podRows are the pods that every cluster has, kubeadm's by its manifests
+// (cmd/kubeadm/app/phases/addons), and the device plugin.
 func podRows(t *testing.T) [][]string {
-	rows := [][]string{{"Pod", "User", "Rights on its host"}}
 	flannel, err := cni.Objects(cni.Config{Plugin: "flannel"}, cni.Cluster{PodSubnet: "10.244.0.0/16"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -111,13 +115,20 @@ func podRows(t *testing.T) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, objects := range [][]*unstructured.Unstructured{flannel, tries, cards} {
+	rows := [][]string{{"Pod", "User", "Rights on its host"}}
+	add := func(objects []*unstructured.Unstructured) {
 		for _, o := range objects {
 			if o.GetKind() == "DaemonSet" || o.GetKind() == "Deployment" {
 				rows = append(rows, podRow(t, o))
 			}
 		}
 	}
+	add(flannel)
+	rows = append(rows,
+		[]string{"kube-system/kube-proxy", "root", "the host's network, privileged, `/run/xtables.lock`, `/lib/modules`"},
+		[]string{"kube-system/coredns", "not root, by its image", "NET_BIND_SERVICE"})
+	add(tries)
+	add(cards)
 	return rows
 }
 
@@ -155,28 +166,121 @@ func podRow(t *testing.T, o *unstructured.Unstructured) []string {
 	return []string{o.GetNamespace() + "/" + o.GetName(), user, cmp.Or(strings.Join(rights, ", "), "none: profile restricted")}
 }
 
-// stepRows are the steps of the first host, and of a worker those that are not among
-// them.
-func stepRows(t *testing.T) [][]string {
-	s := &site{config: docsConfig(t, ""), machine: thisMachine(), store: registry.Store{Dir: storeDir}, index: &bundle.Index{Name: "bank"}}
-	s.nodes, s.node = s.config.Nodes, s.config.Master()
-	v := bundle.NewView(bundletest.New(t).Open(t))
-	defer v.Close()
-	rows := [][]string{{"Step", "What", "On", "Taken back by reset"}}
-	add := func(steps []step.Step, on string) {
-		for _, st := range steps {
-			if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == "`"+st.Name+"`" }) {
-				continue
-			}
-			back := "yes"
-			if st.Undo == nil {
-				back = "with the step that it belongs to"
-			}
-			rows = append(rows, []string{"`" + st.Name + "`", st.Title, on, back})
+// hostKinds are kinds of servers by the way in which they come into the cluster.
+type hostKinds int
+
+const (
+	firstHost hostKinds = 1 << iota
+	furtherControlPlane
+	workerHost
+)
+
+// words name them; each are all servers that are meant.
+func (k hostKinds) words(each string) string {
+	switch k {
+	case firstHost:
+		return "first host"
+	case furtherControlPlane:
+		return "further control-plane hosts"
+	case firstHost | furtherControlPlane:
+		return "control-plane hosts"
+	case workerHost:
+		return "workers"
+	case furtherControlPlane | workerHost:
+		return "hosts that join"
+	}
+	return each
+}
+
+// stepSite is a cluster whose servers take steps that a usual one's do not.
+type stepSite struct {
+	each, with string // which servers, and by what
+	change     func(*site)
+}
+
+func stepSites() []stepSite {
+	cards := func(s *site) {
+		tree := fstest.MapFS{}
+		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2330", "class": "0x030200"} {
+			tree["sys/bus/pci/devices/0000:01:00.0/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		}
+		s.machine.Host, s.index.Lock.Drivers = cardHost{MapFS: tree}, map[string]string{}
+		for i, n := range s.config.Nodes {
+			s.config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
+			s.index.Lock.Drivers[n.Name] = "580.82.07"
 		}
 	}
-	add(s.installSteps(v, nil, ui.Discard()), "first host")
-	s.node = s.config.Nodes[3]
-	add(s.stepsAgain(&hub{addr: s.registryAddr(), index: s.index}, v), "hosts that join")
+	return []stepSite{
+		{"every server", "", func(*site) {}},
+		{"servers with cards", ", where a node has cards", cards},
+		{"servers with cards", ", with `gpu.source: runfile`", func(s *site) {
+			cards(s)
+			s.config.GPU.Source, s.config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
+		}},
+		{"every server", ", where the measurement chose", func(s *site) {
+			s.choice = &networkChoice{netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
+		}},
+		{"every server", ", with `hostSettings.swap: disable`", func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
+		{"every server", ", with containerd 1.7", func(s *site) { s.config.Runtime.Version = "1.7.28" }},
+		{"every server", ", with `kubernetes.dns: none`", func(s *site) { s.config.Kubernetes.DNS = kubeadm.NoDNS }},
+		{"every server", ", with `addons`", func(s *site) { s.index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
+	}
+}
+
+// stepRows are the steps of all kinds of servers, in their order.
+func stepRows(t *testing.T) [][]string {
+	type listed struct {
+		step.Step
+
+		of stepSite
+		on hostKinds
+	}
+	var all []*listed
+	v := bundle.NewView(bundletest.New(t).Open(t))
+	defer v.Close()
+	for i, of := range stepSites() {
+		s := &site{config: docsConfig(t, ""), machine: thisMachine(), store: registry.Store{Dir: storeDir}, index: &bundle.Index{Name: "bank"}}
+		of.change(s)
+		s.nodes = s.config.Nodes
+		for _, host := range []struct {
+			node int
+			kind hostKinds
+		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
+			s.node = s.config.Nodes[host.node]
+			steps := s.stepsAgain(&hub{addr: s.registryAddr(), index: s.index}, v)
+			if host.kind == firstHost {
+				steps = s.installSteps(v, nil, ui.Discard())
+			}
+			at := 0
+			for _, st := range steps {
+				// A usual cluster has steps that are called the same and do another thing on other hosts.
+				is := slices.IndexFunc(all, func(l *listed) bool { return l.Name == st.Name && (i > 0 || l.Title == st.Title) })
+				if is < 0 {
+					for at < len(all) && all[at].Name == st.Name {
+						at++
+					}
+					all, is = slices.Insert(all, at, &listed{Step: st, of: of}), at
+				}
+				if all[is].of.with == of.with {
+					all[is].on |= host.kind
+				}
+				at = is + 1
+			}
+		}
+	}
+	rows := [][]string{{"Step", "What", "On", "Taken back by reset"}}
+	for _, l := range all {
+		on, back := l.on.words(l.of.each), "yes"
+		if on != "servers with cards" || !strings.Contains(l.of.with, "cards") { // which says it already
+			on += l.of.with
+		}
+		if l.Undo == nil {
+			back = "with the step that it belongs to"
+		}
+		if l.Name == "store" {
+			back = "no: `reset --wipe-data`"
+		}
+		rows = append(rows, []string{"`" + l.Name + "`", l.Title, on, back})
+	}
 	return rows
 }
