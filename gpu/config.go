@@ -26,7 +26,7 @@ type Config struct {
 	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
 	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
 	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
-	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). Cards that cannot be stay whole."`
+	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). All cards of a host are divided in the same way; where one of them cannot be, the installation stops at it."`
 }
 
 // Download is a file that is fetched when the bundle is made.
@@ -38,7 +38,7 @@ type Download struct {
 // MIGConfig is how cards are divided into instances.
 type MIGConfig struct {
 	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"How pods ask for parts: single as for whole cards, nvidia.com/gpu; mixed by their kind, nvidia.com/mig-1g.10gb."`
-	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Left out: cards stay as they are."`
+	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Left out: cards stay as they are, but what airgap divided before is made whole again."`
 }
 
 // pluginVersion is the newest that was tried (with Kubernetes 1.36).

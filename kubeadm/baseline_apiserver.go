@@ -46,7 +46,7 @@ func auditControls(c Config) []Control {
 	}
 	return []Control{
 		flag("1.2.16", "audit-log-path", auditLog, "log", "who did what, for the day on which somebody asks"),
-		flag("3.2.1, 3.2.2", "audit-policy-file", auditPolicyFile, "policy", "what is noted: every change and every reader of Secrets, never what they hold"),
+		flag("3.2.1, 3.2.2", "audit-policy-file", auditPolicyFile, "policy", "what is noted: every reader of Secrets, and every change but leases, events and what nodes report of themselves and their pods; never what Secrets hold"),
 		flag("1.2.17", "audit-log-maxage", strconv.Itoa(c.Audit.MaxAge), "maxAge", "days for which the log is kept"),
 		flag("1.2.18", "audit-log-maxbackup", strconv.Itoa(c.Audit.MaxBackups), "maxBackups", "the log has an end: so many old files"),
 		flag("1.2.19", "audit-log-maxsize", strconv.Itoa(c.Audit.MaxSize), "maxSize", "each of so many megabytes"),

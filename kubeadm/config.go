@@ -8,7 +8,7 @@ import (
 // Config is the section kubernetes: of airgap.yaml.
 type Config struct {
 	Version              string    `yaml:"version" json:"version" jsonschema:"example=1.36.3" jsonschema_description:"Kubernetes version to install, with its patch: 1.35, 1.36 or 1.37."`
-	ControlPlaneEndpoint string    `yaml:"controlPlaneEndpoint,omitempty" json:"controlPlaneEndpoint,omitempty" jsonschema:"example=k8s.bank.example:6443" jsonschema_description:"HOST:PORT under which every node reaches the API server: a load balancer or virtual IP. Default: port 6443 of the first control-plane node."`
+	ControlPlaneEndpoint string    `yaml:"controlPlaneEndpoint,omitempty" json:"controlPlaneEndpoint,omitempty" jsonschema:"example=k8s.bank.example:6443" jsonschema_description:"HOST:PORT under which every node reaches the API server: a load balancer or virtual IP. With several control-plane nodes it has to be given, and is none of the nodes. Default: port 6443 of the only control-plane node."`
 	PodSubnet            string    `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods; each node takes a /24 of it."`
 	ServiceSubnet        string    `yaml:"serviceSubnet,omitempty" json:"serviceSubnet,omitempty" jsonschema:"default=10.96.0.0/16" jsonschema_description:"IPv4 network of the Services."`
 	DNS                  string    `yaml:"dns,omitempty" json:"dns,omitempty" jsonschema:"enum=site,enum=none,default=site" jsonschema_description:"Where CoreDNS sends names that are not the cluster's: to the name servers in /etc/resolv.conf of its node (site), or nowhere, because the site has no name server (none)."`
