@@ -28,10 +28,11 @@ func (a *app) netprobe() *cobra.Command {
 		Use:   "netprobe",
 		Short: "Measure what the network between the servers lets through",
 		Long: `Measures between all servers of airgap.yaml, before anything is installed: TCP
-and UDP ports, protocol 4, packets of each size, a real VXLAN, clocks, and, unless
-network.encapsulation is vxlan, a few packets with pods' addresses. Nothing on a
-server is changed. With SSH between the servers airgap preflight --all-hosts and
-airgap install do it by themselves; without, two commands do:
+and UDP ports, protocol 4, packets of each size, a real VXLAN, clocks, and, where the
+pod network may do without a tunnel, a few packets with pods' addresses. Nothing on a
+server is changed but that airgap.rpm has to be there. With SSH between the servers
+airgap preflight --all-hosts and airgap install bring it and measure by themselves;
+without, two commands do:
 
   first server     airgap netprobe listen DIR       shows a code, and waits for the others
   other servers    airgap netprobe join ADDRESS     asks for the code

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/redact"
 )
 
-// secretPlaces are where this host has secrets, by the table in docs/design.md,
+// secretPlaces are where this host has secrets, by the table in docs/security.md,
 // "Secrets": files and directories.
 func secretPlaces() []string {
 	return []string{
