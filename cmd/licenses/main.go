@@ -11,6 +11,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,14 +25,14 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdout, os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "licenses: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer, packages []string) error {
-	parts, err := partsOf(packages)
+func run(ctx context.Context, w io.Writer, packages []string) error {
+	parts, err := partsOf(ctx, packages)
 	if err != nil {
 		return err
 	}
@@ -56,8 +57,8 @@ type text struct {
 }
 
 // partsOf are the directories of all packages that are linked, and of Go.
-func partsOf(packages []string) ([]part, error) {
-	out, err := output(append([]string{"list", "-deps", "-json=Dir,Module"}, packages...)...)
+func partsOf(ctx context.Context, packages []string) ([]part, error) {
+	out, err := output(ctx, append([]string{"list", "-deps", "-json=Dir,Module"}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func partsOf(packages []string) ([]part, error) {
 			parts = append(parts, part{m.Path, m.Version, p.Dir, m.Dir})
 		}
 	}
-	own, err := output("env", "GOROOT", "GOVERSION")
+	own, err := output(ctx, "env", "GOROOT", "GOVERSION")
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,8 @@ func partsOf(packages []string) ([]part, error) {
 	return append(parts, part{"Go", version, root, root}), nil
 }
 
-func output(args ...string) ([]byte, error) {
-	cmd := exec.Command("go", args...)
+func output(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the Makefile names the packages
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

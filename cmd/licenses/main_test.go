@@ -11,7 +11,7 @@ import (
 // TestOurPrograms: every module that is in a program is allowed to be there, and says so.
 func TestOurPrograms(t *testing.T) {
 	var b bytes.Buffer
-	if err := run(&b, []string{"airgap.dev/airgap/cmd/airgap", "airgap.dev/airgap/cmd/airgap-nvml"}); err != nil {
+	if err := run(t.Context(), &b, []string{"airgap.dev/airgap/cmd/airgap", "airgap.dev/airgap/cmd/airgap-nvml"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
