@@ -23,8 +23,11 @@ func backups() backup.Store {
 	m := thisMachine()
 	return backup.Store{
 		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7,
-		Etcd:  func() (backup.Snapshotter, error) { return m.LocalEtcd() },
-		Paths: []string{"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir},
+		Etcd: func() (backup.Snapshotter, error) { return m.LocalEtcd() },
+		Paths: []string{
+			"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir,
+			"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
+		},
 		// Where kubeadm keeps copies of etcd's data when it upgrades.
 		Except:  []string{"/etc/kubernetes/tmp"},
 		Cluster: clusterHere,

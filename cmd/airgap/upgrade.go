@@ -126,6 +126,9 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	}
 	defer u.fleet.close()
 	u.p = a.newProgress()
+	if err := mendTorn(u.target, u.p); err != nil {
+		return err
+	}
 	if err := u.check(ctx); err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ func rollback(ctx context.Context, e *Env) error {
 				part{"taken back", func() error { return u.takenBack(ctx, i) }})
 		}
 		return e.inOrder(append(parts,
-			part{"upgrade, all the way", func() error { return u.upgrade(ctx) }},
+			part{"as after a power cut amid kubeadm-upgrade", func() error { return u.torn(ctx) }},
+			part{"upgrade, all the way", func() error { return u.upgrade(ctx, "etcd.yaml: put back", "kube-apiserver.yaml: put back") }},
 			part{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			part{"another configuration, the same way", func() error { return u.reconfigured(ctx) }},
 			part{"verify", func() error { return e.verified(ctx, u.first()) }},
@@ -72,6 +73,14 @@ sleep 2; kill -9 $p; wait $p; echo killed`
 	}
 	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(upgrade, step, strings.Join(upgradeCommand(), " ")))
 	return err
+}
+
+// torn ends the upgrade and kubeadm with it, and leaves what a power cut left in scenario
+// cgroupv2: a manifest without a byte, and one between two names.
+func (u *upgrading) torn(ctx context.Context) error {
+	return errors.Join(
+		u.killedAmid(ctx, len(brokenOff()), "kubeadm-upgrade"),
+		u.e.script(ctx, u.first(), "pkill -9 -x kubeadm; cd /etc/kubernetes/manifests && : >etcd.yaml && rm -f kube-apiserver.yaml"))
 }
 
 // takenBack wants what was written before the upgrade to be there.

@@ -193,13 +193,13 @@ func (u *upgrading) rehearsed(ctx context.Context) error {
 	return errors.Join(err, u.e.script(ctx, u.first(), "! test -e /var/lib/airgap/upgrade"))
 }
 
-func (u *upgrading) upgrade(ctx context.Context) error {
+func (u *upgrading) upgrade(ctx context.Context, words ...string) error {
 	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(u.e.Log, r.Stderr)
-	return r.want("upgrade", 0, "upgraded from Kubernetes 1.35.8 to 1.36.3 and verified")
+	return r.want("upgrade", 0, append(words, "upgraded from Kubernetes 1.35.8 to 1.36.3 and verified")...)
 }
 
 // asked ends the asking and counts what was lost.

@@ -1,0 +1,64 @@
+package backup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// Mend puts back what a power cut amid a run of kubeadm has torn on the host whose
+// files begin at root, and returns the paths. kubeadm does not wait for the disk: what
+// it had just written may have no bytes, or zeros in their place, and a manifest
+// that it was exchanging may be gone. In the lab an etcd.yaml of no bytes kept the
+// control plane down for good. All else stays as it is, new or old.
+func (c *Contents) Mend(root string) ([]string, error) {
+	var mended []string
+	for _, name := range slices.Sorted(maps.Keys(c.sums)) {
+		if !strings.HasPrefix(name, "etc/kubernetes/") && !strings.HasPrefix(name, "var/lib/kubelet/") {
+			continue
+		}
+		file := filepath.Join(root, name)
+		bad, err := torn(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			bad, err = filepath.Dir(name) == "etc/kubernetes/manifests", nil
+		}
+		if err != nil {
+			return mended, err
+		}
+		if !bad {
+			continue
+		}
+		text, err := c.File(name)
+		if err != nil {
+			return mended, err
+		}
+		if len(text) == 0 { // as it should be
+			continue
+		}
+		if err := host.WriteFile(file, text, 0o600); err != nil {
+			return mended, fmt.Errorf("put back what a power cut has torn: %w", err)
+		}
+		mended = append(mended, file)
+	}
+	return mended, nil
+}
+
+// torn reports whether a file has no bytes but zeros.
+func torn(file string) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 512))
+	return len(bytes.Trim(head, "\x00")) == 0, err
+}
