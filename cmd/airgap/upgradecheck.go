@@ -81,14 +81,11 @@ func (u *upgrade) look(ctx context.Context) (err error) {
 	if u.client, err = u.site.machine.Client(kubeadm.AdminConf); err != nil {
 		return err
 	}
-	var said bool
-	nodes, err := patientlyFor(ctx, u.site.config.Kubernetes.APIPatience(), func(ctx context.Context) (*corev1.NodeList, error) {
-		list, err := u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil && !said {
-			said = true
-			u.p.Say("the API server does not answer yet: %v", err)
-		}
-		return list, err
+	if err := u.awaitAPI(ctx); err != nil {
+		return hint(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+	}
+	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
 		return hint(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
@@ -108,6 +105,25 @@ func (u *upgrade) look(ctx context.Context) (err error) {
 		return hint(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
 	}
 	return nil
+}
+
+// awaitAPI waits until the API server says that it is ready: till then one that was just
+// started refuses even administrators. Each question has its own end, ten seconds, so
+// that what is told in the end is what the last one was answered.
+func (u *upgrade) awaitAPI(ctx context.Context) error {
+	var said bool
+	_, err := patientlyFor(ctx, u.site.config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
+		_, err := u.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err != nil && !said {
+			said = true
+			u.p.Say("the API server is not ready yet: %v", err)
+		}
+		if err != nil {
+			err = fmt.Errorf("wait for the API server: %v", err) //nolint:errorlint // whatever it answers may be another answer soon
+		}
+		return nil, err
+	})
+	return err
 }
 
 // order compares versions: of the API server, which is what the upgrade starts from,
