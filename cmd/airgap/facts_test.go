@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
 	"testing"
 
 	"airgap.dev/airgap/preflight"
@@ -29,5 +33,16 @@ func TestBroughtPackages(t *testing.T) {
 	}
 	if len(names) != 2 || names[0] != "bash-0:5.1-1.el9.x86_64" || names[1] != "kubectl-0:1.36.0-1.x86_64" {
 		t.Errorf("for a plan there are %q", names)
+	}
+}
+
+// TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
+func TestSaveFactsMakesItsDirectory(t *testing.T) {
+	a, dir := &app{stderr: io.Discard}, t.TempDir()
+	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
+		t.Error(err)
+	}
+	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a stick: %v", err)
 	}
 }

@@ -142,6 +142,9 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 		return err
 	}
 	p := a.newProgress()
+	if err := s.mendTorn(ctx, p); err != nil {
+		return err
+	}
 	steps, stored, err := s.joinSteps(ctx, hub, admission, p)
 	if err != nil {
 		return err

@@ -25,11 +25,6 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 	if !s.servesRegistry() {
 		return s.workerSteps(h, a, up), true, nil
 	}
-	if len(up) > 0 {
-		if err := mendTorn(s.index.ID(), p); err != nil {
-			return nil, false, err
-		}
-	}
 	v, err := h.view(ctx)
 	if err != nil {
 		return nil, false, err

@@ -123,8 +123,10 @@ func flows(c *config.Cluster) []netprobe.Flow {
 			f.To = allNodes
 		}
 		all = append(all, f)
+		if port.Protocol == "tcp" && port.First < port.Last {
+			all = append(all, netprobe.Flow{From: allNodes, To: allNodes, What: f.What, For: "NodePorts: airgap's own pods try that of each node, and airgap verify says where it does not answer"})
+		}
 	}
-	all = append(all, netprobe.Flow{From: allNodes, To: allNodes, What: "TCP 30000-32767", For: "NodePorts: airgap's own pods try that of each node, and airgap verify says where it does not answer"})
 	if c.Registry.Existing == nil { // else nodes have the site's images from there
 		all = append(all, netprobe.Flow{From: "who pushes the site's images", To: controlPlanes, What: fmt.Sprintf("TCP %d", c.Registry.Port), For: "registry: only where somebody is let push, by airgap registry passwd"})
 	}

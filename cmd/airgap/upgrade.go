@@ -126,8 +126,10 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	}
 	defer u.fleet.close()
 	u.p = a.newProgress()
-	if err := mendTorn(u.target, u.p); err != nil {
-		return err
+	if !o.dryRun {
+		if err := u.site.mendTorn(ctx, u.p); err != nil {
+			return err
+		}
 	}
 	if err := u.check(ctx); err != nil {
 		return err

@@ -1,22 +1,31 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// mendTorn puts back, from the backup of before the upgrade, what a power cut amid it
-// has torn of this host's control plane: without it that does not come back, and nobody
-// could be asked how to go on. It is for a host that is being upgraded to the bundle.
-func mendTorn(id string, p ui.Progress) error {
-	r, err := readUpgradeRecord()
-	if err != nil || !r.under() || r.To.ID != id {
+// mendTorn puts back, from the backup of before the upgrade that this host is amid, what
+// a power cut has torn of its control plane: without it that does not come back, and
+// nobody could be asked how to go on. A kubeadm that outlived its airgap is waited for
+// first: what it is exchanging looks torn, too.
+func (s *site) mendTorn(ctx context.Context, p ui.Progress) error {
+	reason, err := s.behind(ctx)
+	if err != nil || reason == "" {
 		return err
 	}
-	newest, err := backupsBefore(id).Newest()
+	r, err := readUpgradeRecord()
+	if err != nil || !r.under() || r.To.ID != s.index.ID() {
+		return err
+	}
+	newest, err := backupsBefore(r.To.ID).Newest()
 	if err != nil || newest == nil { // it had not come so far
+		return err
+	}
+	if err := s.atRest(ctx, p); err != nil {
 		return err
 	}
 	c, err := backup.Open(newest.Dir)

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+)
+
+// TestStandDownIsAsked: on another control-plane host rollback takes that one out of the
+// cluster, which nobody does by a mistaken host.
+func TestStandDownIsAsked(t *testing.T) {
+	var stderr bytes.Buffer
+	c := docsConfig(t, "")
+	r := &rollback{upgrade: upgrade{app: &app{stdin: strings.NewReader("yes\n"), stderr: &stderr}, site: &site{config: c, node: c.Nodes[1]}}}
+	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
+	if failed, is := errors.AsType[*coded](err); !is || failed.code != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
+		t.Errorf("nobody is there: %v, %q", err, stderr.String())
+	}
+	r.yes = true
+	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
+		t.Errorf("with --yes: %v", err)
+	}
+	r.yes, r.site.node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
+	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
+		t.Errorf("a worker, which is refused without a question: %v", err)
+	}
+}
