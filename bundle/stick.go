@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"airgap.dev/airgap/bundle/rpm"
 )
 
 // StickFile is a file that lies beside the parts, listed in SHA256SUMS.
@@ -23,6 +25,11 @@ type StickFile struct {
 // StickBytes is a file with this content.
 func StickBytes(name string, content []byte) StickFile {
 	return StickFile{name, 0o644, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+}
+
+// StickPackage is an RPM that was built here.
+func StickPackage(name string, b *rpm.Built) StickFile {
+	return StickFile{name, 0o644, b.Size(), func() (io.ReadCloser, error) { return io.NopCloser(b.Reader()), nil }}
 }
 
 // StickProgram is a copy of the program at path, for everybody to run.

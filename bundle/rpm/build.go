@@ -3,6 +3,7 @@ package rpm
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -40,34 +41,50 @@ type File struct {
 	Doc, License bool
 }
 
-// BuildPackage writes a signed RPM. The same Spec and key give the same bytes.
+// Built is an RPM of ours: its headers, and its payload in a temporary file without
+// a name, which goes when nobody refers to it any more.
+type Built struct {
+	headers []byte
+	payload *payload
+}
+
+// Build makes a signed RPM. The same Spec and key give the same bytes.
 //
 // rpmpack makes the headers. Left to itself it keeps all files, the payload
 // and what is signed in memory; so it gets the files without their content,
 // and the payload is made beside it, on the disk.
-func BuildPackage(w io.Writer, spec Spec, key *Key) error {
-	if err := build(w, spec, key); err != nil {
-		return fmt.Errorf("build package %s: %w", spec.Name, err)
-	}
-	return nil
-}
-
-func build(w io.Writer, spec Spec, key *Key) error {
+func Build(spec Spec, key *Key) (*Built, error) {
 	spec.Files = slices.SortedFunc(slices.Values(spec.Files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) }) // as rpmpack does
 	payload, err := packPayload(spec.Files)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("build package %s: %w", spec.Name, err)
 	}
-	defer payload.close()
 	headers, err := spec.headers(payload, key)
+	if err != nil {
+		return nil, fmt.Errorf("build package %s: %w", spec.Name, errors.Join(err, payload.close()))
+	}
+	return &Built{headers, payload}, nil
+}
+
+// Size is that of the whole package, bytes.
+func (b *Built) Size() int64 { return int64(len(b.headers)) + b.payload.size }
+
+// Reader reads the whole package from its start; there can be any number of them.
+func (b *Built) Reader() io.Reader {
+	return io.MultiReader(bytes.NewReader(b.headers), b.payload.reader())
+}
+
+// BuildPackage is Build, written to w.
+func BuildPackage(w io.Writer, spec Spec, key *Key) error {
+	p, err := Build(spec, key)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(headers); err != nil {
-		return err
+	defer p.payload.close()
+	if _, err := io.Copy(w, p.Reader()); err != nil {
+		return fmt.Errorf("build package %s: %w", spec.Name, err)
 	}
-	_, err = io.Copy(w, payload.reader())
-	return err
+	return nil
 }
 
 // headers are all that comes before the payload.

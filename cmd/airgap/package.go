@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ import (
 
 // programPackage is airgap.rpm of a bundle: what a release's has, and the keys
 // that the bundle is signed with. The RPM's own signature vouches for them.
-func programPackage(p programs, keys *signingKeys) ([]byte, error) {
+func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
 	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
 	if err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func programPackage(p programs, keys *signingKeys) ([]byte, error) {
 // packageOf is the program, its helper, its units, the registry's user, the
 // directories, the manual and what shells complete by. The same programs and
 // keys give the same bytes: its time is that of the program's commit.
-func packageOf(p programs, signer *rpm.Key, more ...rpm.File) ([]byte, error) {
+func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
 	at, err := p.time()
 	if err != nil {
 		return nil, err
@@ -77,9 +76,7 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) ([]byte, error) {
 	for name, text := range units {
 		spec.Files = append(spec.Files, rpm.File{Path: "/usr/lib/systemd/system/" + name, Data: text, Mode: 0o644})
 	}
-	var b bytes.Buffer
-	err = rpm.BuildPackage(&b, spec, signer)
-	return b.Bytes(), err
+	return rpm.Build(spec, signer)
 }
 
 const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes needs onto one

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"debug/elf"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,19 @@ func writePrograms(t *testing.T, dir string) programs {
 	return from
 }
 
+func programPackageBytes(t *testing.T, from programs, keys *signingKeys) []byte {
+	t.Helper()
+	pkg, err := programPackage(from, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(pkg.Reader())
+	if err != nil || int64(len(data)) != pkg.Size() {
+		t.Fatalf("read %d of %d bytes: %v", len(data), pkg.Size(), err)
+	}
+	return data
+}
+
 // TestProgramPackage has rpm itself list what airgap.rpm brings, and check its
 // signature.
 func TestProgramPackage(t *testing.T) {
@@ -35,10 +49,7 @@ func TestProgramPackage(t *testing.T) {
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
 	from := writePrograms(t, dir)
-	data, err := programPackage(from, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := programPackageBytes(t, from, keys)
 	file := filepath.Join(dir, "airgap.rpm")
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
@@ -131,18 +142,11 @@ func TestProgramPackageAgain(t *testing.T) {
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
 	from := writePrograms(t, dir)
-	once, err := programPackage(from, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	once := programPackageBytes(t, from, keys)
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "SOURCE_DATE_EPOCH", "USER"} {
 		t.Setenv(name, "/1")
 	}
-	again, err := programPackage(from, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(once, again) {
+	if again := programPackageBytes(t, from, keys); !bytes.Equal(once, again) {
 		t.Error("another user's package has other bytes")
 	}
 }

@@ -107,7 +107,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 		return nil, err
 	}
 	return []bundle.StickFile{
-		program, helper, bundle.StickBytes("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
+		program, helper, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
 		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
 	}, nil

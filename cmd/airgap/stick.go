@@ -47,7 +47,7 @@ func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bund
 		return nil, err
 	}
 	return append(books,
-		binary, bundle.StickBytes("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
+		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
 	), nil
 }
