@@ -43,8 +43,9 @@ every host passes preflight and dnf would do exactly what the lock says, that th
 cluster is well, that no PodDisruptionBudget and no webhook would stop it. Then, step
 by step: the cluster is written down as it is; every registry and every host gets what
 it will need, images compared with their digests; each control-plane host keeps etcd's
-snapshot, keys and configuration as they are; the first control-plane host is upgraded,
-the others, the workers, one at a time. Each is drained first, as its
+snapshot, keys and configuration as they are (where there is one such host only, airgap
+backup --dir makes the second copy); the first control-plane host is upgraded, the
+others, the workers, one at a time. Each is drained first, as its
 PodDisruptionBudgets allow (what a pod keeps in an emptyDir goes with it), and after
 each the cluster is compared with what was written down. Network plugin and add-ons
 come last.

@@ -35,6 +35,9 @@ func (u *upgrade) check(ctx context.Context) error {
 		if err := u.undisturbed(ctx); err != nil {
 			return err
 		}
+		if len(u.site.config.ControlPlanes()) == 1 {
+			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.node.Name)
+		}
 	}
 	return u.app.gate(ctx, u.site, u.options.skip, u.view, u.trusted, u.fleet, u.p)
 }

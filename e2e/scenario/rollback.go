@@ -112,7 +112,7 @@ func (u *upgrading) reconfigured(ctx context.Context) error {
 	if err := r.want("install of another configuration", 1, "another configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
 		return err
 	}
-	if _, err := u.e.must(ctx, u.first(), []string{"upgraded from Kubernetes 1.36.3 to 1.36.3"}, upgradeCommand()...); err != nil {
+	if _, err := u.e.must(ctx, u.first(), []string{"node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"}, upgradeCommand()...); err != nil {
 		return err
 	}
 	const of = kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":77'"
