@@ -62,7 +62,7 @@ func (e *Env) brokenNetwork(ctx context.Context) error {
 			{"an open network", func() error { return e.openNetwork(ctx, first) }},
 			{"what the servers' networks are like", func() (err error) { before, err = e.networksOf(ctx, l.Machines); return err }},
 			{"a port that one way drops", func() error {
-				return errors.Join(l.Network.Drop(ctx, kubelet), e.namesPort(ctx, first), l.Network.Carry(ctx, kubelet))
+				return errors.Join(l.Network.Drop(ctx, kubelet), e.namesPort(ctx, first), e.onlyOne(ctx, first), l.Network.Carry(ctx, kubelet))
 			}},
 			{"a balancer that ends TLS", func() error {
 				if err := stop(); err != nil {
@@ -106,23 +106,48 @@ type judgement struct {
 	Results []struct{ ID, Status, Found, Want, Fix string }
 }
 
-func (e *Env) judgeAll(ctx context.Context, m lab.Machine, exit int) (between map[string]string, err error) {
-	r, err := e.On(ctx, m, "", allHosts("--output", "json")...)
+// reportsOfAll are those of the three hosts, and the one of what lies between them.
+func (e *Env) reportsOfAll(ctx context.Context, m lab.Machine, exit int, options ...string) (all []judgement, err error) {
+	r, err := e.On(ctx, m, "", allHosts(append(options, "--output", "json")...)...)
 	if err != nil {
 		return nil, err
 	}
-	var all []judgement
 	if err := errors.Join(r.want("preflight of all hosts", exit), json.Unmarshal([]byte(r.Stdout), &all)); err != nil {
 		return nil, err
 	}
 	if len(all) != 4 || all[3].Host != "between the hosts" {
 		return nil, fmt.Errorf("%d reports, want three hosts' and that between them", len(all))
 	}
+	return all, nil
+}
+
+func (e *Env) judgeAll(ctx context.Context, m lab.Machine, exit int) (between map[string]string, err error) {
+	all, err := e.reportsOfAll(ctx, m, exit)
+	if err != nil {
+		return nil, err
+	}
 	between = map[string]string{}
 	for _, c := range all[3].Results {
 		between[c.ID] = c.Status + ": " + c.Found + "\n" + c.Fix
 	}
 	return between, nil
+}
+
+// onlyOne: one check is asked for, and each host runs that one.
+func (e *Env) onlyOne(ctx context.Context, first lab.Machine) error {
+	all, err := e.reportsOfAll(ctx, first, 0, "--only=os-supported")
+	if err != nil {
+		return err
+	}
+	for _, report := range all[:3] {
+		if len(report.Results) != 1 || report.Results[0].ID != "os-supported" {
+			return fmt.Errorf("%s was asked for its system: %+v", report.Host, report.Results)
+		}
+	}
+	if len(all[3].Results) > 0 {
+		return fmt.Errorf("nobody asked what lies between the hosts: %+v", all[3].Results)
+	}
+	return nil
 }
 
 // says wants the results of checks to begin with a status and to have a text.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/upstream"
@@ -99,7 +102,7 @@ func (u *upgrading) takenBack(ctx context.Context, round int) error {
 }
 
 // reconfigured upgrades to a bundle with the same versions, whose kubelets and API
-// server are configured otherwise.
+// server are configured otherwise, with nobody who reaches the worker through SSH.
 func (u *upgrading) reconfigured(ctx context.Context) error {
 	u.edits = append(u.edits, "      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n", "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")
 	if err := u.bundleIn(ctx, "otherwise"); err != nil {
@@ -112,9 +115,41 @@ func (u *upgrading) reconfigured(ctx context.Context) error {
 	if err := r.want("install of another configuration", 1, "another configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
 		return err
 	}
-	if _, err := u.e.must(ctx, u.first(), []string{"node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"}, upgradeCommand()...); err != nil {
+	if err := u.byHand(ctx, u.l.Machines[1], "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {
 		return err
 	}
 	const of = kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":77'"
 	return u.e.script(ctx, u.first(), fmt.Sprintf(of, "node1"), fmt.Sprintf(of, "node2"), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
+}
+
+// byHand upgrades as a site without SSH between its servers does: the first host says
+// what to run on the other one, and goes on when that is done.
+func (u *upgrading) byHand(ctx context.Context, other lab.Machine, words ...string) error {
+	if err := errors.Join(u.e.script(ctx, u.first(), ": >/run/up.err"), u.e.begin(ctx, other, u.next), other.PullStick(ctx)); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		const upgrade = `"$@" 2>/run/up.err; code=$?; cat /run/up.err >&2; exit $code`
+		_, err := u.e.must(ctx, u.first(), words, append([]string{"sh", "-c", upgrade, "sh"}, upgradeCommand("--no-ssh")...)...)
+		return err
+	})
+	group.Go(func() error {
+		const told = "until sed -n 's/^ *airgap join /join /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
+		for turn, prepare := range []bool{true, false} {
+			r, err := u.e.must(ctx, u.first(), nil, "sh", "-c", fmt.Sprintf(told, turn+1))
+			if err != nil {
+				return err
+			}
+			line := append([]string{"airgap"}, strings.Fields(r.Stdout)...)
+			if slices.Contains(line, "--prepare") != prepare {
+				return fmt.Errorf("line %d is %q", turn+1, line)
+			}
+			if _, err := u.e.must(ctx, other, nil, append(line, u.e.skips())...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
 }
