@@ -127,7 +127,7 @@ func (u *upgrade) byHand(ctx context.Context, nodes []config.Node, done func(*co
 		names = append(names, n.Name)
 	}
 	command := strings.Join(append([]string{line.Line}, flags...), " ")
-	u.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U), run:\n  %s", strings.Join(names, ", "), command)
+	u.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U --oldpackage --replacepkgs airgap.rpm), run:\n  %s", strings.Join(names, ", "), command)
 	u.p.Now("waits for " + strings.Join(names, ", "))
 	defer u.p.Now("")
 	return u.await(ctx, nodes, done, 0)

@@ -131,7 +131,7 @@ func (o verifyOptions) check() error {
 
 // verifyGC is Go's GOGC for verification: of a large cluster memory is what is
 // scarce, beside the API server on a control-plane host.
-const verifyGC = 35
+const verifyGC = 30
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	if os.Getenv("GOGC") == "" {

@@ -67,9 +67,9 @@ func (u *upgrading) nothingToTakeBack(ctx context.Context) error {
 // killedAmid writes something into the cluster, begins the upgrade, and ends it by
 // kill -9 when a step has begun.
 func (u *upgrading) killedAmid(ctx context.Context, round int, step string) error {
-	const upgrade = `rm -f /run/up.*; n=$(grep -c '"step":"%[1]s.*"event":"began"' /var/lib/airgap/journal.jsonl)
+	const upgrade = `rm -f /run/up.*; n=$(grep -c '"step":"%[1]s","event":"began"' /var/lib/airgap/journal.jsonl)
 %[2]s >/run/up.out 2>/run/up.err </dev/null & p=$!
-until [ $(grep -c '"step":"%[1]s.*"event":"began"' /var/lib/airgap/journal.jsonl) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
+until [ $(grep -c '"step":"%[1]s","event":"began"' /var/lib/airgap/journal.jsonl) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
 sleep 2; kill -9 $p; wait $p; echo killed`
 	if err := u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"create configmap before-%d --from-literal=a=b", round)); err != nil {
 		return err
