@@ -74,7 +74,7 @@ const BetweenHosts = "between the hosts"
 
 // RunBetween reports what was measured between hosts, with the site's settings.
 func RunBetween(ctx context.Context, measured Between, site Config, taken time.Time, choice Choice) (Report, error) {
-	var only []string
+	only := []string{} // not nil, which would be all checks of a host
 	for _, c := range betweenChecks() {
 		if choice.Only == nil || slices.Contains(choice.Only, c.ID) {
 			only = append(only, c.ID)
