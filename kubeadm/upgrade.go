@@ -21,6 +21,8 @@ type Upgrade struct {
 	Node    Node
 	Facts   Facts
 	First   bool // this host upgrades what all have in common
+	// PodNetwork are the DaemonSets, "NAMESPACE/NAME", without which no pod starts here.
+	PodNetwork []string
 }
 
 const (
@@ -112,6 +114,9 @@ func (u Upgrade) run(ctx context.Context) error {
 // static pods and the kubelets' file; DNS and kube-proxy too, on the last of the
 // control-plane hosts.
 func (u Upgrade) runFirst(ctx context.Context) error {
+	if err := u.awaitPodNetwork(ctx); err != nil {
+		return err
+	}
 	m := u.Machine
 	text, err := InitDocuments(u.Config, u.Node, u.Facts)
 	if err != nil {

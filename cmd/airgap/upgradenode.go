@@ -67,7 +67,9 @@ func (s *site) upgradeBefore(ctx context.Context, from source, addr string, firs
 }
 
 func (s *site) upgrade(first bool) kubeadm.Upgrade {
-	return kubeadm.Upgrade{Machine: s.machine, Config: s.config.Kubernetes, Node: s.kubeNode(), Facts: s.facts, First: first}
+	return kubeadm.Upgrade{
+		Machine: s.machine, Config: s.config.Kubernetes, Node: s.kubeNode(), Facts: s.facts, First: first, PodNetwork: daemonSets(s.config.Network),
+	}
 }
 
 // packagesFirst are kubeadm's package and those that it may want with it.

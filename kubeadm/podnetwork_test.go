@@ -1,0 +1,127 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// podNetwork is a host's runtime with one container or none, and an API server with one
+// pod.
+type podNetwork struct {
+	runtimeapi.UnimplementedRuntimeServiceServer
+
+	runs  string // ID of the container that the runtime runs, "" for none
+	pod   string // as the API server has it
+	looks int    // at the runtime
+	later func(*podNetwork)
+}
+
+func (n *podNetwork) ListContainers(context.Context, *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+	n.looks++
+	if n.looks == 2 && n.later != nil {
+		n.later(n)
+	}
+	if n.runs == "" {
+		return &runtimeapi.ListContainersResponse{}, nil
+	}
+	return &runtimeapi.ListContainersResponse{Containers: []*runtimeapi.Container{{Id: n.runs}}}, nil
+}
+
+func (n *podNetwork) serve(t *testing.T, f *fakeHost, m Machine) {
+	t.Helper()
+	f.put(t, containerdConfig, "version = 3\n")
+	socket := m.path(containerd().socket)
+	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime := grpc.NewServer()
+	runtimeapi.RegisterRuntimeServiceServer(runtime, n)
+	go func() { _ = runtime.Serve(listener) }()
+	t.Cleanup(runtime.Stop)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/namespaces/kube-flannel/pods" || r.URL.Query().Get("fieldSelector") != "spec.nodeName=cp1" {
+			http.Error(w, r.URL.String(), http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"PodList","items":[%s]}`, n.pod)
+	}))
+	t.Cleanup(server.Close)
+	a := &api{Server: server}
+	f.put(t, ClusterCA, a.ca())
+	f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
+}
+
+// daemon is a pod of a DaemonSet with one container.
+func daemon(set, id string, ready bool) string {
+	return fmt.Sprintf(`{"metadata":{"namespace":"kube-flannel","name":"p","ownerReferences":[{"kind":"DaemonSet","name":%q,"controller":true}]},
+		"status":{"containerStatuses":[{"containerID":"containerd://%s","ready":%v}]}}`, set, id, ready)
+}
+
+func TestPodNetwork(t *testing.T) {
+	for _, tc := range []struct {
+		name, runs, pod string
+		back            bool
+	}{
+		{"runs and is ready", "1", daemon("kube-flannel-ds", "1", true), true},
+		{"is as it was before the reboot", "", daemon("kube-flannel-ds", "1", true), false},
+		{"runs again, unknown yet", "2", daemon("kube-flannel-ds", "1", true), false},
+		{"is not ready", "1", daemon("kube-flannel-ds", "1", false), false},
+		{"has not begun", "1", `{"metadata":{"namespace":"kube-flannel","ownerReferences":[{"kind":"DaemonSet","name":"kube-flannel-ds","controller":true}]}}`, false},
+		{"is another's", "1", daemon("other", "1", true), false},
+		{"is not there", "1", "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, m := newFake(t)
+			(&podNetwork{runs: tc.runs, pod: tc.pod}).serve(t, f, m)
+			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1"}}
+			err := u.daemonRuns(t.Context(), "kube-flannel/kube-flannel-ds")
+			if (err == nil) != tc.back || err != nil && !strings.Contains(err.Error(), "kube-flannel/kube-flannel-ds") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestAwaitPodNetwork: after a reboot kubeadm is not run before the network's pod is
+// back; who lets the check of kubeadm be ignored does not wait.
+func TestAwaitPodNetwork(t *testing.T) {
+	for _, ignored := range []bool{false, true} {
+		t.Run(fmt.Sprint("ignored ", ignored), func(t *testing.T) {
+			f, m := newFake(t)
+			n := &podNetwork{pod: daemon("kube-flannel-ds", "1", true)}
+			n.later = func(n *podNetwork) {
+				if f.ran("kubeadm") > 0 {
+					t.Errorf("ran %q before the pods' network was back", f.calls)
+				}
+				n.runs, n.pod = "2", daemon("kube-flannel-ds", "2", true)
+			}
+			n.serve(t, f, m)
+			config, looks := "version: 1.36.3", 2
+			if ignored {
+				config, looks = config+"\nignorePreflightErrors: [CreateJob]", 0
+			}
+			u := Upgrade{
+				Machine: m, Config: section(t, config), Node: Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, First: true,
+				PodNetwork: []string{"kube-flannel/kube-flannel-ds"},
+			}
+			if err := u.ControlPlane().Run(t.Context()); err != nil || f.ran("kubeadm upgrade apply") != 1 || n.looks != looks {
+				t.Errorf("%v, looked %d times, ran %q", err, n.looks, f.calls)
+			}
+		})
+	}
+}
