@@ -120,8 +120,9 @@ func ReadFacts(r io.Reader) (*Facts, error) {
 	return &f, nil
 }
 
-// why lists the reasons for which one of the facts is unknown.
-func (f *Facts) why(needs []string) []string {
+// Why lists the reasons for which one of the facts, by the names of Unknown.Fact, is
+// unknown.
+func (f *Facts) Why(needs ...string) []string {
 	var reasons []string
 	for _, need := range needs {
 		for _, u := range f.Unknown {

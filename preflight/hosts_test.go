@@ -7,12 +7,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/tools/txtar"
@@ -301,5 +304,34 @@ func TestRecordingKeepsNoRegistryPassword(t *testing.T) {
 	}
 	if len(facts.Unknown) == 0 {
 		t.Error("a host that says nothing has no unknown facts")
+	}
+}
+
+// bare is a host with a few files and no programs.
+type bare struct{ files fs.FS }
+
+func (b bare) FS() fs.FS { return b.files }
+
+func (bare) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
+	return nil, &host.CommandError{Argv: append([]string{cmd.Name}, cmd.Args...), ExitCode: -1, Err: exec.ErrNotFound}
+}
+
+// TestUnreadPCITree: a device that does not say what it is makes the whole tree unknown,
+// since the driver depends on each; so does a tree that nobody may list.
+func TestUnreadPCITree(t *testing.T) {
+	const card = "sys/bus/pci/devices/0000:17:00.0"
+	for name, tree := range map[string]fstest.MapFS{
+		"a card without a class": {card + "/vendor": {Data: []byte("0x10de\n")}, card + "/device": {Data: []byte("0x2330\n")}},
+		"no directory":           {"sys/bus/pci/devices": {Data: []byte("?")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := Gather(t.Context(), bare{tree})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reasons := f.Why("pci"); len(reasons) != 1 || !strings.Contains(reasons[0], "PCI device") {
+				t.Errorf("reasons %q of unknown %+v", reasons, f.Unknown)
+			}
+		})
 	}
 }

@@ -138,7 +138,7 @@ func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 	if c.Role != "" && !w.Is(c.Role) {
 		return skipped("no " + string(c.Role) + " role")
 	}
-	if reasons := f.why(c.Needs); len(reasons) > 0 {
+	if reasons := f.Why(c.Needs...); len(reasons) > 0 {
 		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),
 			Fix: "run as root; or look yourself and pass --skip " + c.ID})
 	}

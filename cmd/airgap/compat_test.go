@@ -67,6 +67,11 @@ func TestCompatibility(t *testing.T) {
 	locked[0].SecureBoot.On = true
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
+	unread := func(fact, device string) []*preflight.Facts {
+		hosts := gpuHost(device, "")
+		hosts[0].Unknown = []preflight.Unknown{{Fact: fact, Reason: "no access"}}
+		return hosts
+	}
 	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
 	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
@@ -103,11 +108,15 @@ func TestCompatibility(t *testing.T) {
 		"V100 with 595, refused":       {wanting("gpu: {branch: 595}\n"), gpuHost("1db4", ""), []string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"}, nil},
 		"Blackwell, refused":           {wanting("gpu: {flavour: proprietary}\n"), gpuHost("2901", ""), []string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"}, nil},
 		"cards that nobody has seen":   {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
-		"the site's own driver":        {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
-		"a branch without fixes":       {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
-		"Secure Boot without a key":    {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
-		"Secure Boot, precompiled":     {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
-		"NVIDIA's installer was here":  {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
+		"a PCI tree that nobody could read": {wanting(""), unread("pci", ""), []string{"gpu1: it has the role gpu, and its survey could not read its PCI tree: no access, want it known, since it decides the driver; mend that and run airgap survey on it again, as root"},
+			[]string{"pass --skip gpu-present", "pass --skip gpu-driver", "pass --skip gpu-foreign"}},
+		"packages that nobody could read":   {wanting(""), unread("packages", "2330"), []string{"gpu1: it has the role gpu, and its survey could not read its installed packages: no access"}, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
+		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
+		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
+		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
+		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
+		"Secure Boot, precompiled":          {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
+		"NVIDIA's installer was here":       {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
 		"alike on several": {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
 			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
 		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},

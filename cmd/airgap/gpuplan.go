@@ -28,6 +28,10 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 			})
 			continue
 		}
+		if gaps := unreadForDriver(c, surveyed[i]); len(gaps) > 0 {
+			clashes = append(clashes, gaps...)
+			continue
+		}
 		plan, err := c.GPU.Plan(gpuServer(surveyed[i]))
 		if errors.Is(err, gpu.ErrNoCard) {
 			continue // a check says so
@@ -42,6 +46,24 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		plans[n.Name] = plan
 	}
 	return plans, clashes
+}
+
+// unreadForDriver are the facts without which nobody can choose a driver, and that the
+// survey could not read: a bundle without a driver would be a lost trip.
+func unreadForDriver(c *config.Cluster, f *preflight.Facts) []clash {
+	if c.GPU.Source == gpu.Site {
+		return nil
+	}
+	var gaps []clash
+	for _, need := range []struct{ fact, called string }{{"pci", "PCI tree"}, {"kernel", "kernel"}, {"packages", "installed packages"}} {
+		for _, reason := range f.Why(need.fact) {
+			gaps = append(gaps, clash{
+				of: f.Host, found: fmt.Sprintf("it has the role gpu, and its survey could not read its %s: %s", need.called, reason), want: "it known, since it decides the driver",
+				fix: "mend that and run airgap survey on it again, as root; or set gpu.source to host, where the driver is the site's own", fatal: true,
+			})
+		}
+	}
+	return gaps
 }
 
 func gpuServer(f *preflight.Facts) gpu.Server {

@@ -57,6 +57,7 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
 			{"a driver that does not fit", func() error { return e.wrongDriver(ctx) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits(`{devicePlugin: "0.19.0"}`)...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
