@@ -93,6 +93,7 @@ func TestRecordedHosts(t *testing.T) {
 	}{
 		{host: "rocky9"},
 		{host: "navix9"},
+		{host: "miracle8", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "rhel8-cgroup1-podman-swap",
 			change: func(w *Want) { w.Packages = append(w.Packages, "containerd.io") },

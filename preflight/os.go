@@ -46,7 +46,7 @@ func (o OS) Enterprise() string {
 // rebuilds are the IDs of RHEL and of systems that are built from its sources, with
 // its packages' names and versions. One that only says ID_LIKE="rhel" may have others.
 func rebuilds() []string {
-	return []string{"rhel", "rocky", "almalinux", "ol", "centos", "navix"}
+	return []string{"rhel", "rocky", "almalinux", "ol", "centos", "navix", "miraclelinux"}
 }
 
 func readOS(_ context.Context, r reader, f *Facts) error {
@@ -95,7 +95,7 @@ func judgeOS(f *Facts, w *Want) Result {
 	found := fmt.Sprintf("%s (%s %s)", f.OS.Name, f.OS.ID, f.OS.Version)
 	switch {
 	case el != "el8" && el != "el9" && el != "el10":
-		return Result{Fail, found, "RHEL, Rocky Linux, AlmaLinux, Oracle Linux, Navix or CentOS Stream 8, 9 or 10", "use a supported operating system"}
+		return Result{Fail, found, "RHEL, Rocky Linux, AlmaLinux, Oracle Linux, Navix, MIRACLE LINUX or CentOS Stream 8, 9 or 10", "use a supported operating system"}
 	case w.OS != "" && w.OS != el:
 		return Result{Fail, found, w.OS + ", which the bundle was made for", "make a bundle with packages.os: " + el}
 	default:
