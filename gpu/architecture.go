@@ -6,6 +6,7 @@ import "strconv"
 type Architecture string
 
 const (
+	Fermi     Architecture = "Fermi"
 	Kepler    Architecture = "Kepler"
 	Maxwell   Architecture = "Maxwell"
 	Pascal    Architecture = "Pascal"
@@ -24,14 +25,22 @@ type idRange struct {
 }
 
 // ranges are PCI device IDs by chip, in their order. NVIDIA gives them out in blocks
-// of 0x80, before Maxwell of 0x40, between those of Fermi's chips.
-// Blackwell's blocks are those of NVIDIA/gpu-admin-tools, gpu/devid_chips.py;
-// the older ones are where all of a chip's entries in pci.ids 2023.04.11 lie.
+// of 0x80, before Maxwell of 0x40 and less.
+// Blackwell's blocks are those of NVIDIA/gpu-admin-tools, gpu/devid_chips.py, Fermi's
+// those of envytools, docs/hw/pciid.rst; the others are where all of a chip's entries
+// in pci.ids 2023.04.11 lie.
 func ranges() []idRange {
 	return []idRange{
+		{0x06c0, 0x06df, Fermi, "GF100"},
+		{0x0dc0, 0x0dff, Fermi, "GF106 GF108"},
+		{0x0e20, 0x0e3f, Fermi, "GF104"},
+		{0x0f00, 0x0f1f, Fermi, "GF108"},
 		{0x0fc0, 0x0fff, Kepler, "GK107"},
 		{0x1000, 0x103f, Kepler, "GK110 GK210"},
+		{0x1040, 0x109f, Fermi, "GF119 GF110"},
+		{0x1140, 0x117f, Fermi, "GF117"},
 		{0x1180, 0x11ff, Kepler, "GK104 GK106"},
+		{0x1200, 0x125f, Fermi, "GF114 GF116"},
 		{0x1280, 0x12bf, Kepler, "GK208"},
 		{0x1340, 0x147f, Maxwell, "GM108 GM107 GM204 GM206"},
 		{0x15f0, 0x15ff, Pascal, "GP100"},

@@ -9,7 +9,7 @@ import (
 
 // TestChoose: what drives all cards of a host, and for whom nothing does.
 func TestChoose(t *testing.T) {
-	const v100, t4, a100, h200, b200, k80, m2090, gap, newer = "1db6", "1eb8", "20b2", "2335", "2901", "102d", "1091", "1500", "3f00"
+	const v100, t4, a100, h200, b200, k80, m2090, c1060, gap, newer = "1db6", "1eb8", "20b2", "2335", "2901", "102d", "1091", "05e7", "1500", "3f00"
 	for _, test := range []struct {
 		name  string
 		cards string
@@ -22,7 +22,9 @@ func TestChoose(t *testing.T) {
 		{"between Maxwell and Pascal", gap, Wish{}, "580 (proprietary)"},
 		{"K80", k80, Wish{}, "error: no branch and flavour drives all cards: NVIDIA Kepler 10de:102d wants proprietary 470 and earlier (NVIDIA: current"},
 		{"K80, a branch without fixes that the site wants", k80, Wish{Branch: 470}, "470 (proprietary)"},
-		{"before the table", m2090, Wish{}, "error: no branch and flavour drives all cards: NVIDIA 10de:1091 wants proprietary 470 and earlier (not in the table, by its number"},
+		{"M2090", m2090, Wish{}, "error: no branch and flavour drives all cards: NVIDIA Fermi 10de:1091 wants proprietary 390 and earlier (NVIDIA: current"},
+		{"M2090, the last branch of Kepler", m2090, Wish{Branch: 470}, "error: no driver 470 drives all cards: NVIDIA Fermi 10de:1091 wants proprietary 390"},
+		{"before the table", c1060, Wish{}, "error: no branch and flavour drives all cards: NVIDIA 10de:05e7 wants proprietary 390 and earlier (not in the table, by its number"},
 		{"after the table", newer, Wish{}, "580 (open)"},
 		{"both, by the flavour that both have", v100 + " " + a100, Wish{}, "580 (proprietary)"},
 		{"the site's branch", a100, Wish{Branch: 595}, "595 (open)"},

@@ -55,6 +55,7 @@ func (g Generation) Modules() string {
 // Generations lists them, oldest first.
 func Generations() []Generation {
 	return []Generation{
+		{[]Architecture{Fermi}, nil, &Span{To: 390}, "NVIDIA: current graphics driver releases, legacy releases"},
 		{[]Architecture{Kepler}, nil, &Span{To: 470}, "NVIDIA: current graphics driver releases, legacy releases"},
 		{[]Architecture{Maxwell, Pascal, Volta}, nil, &Span{To: 580}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules#19"},
 		{[]Architecture{Turing, Ampere, Ada, Hopper}, &Span{From: 515}, &Span{To: 619}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules"},

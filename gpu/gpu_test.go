@@ -46,6 +46,7 @@ func TestMachines(t *testing.T) {
 		"v100-and-a100":  "1 × NVIDIA Volta 10de:1db6, 1 × NVIDIA Ampere 10de:20f1",
 		"p40":            "2 × NVIDIA Pascal 10de:1b38",
 		"m60":            "2 × NVIDIA Maxwell 10de:13f2",
+		"m2090":          "2 × NVIDIA Fermi 10de:1091",
 		"k80":            "2 × NVIDIA Kepler 10de:102d",
 		"vmd-domain":     "1 × NVIDIA Ada 10de:27b8",
 		"unreadable":     "error: read PCI device 0000:af:00.0: ",
@@ -79,9 +80,16 @@ func TestArchitecture(t *testing.T) {
 		id   string
 		want gpu.Architecture
 	}{
+		{"06bf", ""},
+		{"06d1", gpu.Fermi}, // C2050
+		{"06e0", ""},
 		{"0fbf", ""},
-		{"102d", gpu.Kepler},  // K80
-		{"1040", ""},          // Fermi
+		{"102d", gpu.Kepler}, // K80
+		{"1040", gpu.Fermi},
+		{"1091", gpu.Fermi}, // M2090
+		{"10a0", ""},
+		{"1180", gpu.Kepler},
+		{"125f", gpu.Fermi},
 		{"12ba", gpu.Kepler},  // K510M
 		{"17fd", gpu.Maxwell}, // M40
 		{"15f8", gpu.Pascal},  // P100
