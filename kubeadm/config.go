@@ -24,7 +24,7 @@ type Config struct {
 type Overrides struct {
 	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."`
 	KubeProxy            map[string]any    `yaml:"kubeProxy,omitempty" json:"kubeProxy,omitempty" jsonschema_description:"Fields of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)."`
-	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4)."`
+	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4). featureGates that kubeadm of this version knows no longer are refused."`
 	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines: kubeletHealthCheck: 10m."`
 }
 

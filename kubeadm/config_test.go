@@ -44,6 +44,10 @@ func TestValidate(t *testing.T) {
 		"driver":             {`{version: 1.36.3, overrides: {kubelet: {cgroupDriver: cgroupfs}}}`, []string{"kubernetes.overrides.kubelet.cgroupDriver: Forbidden"}},
 		"derived": {`{version: 1.36.3, overrides: {clusterConfiguration: {imageRepository: r, networking: {podSubnet: 10.0.0.0/8}}}}`,
 			[]string{"clusterConfiguration.imageRepository: Forbidden", "clusterConfiguration.networking.podSubnet: Forbidden"}},
+		"gate that is still there": {`{version: 1.35.8, overrides: {clusterConfiguration: {featureGates: {ControlPlaneKubeletLocalMode: true}}}}`, nil},
+		"gates that are gone": {`{version: 1.36.3, overrides: {clusterConfiguration: {featureGates: {ControlPlaneKubeletLocalMode: true, NodeLocalCRISocket: true, RootlessControlPlane: false}}}}`,
+			[]string{"clusterConfiguration.featureGates.RootlessControlPlane: Forbidden: kubeadm knows it no longer from 1.35 on",
+				"clusterConfiguration.featureGates.ControlPlaneKubeletLocalMode: Forbidden: kubeadm knows it no longer from 1.36 on"}},
 		"timeouts": {`{version: 1.36.3, overrides: {timeouts: {kubletHealthCheck: 1m, discovery: soon}}}`,
 			[]string{"overrides.timeouts", "overrides.timeouts"}},
 	} {

@@ -24,7 +24,10 @@ type Release struct {
 	Assumed bool   `json:"assumed"`
 	Cgroup  string `json:"cgroup"` // that the kubelet starts on
 	Ends    string `json:"ends"`   // the last month with fixes, "2027-06"
-	Source  string `json:"source"`
+	// Gone are feature gates of kubeadm's own that it knows until the minor before: one
+	// that is still set ends it (kubernetes#134178, #134781, #135773, #138645).
+	Gone   []string `json:"gone"`
+	Source string   `json:"source"`
 }
 
 // Releases are the minors that can be installed. Versions of images are the
@@ -40,9 +43,9 @@ func Releases() []Release {
 		stated  = "; containerd RELEASES.md, Kubernetes support"
 	)
 	return []Release{
-		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, "2027-02", kubeadm + stated},
-		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, "2027-06", kubeadm + stated},
-		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, "2027-10", kubeadm + "; containerd: assumed"},
+		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, "2027-02", []string{"RootlessControlPlane", "WaitForAllControlPlaneComponents"}, kubeadm + stated},
+		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, "2027-06", []string{"ControlPlaneKubeletLocalMode"}, kubeadm + stated},
+		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, "2027-10", []string{"NodeLocalCRISocket"}, kubeadm + "; containerd: assumed"},
 	}
 }
 

@@ -31,6 +31,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	}
 	errs = append(errs, c.Audit.validate(at.Child("audit"))...)
 	errs = append(errs, c.validateSubnets(at)...)
+	errs = append(errs, c.validateGates(at.Child("overrides", "clusterConfiguration", "featureGates"))...)
 	return append(errs, c.Overrides.validate(at.Child("overrides"))...)
 }
 
@@ -76,6 +77,28 @@ func checkEndpoint(text string) error {
 		return fmt.Errorf("%q is neither an address nor a DNS name", name)
 	}
 	return nil
+}
+
+// validateGates forbids feature gates that kubeadm of this version, or of one before,
+// has dropped: it would say so when the packages are on the servers.
+func (c Config) validateGates(at *field.Path) field.ErrorList {
+	set, _ := c.Overrides.ClusterConfiguration["featureGates"].(map[string]any)
+	own, err := releaseOf(c.Version)
+	if err != nil {
+		return nil // Validate has said it
+	}
+	var errs field.ErrorList
+	for _, r := range Releases() {
+		for _, gate := range r.Gone {
+			if _, is := set[gate]; is {
+				errs = append(errs, field.Forbidden(at.Child(gate), "kubeadm knows it no longer from "+r.Minor+" on: leave it out"))
+			}
+		}
+		if r.Minor == own.Minor {
+			break
+		}
+	}
+	return errs
 }
 
 // validate forbids what airgap derives elsewhere: two places for one setting
