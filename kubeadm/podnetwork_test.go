@@ -23,6 +23,7 @@ type podNetwork struct {
 	runs  string // ID of the container that the runtime runs, "" for none
 	pod   string // as the API server has it
 	looks int    // at the runtime
+	older bool   // the cluster has no such DaemonSet
 	later func(*podNetwork)
 }
 
@@ -53,8 +54,15 @@ func (n *podNetwork) serve(t *testing.T, f *fakeHost, m Machine) {
 	go func() { _ = runtime.Serve(listener) }()
 	t.Cleanup(runtime.Stop)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/namespaces/kube-flannel/pods" || r.URL.Query().Get("fieldSelector") != "spec.nodeName=cp1" {
-			http.Error(w, r.URL.String(), http.StatusNotFound)
+		if r.URL.Path == "/apis/apps/v1/namespaces/airgap-system/daemonsets/data-plane" && !n.older {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"data-plane"}}`)
+			return
+		}
+		if r.URL.Path != "/api/v1/namespaces/airgap-system/pods" || r.URL.Query().Get("fieldSelector") != "spec.nodeName=cp1" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -68,29 +76,30 @@ func (n *podNetwork) serve(t *testing.T, f *fakeHost, m Machine) {
 
 // daemon is a pod of a DaemonSet with one container.
 func daemon(set, id string, ready bool) string {
-	return fmt.Sprintf(`{"metadata":{"namespace":"kube-flannel","name":"p","ownerReferences":[{"kind":"DaemonSet","name":%q,"controller":true}]},
+	return fmt.Sprintf(`{"metadata":{"namespace":"airgap-system","name":"p","ownerReferences":[{"kind":"DaemonSet","name":%q,"controller":true}]},
 		"status":{"containerStatuses":[{"containerID":"containerd://%s","ready":%v}]}}`, set, id, ready)
 }
 
 func TestPodNetwork(t *testing.T) {
 	for _, tc := range []struct {
 		name, runs, pod string
-		back            bool
+		older, back     bool
 	}{
-		{"runs and is ready", "1", daemon("kube-flannel-ds", "1", true), true},
-		{"is as it was before the reboot", "", daemon("kube-flannel-ds", "1", true), false},
-		{"runs again, unknown yet", "2", daemon("kube-flannel-ds", "1", true), false},
-		{"is not ready", "1", daemon("kube-flannel-ds", "1", false), false},
-		{"has not begun", "1", `{"metadata":{"namespace":"kube-flannel","ownerReferences":[{"kind":"DaemonSet","name":"kube-flannel-ds","controller":true}]}}`, false},
-		{"is another's", "1", daemon("other", "1", true), false},
-		{"is not there", "1", "", false},
+		{"runs and is ready", "1", daemon("data-plane", "1", true), false, true},
+		{"is as it was before the reboot", "", daemon("data-plane", "1", true), false, false},
+		{"runs again, unknown yet", "2", daemon("data-plane", "1", true), false, false},
+		{"is not ready", "1", daemon("data-plane", "1", false), false, false},
+		{"has not begun", "1", `{"metadata":{"namespace":"airgap-system","ownerReferences":[{"kind":"DaemonSet","name":"data-plane","controller":true}]}}`, false, false},
+		{"is another's", "1", daemon("other", "1", true), false, false},
+		{"is not there", "1", "", false, false},
+		{"is of no DaemonSet here", "1", "", true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, m := newFake(t)
-			(&podNetwork{runs: tc.runs, pod: tc.pod}).serve(t, f, m)
-			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1"}}
-			err := u.daemonRuns(t.Context(), "kube-flannel/kube-flannel-ds")
-			if (err == nil) != tc.back || err != nil && !strings.Contains(err.Error(), "kube-flannel/kube-flannel-ds") {
+			(&podNetwork{runs: tc.runs, pod: tc.pod, older: tc.older}).serve(t, f, m)
+			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1"}, Networked: "airgap-system/data-plane"}
+			err := u.networkedRuns(t.Context())
+			if (err == nil) != tc.back || err != nil && !strings.Contains(err.Error(), "airgap-system/data-plane") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -103,12 +112,12 @@ func TestAwaitPodNetwork(t *testing.T) {
 	for _, ignored := range []bool{false, true} {
 		t.Run(fmt.Sprint("ignored ", ignored), func(t *testing.T) {
 			f, m := newFake(t)
-			n := &podNetwork{pod: daemon("kube-flannel-ds", "1", true)}
+			n := &podNetwork{pod: daemon("data-plane", "1", true)}
 			n.later = func(n *podNetwork) {
 				if f.ran("kubeadm") > 0 {
 					t.Errorf("ran %q before the pods' network was back", f.calls)
 				}
-				n.runs, n.pod = "2", daemon("kube-flannel-ds", "2", true)
+				n.runs, n.pod = "2", daemon("data-plane", "2", true)
 			}
 			n.serve(t, f, m)
 			config, looks := "version: 1.36.3", 2
@@ -117,7 +126,7 @@ func TestAwaitPodNetwork(t *testing.T) {
 			}
 			u := Upgrade{
 				Machine: m, Config: section(t, config), Node: Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, First: true,
-				PodNetwork: []string{"kube-flannel/kube-flannel-ds"},
+				Networked: "airgap-system/data-plane",
 			}
 			if err := u.ControlPlane().Run(t.Context()); err != nil || f.ran("kubeadm upgrade apply") != 1 || n.looks != looks {
 				t.Errorf("%v, looked %d times, ran %q", err, n.looks, f.calls)

@@ -21,8 +21,9 @@ type Upgrade struct {
 	Node    Node
 	Facts   Facts
 	First   bool // this host upgrades what all have in common
-	// PodNetwork are the DaemonSets, "NAMESPACE/NAME", without which no pod starts here.
-	PodNetwork []string
+	// Networked is a DaemonSet, "NAMESPACE/NAME", whose pods are of the pods' network, one
+	// on every host: the first host waits for its own. "" waits for nothing.
+	Networked string
 }
 
 const (

@@ -137,18 +137,6 @@ func systemOf(ctx context.Context, client kubernetes.Interface, network *cni.Con
 	}, nil
 }
 
-// daemonSets are those of the pod network, as "NAMESPACE/NAME".
-func daemonSets(network cni.Config) []string {
-	var sets []string
-	_, workloads := cni.System(network)
-	for _, workload := range workloads {
-		if set, is := strings.CutPrefix(workload, "DaemonSet "); is {
-			sets = append(sets, set)
-		}
-	}
-	return sets
-}
-
 // networkOf is the first plugin with a workload in the cluster; the default one
 // where there is none, which verification then misses. A cluster that does not
 // answer is verification's to tell.
