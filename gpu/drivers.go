@@ -72,8 +72,8 @@ func (d Device) generation() Generation {
 	}
 	g := Generations()[0]
 	id, err := strconv.ParseUint(d.PCI.Device, 16, 16)
-	for _, r := range ranges() {
-		if before, is := generationOf(r.is); is && (err != nil || id > uint64(r.last)) {
+	for _, r := range IDRanges() {
+		if before, is := generationOf(r.Architecture); is && (err != nil || id > uint64(r.Last)) {
 			g = before
 		}
 	}

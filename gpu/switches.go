@@ -32,5 +32,5 @@ const boardCards = 8
 // dataCenter tells Blackwell's chips for such boards, GB100 to GB112, from those of
 // cards that are put into slots, GB202 and on.
 func dataCenter(device string) bool {
-	return slices.ContainsFunc(ranges(), func(r idRange) bool { return r.has(device) && strings.HasPrefix(r.chips, "GB1") })
+	return slices.ContainsFunc(IDRanges(), func(r IDRange) bool { return r.has(device) && strings.HasPrefix(r.Chips, "GB1") })
 }

@@ -152,7 +152,7 @@ func TestCompatibility(t *testing.T) {
 
 // TestMatrix compares the table with its golden file, with and without marks.
 func TestMatrix(t *testing.T) {
-	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": clusterOn(t, "el9", k8s)} {
+	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": clusterOn(t, "el9", k8s+"gpu: {branch: 580}\n")} {
 		var text bytes.Buffer
 		if err := newMatrix(c).write(&text); err != nil {
 			t.Fatal(err)

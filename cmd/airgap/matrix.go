@@ -18,8 +18,9 @@ type matrix struct {
 	Kernels    []preflight.KernelNeed `json:"kernels"`
 	Kubernetes []kubernetesRow        `json:"kubernetes"`
 	Containerd []containerdRow        `json:"containerd"`
+	Cards      []gpu.IDRange          `json:"cards"`
 	GPUs       []gpu.Generation       `json:"gpus"`
-	Drivers    []gpu.Branch           `json:"drivers"`
+	Drivers    []driverRow            `json:"drivers"`
 }
 
 // Used marks the row that airgap.yaml is about.
@@ -34,6 +35,10 @@ type (
 	}
 	containerdRow struct {
 		kubeadm.RuntimeLine
+		Used bool `json:"used"`
+	}
+	driverRow struct {
+		gpu.Branch
 		Used bool `json:"used"`
 	}
 )
@@ -53,7 +58,7 @@ func (a *app) showMatrix(file string, named bool) error {
 }
 
 func newMatrix(c *config.Cluster) matrix {
-	m := matrix{Kernels: preflight.KernelNeeds(), GPUs: gpu.Generations(), Drivers: gpu.Branches()}
+	m := matrix{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
 	for _, s := range preflight.Systems() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}
@@ -62,6 +67,9 @@ func newMatrix(c *config.Cluster) matrix {
 	}
 	for _, l := range kubeadm.RuntimeLines() {
 		m.Containerd = append(m.Containerd, containerdRow{l, strings.HasPrefix(c.Runtime.Version, l.Line+".")})
+	}
+	for _, b := range gpu.Branches() {
+		m.Drivers = append(m.Drivers, driverRow{b, b.Number == c.GPU.Branch})
 	}
 	return m
 }

@@ -14,7 +14,7 @@ import (
 // write gives each kind of row a table of its own. A star marks what airgap.yaml
 // uses.
 func (m matrix) write(w io.Writer) error {
-	for i, rows := range [][][]string{m.systems(), m.kernels(), m.kubernetes(), m.containerd(), m.gpus(), m.drivers()} {
+	for i, rows := range [][][]string{m.systems(), m.kernels(), m.kubernetes(), m.containerd(), m.cards(), m.gpus(), m.drivers()} {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -26,7 +26,7 @@ func (m matrix) write(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, "\n* in airgap.yaml; nothing there chooses a driver yet")
+	_, err := fmt.Fprintln(w, "\n* in airgap.yaml; a driver that it does not name is chosen by the cards in a host's facts")
 	return err
 }
 
@@ -70,6 +70,20 @@ func (m matrix) containerd() [][]string {
 	return rows
 }
 
+// cards has a row for each neighbouring blocks of one architecture and source.
+func (m matrix) cards() [][]string {
+	rows := [][]string{{mark(false), "CARDS", "PCI DEVICE IDS", "SOURCE"}}
+	for i, r := range m.Cards {
+		ids := r.First.String() + "-" + r.Last.String()
+		if last := rows[len(rows)-1]; i > 0 && last[1] == string(r.Architecture) {
+			last[2] += " " + ids
+			continue
+		}
+		rows = append(rows, []string{mark(false), string(r.Architecture), ids, r.Source})
+	}
+	return rows
+}
+
 func (m matrix) gpus() [][]string {
 	rows := [][]string{{mark(false), "GPU", "DRIVERS BY THEIR KERNEL MODULE", "SOURCE"}}
 	for _, g := range m.GPUs {
@@ -81,7 +95,7 @@ func (m matrix) gpus() [][]string {
 func (m matrix) drivers() [][]string {
 	rows := [][]string{{mark(false), "DRIVER", "KIND", "FIXES UNTIL", "CUDA", "SOURCE"}}
 	for _, b := range m.Drivers {
-		rows = append(rows, []string{mark(false), strconv.Itoa(b.Number), b.Kind, b.Ends, strconv.Itoa(b.CUDA), b.Source})
+		rows = append(rows, []string{mark(b.Used), strconv.Itoa(b.Number), b.Kind, b.Ends, strconv.Itoa(b.CUDA), b.Source})
 	}
 	return rows
 }
