@@ -26,13 +26,13 @@ const (
 	cdiUndo = undoDir + "/gpu-cdi.json"
 )
 
-//go:embed airgap-cdi.service airgap-mig.service
+//go:embed airgap-cdi.service airgap-mig.service airgap-persistenced.service
 var units embed.FS
 
 // Units are the systemd units by their names, for airgap.rpm.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for _, name := range []string{CDIUnit, MIGUnit} {
+	for _, name := range []string{CDIUnit, MIGUnit, OwnPersistenceUnit} {
 		text, err := units.ReadFile(name)
 		if err != nil {
 			return nil, err

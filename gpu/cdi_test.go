@@ -97,7 +97,7 @@ func TestCDIUnitFails(t *testing.T) {
 
 func TestUnitsKnowNothingNewerThanSystemd239(t *testing.T) {
 	all, err := Units()
-	if err != nil || len(all) != 2 {
+	if err != nil || len(all) != 3 {
 		t.Fatalf("%d units, %v", len(all), err)
 	}
 	for name, text := range all {

@@ -17,6 +17,10 @@ const (
 	unitsUndo   = undoDir + "/gpu-units.json"
 	// PersistenceUnit keeps the driver's state while nobody uses a card.
 	PersistenceUnit = "nvidia-persistenced.service"
+	// OwnPersistenceUnit does so where the daemon came without one: NVIDIA's installer
+	// has it among its samples alone.
+	OwnPersistenceUnit = "airgap-persistenced.service"
+	persistenceDaemon  = "usr/bin/nvidia-persistenced"
 	// FabricUnit is the fabric manager, without which no card behind an NVSwitch
 	// computes anything.
 	FabricUnit = "nvidia-fabricmanager.service"
@@ -81,12 +85,15 @@ func (s Setup) Loaded() (Driver, error) {
 	return ParseDriver(string(text))
 }
 
-// units are those that belong to the driver of this host. A .run file brings no
-// persistence daemon's.
+// units are those that belong to the driver of this host. A daemon without one is
+// started by ours, unless the site sees to the driver: it may start it in its own way.
 func (s Setup) units() []string {
 	var units []string
-	if s.hasUnit(PersistenceUnit) {
+	switch {
+	case s.hasUnit(PersistenceUnit):
 		units = append(units, PersistenceUnit)
+	case s.Driver != (Choice{}) && s.has(persistenceDaemon):
+		units = append(units, OwnPersistenceUnit)
 	}
 	if s.Fabric {
 		units = append(units, FabricUnit)

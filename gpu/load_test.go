@@ -3,6 +3,7 @@ package gpu
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,63 @@ func TestDriverIsLoaded(t *testing.T) {
 	}
 	if !m.enabled[PersistenceUnit] || m.active[PersistenceUnit] || m.enabled[FabricUnit] || m.active[FabricUnit] || m.has(modulesFile) || m.has(unitsUndo) {
 		t.Errorf("undo left enabled %v, active %v", m.enabled, m.active)
+	}
+}
+
+// TestPersistence: a daemon of NVIDIA's installer, which has no unit, is started by ours,
+// beside none of a package's, and not where the site sees to its driver.
+func TestPersistence(t *testing.T) {
+	const theirs = "usr/lib/systemd/system/" + PersistenceUnit
+	for _, test := range []struct {
+		name string
+		host func(t *testing.T, m *machine, s *Setup)
+		want []string
+	}{
+		{"NVIDIA's installer", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, theirs) }, []string{OwnPersistenceUnit}},
+		{"a package", func(*testing.T, *machine, *Setup) {}, []string{PersistenceUnit}},
+		{"a unit of the site's", func(t *testing.T, m *machine, _ *Setup) {
+			m.remove(t, theirs)
+			m.put(t, "etc/systemd/system/"+PersistenceUnit, "")
+		}, []string{PersistenceUnit}},
+		{"a driver of the site's", func(t *testing.T, m *machine, s *Setup) { m.remove(t, theirs); s.Driver = Choice{} }, nil},
+		{"no daemon", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, theirs); m.remove(t, persistenceDaemon) }, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, s := withDriver(t)
+			m.put(t, persistenceDaemon, "")
+			m.put(t, "usr/lib/systemd/system/"+OwnPersistenceUnit, "")
+			test.host(t, m, &s)
+			st := DriverStep(s)
+			if err := st.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, st.Done, true)
+			if got := m.running(); !slices.Equal(got, test.want) {
+				t.Errorf("%v run, want %v", got, test.want)
+			}
+			if err := DriverStep(Setup{Host: m, Root: m.root}).Undo(t.Context()); err != nil || len(m.running()) > 0 || m.has(unitsUndo) {
+				t.Errorf("undo: %v; %v run", err, m.running())
+			}
+		})
+	}
+}
+
+// TestPersistenceUnit: it stays away from a daemon that another unit starts.
+func TestPersistenceUnit(t *testing.T) {
+	all, err := Units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(all[OwnPersistenceUnit])
+	for _, line := range []string{"ExecStart=/" + persistenceDaemon, "ConditionPathExists=!/usr/lib/systemd/system/" + PersistenceUnit, "ConditionPathExists=!/etc/systemd/system/" + PersistenceUnit} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("it has no line %s", line)
+		}
+	}
+	for _, later := range []string{CDIUnit, MIGUnit} {
+		if !strings.Contains(string(all[later]), OwnPersistenceUnit) {
+			t.Errorf("%s does not wait for it", later)
+		}
 	}
 }
 

@@ -118,8 +118,11 @@ func (r runfile) unload(ctx context.Context) error {
 	if err := host.Remove(r.path(modulesFile)); err != nil {
 		return err
 	}
-	if r.hasUnit(PersistenceUnit) {
-		if err := r.run(ctx, "systemctl", "stop", PersistenceUnit); err != nil {
+	for _, unit := range []string{PersistenceUnit, OwnPersistenceUnit} {
+		if !r.hasUnit(unit) {
+			continue
+		}
+		if err := r.run(ctx, "systemctl", "stop", unit); err != nil {
 			return err
 		}
 	}

@@ -75,6 +75,17 @@ func exit(fine bool) error {
 	return &host.CommandError{ExitCode: 3, Err: errors.New("exit status 3")}
 }
 
+// running are the units that are enabled and started.
+func (m *machine) running() []string {
+	var all []string
+	for unit, active := range m.active {
+		if active && m.enabled[unit] {
+			all = append(all, unit)
+		}
+	}
+	return slices.Sorted(slices.Values(all))
+}
+
 // fails makes a command end with 1 after it has said that.
 func (m *machine) fails(line, said string) {
 	m.answers[line] = func() (string, error) {

@@ -103,7 +103,7 @@ getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /s
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 

@@ -66,6 +66,7 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-cdi.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-mig.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-node-report.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-persistenced.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry.service

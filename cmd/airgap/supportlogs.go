@@ -19,7 +19,7 @@ import (
 func loggedUnits() []string {
 	return []string{
 		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, "airgap-registry-renew.service",
-		"airgap-backup.service", "airgap-cdi.service", "airgap-mig.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
+		"airgap-backup.service", "airgap-cdi.service", "airgap-mig.service", "airgap-persistenced.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
 		"firewalld.service", "NetworkManager.service", "chronyd.service", "fapolicyd.service",
 	}
 }

@@ -249,7 +249,7 @@ func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
 	}
 	if err := e.script(ctx, m, "! rpm -qa | grep -i -e nvidia -e kernel-devel -e dkms", "! ls /usr/bin/nvidia-* /usr/lib64/libnvidia-ml* 2>/dev/null",
 		"! grep -rl airgap /etc/modprobe.d /etc/modules-load.d /etc/nvidia-container-runtime /etc/containerd 2>/dev/null",
-		"! grep nvidia /etc/dnf/plugins/versionlock.list", "! systemctl is-enabled --quiet airgap-cdi airgap-mig", "! ls /var/lib/airgap/undo /var/lib/airgap/gpu 2>/dev/null"); err != nil {
+		"! grep nvidia /etc/dnf/plugins/versionlock.list", "! systemctl is-enabled --quiet airgap-cdi airgap-mig airgap-persistenced", "! ls /var/lib/airgap/undo /var/lib/airgap/gpu 2>/dev/null"); err != nil {
 		return err
 	}
 	return errors.Join(m.Kill(ctx), m.Start(ctx), e.script(ctx, m, "grep -q DRIVER=nouveau /sys/bus/pci/devices/*/uevent"))
@@ -276,7 +276,9 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.joinAfterReboot(ctx, first, worker, stick) }},
 			{"cards are offered twice", func() error {
-				return errors.Join(e.script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda"),
+				return errors.Join(
+					e.script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda", "! rpm -q nvidia-persistenced",
+						"systemctl is-active --quiet airgap-persistenced", "systemctl is-enabled --quiet airgap-persistenced"),
 					e.script(ctx, first, offered(worker, "4")))
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
