@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // build has DKMS make the module for each kernel whose headers are there and that
@@ -21,20 +23,33 @@ func (s Setup) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	headers, err := fs.Glob(s.Host.FS(), "lib/modules/*/build/Makefile")
+	headers, err := s.headers()
 	if err != nil {
 		return err
 	}
-	for _, h := range headers {
-		kernel := path.Base(path.Dir(path.Dir(h)))
+	for _, kernel := range headers {
 		if slices.Contains(have, kernel) {
 			continue
 		}
-		if err := s.run(ctx, "dkms", "autoinstall", "-k", kernel); err != nil {
+		env, err := s.compiling(kernel)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"autoinstall", "-k", kernel}, Env: env}); err != nil {
 			return s.explainBuild(ctx, kernel, err)
 		}
 	}
 	return nil
+}
+
+// headers are the kernels that a module can be built for.
+func (s Setup) headers() ([]string, error) {
+	files, err := fs.Glob(s.Host.FS(), "lib/modules/*/build/Makefile")
+	var kernels []string
+	for _, f := range files {
+		kernels = append(kernels, path.Base(path.Dir(path.Dir(f))))
+	}
+	return kernels, err
 }
 
 // explainBuild adds the end of the compiler's log.

@@ -51,6 +51,9 @@ func (s Setup) driverRuns(ctx context.Context) (bool, error) {
 	if agrees := s.agree(d) == nil; !agrees {
 		return false, nil // Run says what does not
 	}
+	if holds, err := s.dropInHolds(); err != nil || !holds {
+		return false, err
+	}
 	for _, unit := range s.units() {
 		enabled, err := s.unitIs(ctx, "is-enabled", unit)
 		if err != nil || !enabled {
@@ -113,6 +116,9 @@ func (s Setup) planDriver(context.Context) ([]string, error) {
 	for _, unit := range s.units() {
 		changes = append(changes, "enable and start "+unit)
 	}
+	if holds, dropIn := s.dropInHolds(); dropIn != nil || !holds {
+		return append(changes, "write "+s.path(dkmsDropIn)), errors.Join(err, dropIn)
+	}
 	return changes, err
 }
 
@@ -138,11 +144,14 @@ func (s Setup) loadDriver(ctx context.Context) error {
 	if err := host.WriteFile(s.path(modulesFile), s.modulesText(), 0o644); err != nil {
 		return err
 	}
+	if err := s.writeDropIn(ctx); err != nil {
+		return err
+	}
 	return s.enable(ctx, s.units())
 }
 
 func (s Setup) unloadDriver(ctx context.Context) error {
-	if err := s.disable(ctx); err != nil {
+	if err := errors.Join(s.disable(ctx), s.removeDropIn(ctx)); err != nil {
 		return err
 	}
 	return host.Remove(s.path(modulesFile))

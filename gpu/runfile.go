@@ -95,11 +95,19 @@ func (r runfile) install(ctx context.Context) error {
 	if err := r.unload(ctx); err != nil {
 		return err
 	}
+	running, err := r.running()
+	if err != nil {
+		return err
+	}
+	compiler, err := r.compiling(running)
+	if err != nil {
+		return err
+	}
 	file := path.Join(runfileDir, "nvidia.run")
 	if err := r.unpack(ctx, r.path(file)); err != nil {
 		return fmt.Errorf("copy NVIDIA's .run file: %w", err)
 	}
-	if err := r.locked(ctx, append([]string{"sh", r.path(file)}, r.flags()...)...); err != nil {
+	if err := r.locked(ctx, compiler, append([]string{"sh", r.path(file)}, r.flags()...)...); err != nil {
 		return r.explain(ctx, "install NVIDIA's driver "+r.Version, err)
 	}
 	// After a power cut the host has to have what the list of files says.
@@ -178,9 +186,9 @@ func (s Setup) has(name string) bool {
 	return err == nil
 }
 
-// locked runs a command that goes on when airgap is killed: the lock, which it
-// holds to its end, makes the next run wait for it.
-func (r runfile) locked(ctx context.Context, argv ...string) error {
+// locked runs a command, in its environment, that goes on when airgap is killed: the
+// lock, which it holds to its end, makes the next run wait for it.
+func (r runfile) locked(ctx context.Context, env []string, argv ...string) error {
 	for _, dir := range []string{logDir, path.Dir(runfileLock), runfileDir} {
 		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
 			return err
@@ -188,7 +196,7 @@ func (r runfile) locked(ctx context.Context, argv ...string) error {
 	}
 	_, err := r.Host.Run(ctx, host.Cmd{
 		Name: "flock", Args: append([]string{"--verbose", "--wait", "900", r.path(runfileLock)}, argv...),
-		Env: []string{"TMPDIR=" + r.path(runfileDir)}, Log: r.path(runfileSaid),
+		Env: append([]string{"TMPDIR=" + r.path(runfileDir)}, env...), Log: r.path(runfileSaid),
 	})
 	return err
 }
@@ -262,7 +270,7 @@ func (r runfile) uninstall(ctx context.Context) error {
 		return err
 	}
 	if installed == record.Version {
-		err := r.locked(ctx, "nvidia-uninstall", "--silent", "--log-file-name="+r.path(runfileLog))
+		err := r.locked(ctx, nil, "nvidia-uninstall", "--silent", "--log-file-name="+r.path(runfileLog))
 		if err != nil {
 			return r.explain(ctx, "uninstall NVIDIA's driver "+installed, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func installer(root string) string {
 }
 
 const installerText = `
-echo "$0 $@" >"$ROOT/called"
+echo "$0 $@ PATH=$PATH" >"$ROOT/called"
 for flag; do case $flag in --log-file-name=*) log=${flag#*=};; --tmpdir=*) [ -d "${flag#*=}" ] && [ "$TMPDIR" = "${flag#*=}" ] || exit 9;; esac; done
 [ ! -e "$ROOT/broken" ] || { echo "ERROR: Unable to find the kernel source tree" >"$log"; exit 1; }
 mkdir -p "$ROOT/var/lib/nvidia" "$ROOT/usr/lib64"
@@ -143,6 +144,22 @@ func TestRunfile(t *testing.T) {
 	})
 	if !slices.Equal(before, after) {
 		t.Errorf("undo left %q of %q", after, before)
+	}
+}
+
+// TestRunfileCompiler: the installer finds the compiler that the running kernel was
+// built with first.
+func TestRunfileCompiler(t *testing.T) {
+	for toolset, want := range map[string]bool{"opt/rh/gcc-toolset-14/root/usr/bin/gcc": true, "opt/rh/gcc-toolset-13/root/usr/bin/gcc": false} {
+		m, s := withRunfile(t)
+		m.put(t, "lib/modules/"+runs+"/build/.config", "CONFIG_GCC_VERSION=140201\n")
+		m.put(t, toolset, "")
+		if err := RunfileStep(s, m.bundle).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if first := " PATH=" + s.path(path.Dir(toolset)) + ":" + os.Getenv("PATH"); strings.Contains(m.get("called"), first) != want {
+			t.Errorf("with %s it was called as %s", toolset, m.get("called"))
+		}
 	}
 }
 

@@ -18,13 +18,14 @@ import (
 type machine struct {
 	root            string
 	calls           []string
+	env             map[string][]string // of the last command of a line
 	answers         map[string]func() (string, error)
 	enabled, active map[string]bool
 }
 
 func newMachine(t *testing.T) (*machine, Setup) {
 	t.Helper()
-	m := &machine{root: t.TempDir(), answers: map[string]func() (string, error){}, enabled: map[string]bool{}, active: map[string]bool{}}
+	m := &machine{root: t.TempDir(), env: map[string][]string{}, answers: map[string]func() (string, error){}, enabled: map[string]bool{}, active: map[string]bool{}}
 	m.put(t, "proc/sys/kernel/osrelease", "5.14.0-1.el9.x86_64\n")
 	return m, Setup{Host: m, Root: m.root}
 }
@@ -34,6 +35,7 @@ func (m *machine) FS() fs.FS { return os.DirFS(m.root) }
 func (m *machine) Run(_ context.Context, c host.Cmd) ([]byte, error) {
 	line := strings.ReplaceAll(strings.Join(append([]string{c.Name}, c.Args...), " "), m.root, "")
 	m.calls = append(m.calls, line)
+	m.env[line] = c.Env
 	best := ""
 	for prefix := range m.answers {
 		if strings.HasPrefix(line, prefix) && len(prefix) > len(best) {

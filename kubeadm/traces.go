@@ -49,7 +49,7 @@ func (m Machine) traces() Traces {
 			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
 			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",
 			CRIOContainers + "/certs.d", CRIOContainers + "/registries.d", CRIOContainers, path.Dir(CRIOContainers), path.Dir(path.Dir(CRIOContainers)),
-			"/etc/systemd/system/containerd.service.d", "/etc/systemd/system/crio.service.d",
+			"/etc/systemd/system/containerd.service.d", "/etc/systemd/system/crio.service.d", "/etc/systemd/system/dkms.service.d",
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
 		Data: append([]string{"/var/lib/containerd", crioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),

@@ -1,0 +1,119 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// A kernel may be built by a newer compiler than the system's gcc, Oracle's for instance.
+// The bundle has that one as gcc-toolset-N, which stays out of PATH until somebody
+// enables it (Red Hat: developing C and C++ applications, "GCC Toolset").
+
+const (
+	dkmsUnit = "dkms.service"
+	// dkmsDropIn is for what DKMS builds at a boot, after a kernel came. Its own
+	// settings, framework.conf, take no PATH (dkms: dkms_framework_nonsigning_variables).
+	dkmsDropIn = "/etc/systemd/system/dkms.service.d/50-airgap.conf"
+	// systemPATH is what systemd gives a unit.
+	systemPATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+)
+
+// configuredGCC is in a kernel's configuration, which lies with its headers: 110500 is
+// 11.5.0. Of another compiler's kernel it is 0.
+var configuredGCC = regexp.MustCompile(`(?m)^CONFIG_GCC_VERSION=(\d+)\d{4}$`)
+
+// compilerOf is the major version of the gcc that a kernel was built with; 0: unknown.
+func (s Setup) compilerOf(kernel string) (int, error) {
+	text, err := fs.ReadFile(s.Host.FS(), "lib/modules/"+kernel+"/build/.config")
+	if err := host.IgnoreMissing(err); err != nil {
+		return 0, err
+	}
+	if m := configuredGCC.FindSubmatch(text); m != nil {
+		return strconv.Atoi(string(m[1]))
+	}
+	running, err := s.running()
+	if err != nil || running != kernel {
+		return 0, err
+	}
+	text, err = fs.ReadFile(s.Host.FS(), "proc/version")
+	return Compiler(string(text)), host.IgnoreMissing(err)
+}
+
+// toolset is the major version of the compiler that has to come before the system's for
+// a kernel; 0 where it is the system's, or nobody has brought it.
+func (s Setup) toolset(kernel string) (int, error) {
+	major, err := s.compilerOf(kernel)
+	if err != nil || !s.has(strings.TrimPrefix(toolsetDir(major)+"/gcc", "/")) {
+		return 0, err
+	}
+	return major, nil
+}
+
+func toolsetDir(major int) string { return fmt.Sprintf("/opt/rh/gcc-toolset-%d/root/usr/bin", major) }
+
+// compiling is the environment of a command that builds for a kernel.
+func (s Setup) compiling(kernel string) ([]string, error) {
+	major, err := s.toolset(kernel)
+	if err != nil || major == 0 {
+		return nil, err
+	}
+	return []string{"PATH=" + s.path(toolsetDir(major)) + ":" + os.Getenv("PATH")}, nil
+}
+
+// dkmsDropInText is nil where DKMS does with the system's compiler, or the site sees to
+// its driver. Of several kernels the newest compiler counts: the next one has it as well.
+func (s Setup) dkmsDropInText() ([]byte, error) {
+	headers, err := s.headers()
+	if err != nil || s.Driver == (Choice{}) || !s.hasUnit(dkmsUnit) {
+		return nil, err
+	}
+	newest := 0
+	for _, kernel := range headers {
+		major, err := s.toolset(kernel)
+		if err != nil {
+			return nil, err
+		}
+		newest = max(newest, major)
+	}
+	if newest == 0 {
+		return nil, nil
+	}
+	return fmt.Appendf(nil, "%s[Service]\nEnvironment=PATH=%s:%s\n", ours, toolsetDir(newest), systemPATH), nil
+}
+
+// dropInHolds reports whether DKMS' unit has the compiler that it needs.
+func (s Setup) dropInHolds() (bool, error) {
+	text, err := s.dkmsDropInText()
+	if err != nil || text == nil {
+		return err == nil, err
+	}
+	return host.Holds(s.path(dkmsDropIn), text, 0o644)
+}
+
+func (s Setup) writeDropIn(ctx context.Context) error {
+	text, err := s.dkmsDropInText()
+	if err != nil || text == nil {
+		return err
+	}
+	if err := host.WriteFile(s.path(dkmsDropIn), text, 0o644); err != nil {
+		return err
+	}
+	return s.run(ctx, "systemctl", "daemon-reload")
+}
+
+func (s Setup) removeDropIn(ctx context.Context) error {
+	if !s.has(strings.TrimPrefix(dkmsDropIn, "/")) {
+		return nil
+	}
+	if err := host.Remove(s.path(dkmsDropIn)); err != nil {
+		return err
+	}
+	return s.run(ctx, "systemctl", "daemon-reload")
+}
