@@ -70,7 +70,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 		// would bring a kernel of its own, without most of its modules.
 		p.Packages = append(p.Packages, "kernel-devel-matched-"+s.Core)
 	}
-	if HasSwitches(s.Devices) {
+	if HasSwitches(s.Devices) { // NVIDIA's installer has no fabric manager: a package of its very version does
 		p.Driver = append(p.Driver, "nvidia-fabricmanager")
 	}
 	if HasHiddenSwitches(s.Devices) {

@@ -11,10 +11,11 @@ import (
 type Extra struct {
 	By      string   // who asks for it, as reports name it: "gpu"
 	Install []string // as Request.Install
-	// Together are packages of one version, the newest that all of them have and
-	// that begins with Version. "{version}" in a name stands for it.
+	// Together are packages of one version: Version, or where that ends with a dot the
+	// newest that begins with it and that all of them have. "{version}" in a name stands
+	// for it.
 	Together []string
-	Version  string // "580."
+	Version  string // "580.", "580.82.07"
 }
 
 // String tells servers apart that get something else.
@@ -64,13 +65,20 @@ func (u *universe) common(x Extra) []string {
 	epochs := map[string]*entry{} // one of each version, for comparing
 	for _, name := range x.Together {
 		for _, e := range u.byName[name] {
-			if strings.HasPrefix(e.Version, x.Version) {
+			if x.takes(e.Version) {
 				epochs[e.Version] = e
 			}
 		}
 	}
 	maps.DeleteFunc(epochs, func(version string, _ *entry) bool { return len(u.lacking(x, version)) > 0 })
 	return slices.SortedFunc(maps.Keys(epochs), func(a, b string) int { return EVR{Version: b}.Compare(EVR{Version: a}) })
+}
+
+// branch tells whether any version of a branch will do.
+func (x Extra) branch() bool { return strings.HasSuffix(x.Version, ".") }
+
+func (x Extra) takes(version string) bool {
+	return version == x.Version || x.branch() && strings.HasPrefix(version, x.Version)
 }
 
 // lacking are the names that are not there in this version.
@@ -94,7 +102,7 @@ func (u *universe) uncommon(x Extra) string {
 			if !slices.Contains(there, e.Version) {
 				there = append(there, e.Version)
 			}
-			if !strings.HasPrefix(e.Version, x.Version) {
+			if !x.takes(e.Version) {
 				continue
 			}
 			less := u.lacking(x, e.Version)
@@ -104,7 +112,10 @@ func (u *universe) uncommon(x Extra) string {
 			}
 		}
 	}
-	asks := fmt.Sprintf("%s asks for %s of one version %s…", x.By, strings.Join(x.Together, ", "), x.Version)
+	asks := fmt.Sprintf("%s asks for %s of one version %s", x.By, strings.Join(x.Together, ", "), x.Version)
+	if x.branch() {
+		asks += "…"
+	}
 	switch {
 	case best != "":
 		return fmt.Sprintf("%s; of %s there is no %s", asks, best, strings.Join(lacking, ", "))

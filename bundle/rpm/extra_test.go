@@ -35,6 +35,8 @@ func TestExtra(t *testing.T) {
 		{name: "the newest that all have", extra: Extra{Together: []string{cuda, kmod, fabric}, Version: "580."}, want: "cuda-580.82.07@g1 fabric-580.82.07@g1 kmod-580.82.07@g1"},
 		{name: "a name with the version in it", extra: Extra{Together: []string{cuda, built}, Version: "580."}, want: "cuda-580.9.1@g1 kmod-580.9.1-5.14.0-1-580.9.1@g1"},
 		{name: "what was chosen before", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, locked: driver("580.82.07", cuda, kmod), want: "cuda-580.82.07@g1 kmod-580.82.07@g1"},
+		{name: "that very version", extra: Extra{Together: []string{fabric}, Version: "580.82.07"}, want: "fabric-580.82.07@g1"},
+		{name: "only another that begins so", extra: Extra{By: "gpu", Together: []string{fabric}, Version: "580.82"}, problems: []string{"on g1: gpu asks for fabric of one version 580.82; there are 580.9.1, 580.82.07"}},
 		{name: "what is there", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:580.82.07-1.x86_64", want: "kmod-580.82.07@g1"},
 		{name: "other packages", extra: Extra{Install: []string{"gcc"}}, want: "gcc-1@g1"},
 		{name: "not all have it", extra: Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "595."}, problems: []string{"on g1: gpu asks for cuda, kmod of one version 595.…; of 595.1.1 there is no kmod"}},
