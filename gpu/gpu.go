@@ -67,7 +67,9 @@ func kindOf(d host.PCIDevice) Kind {
 }
 
 // Reserved says why containers on this host cannot have the device: it is
-// kept for virtual machines. It is "" when they can.
+// kept for virtual machines. It is "" when they can. A card that is shared out as virtual
+// functions belongs to them: the driver that does so (NVIDIA's vGPU manager) computes
+// nothing on the host.
 func (d Device) Reserved() string {
 	switch d.PCI.Driver {
 	case "vfio-pci", "pci-stub", "pciback", "xen-pciback":
@@ -75,6 +77,9 @@ func (d Device) Reserved() string {
 	}
 	if d.PCI.Virtual {
 		return "virtual function"
+	}
+	if n := d.PCI.VirtualFunctions; n > 0 {
+		return fmt.Sprintf("shared out as %d virtual functions", n)
 	}
 	return ""
 }

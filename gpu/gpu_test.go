@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,7 +33,8 @@ func TestMachines(t *testing.T) {
 		"a100-nvswitch":  "2 × NVIDIA Ampere 10de:20b0, 1 × NVSwitch 10de:1af1",
 		"v100-nouveau":   "2 × NVIDIA Volta 10de:1db6",
 		"t4-guest":       "1 × NVIDIA Turing 10de:1eb8",
-		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235, 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
+		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
+		"a100-sriov":     "1 × NVIDIA Ampere 10de:20b5 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:20b5 (virtual function), 1 × NVIDIA Ampere 10de:20b5",
 		"workstation":    "1 × NVIDIA Turing 10de:1e30",
 		"b200-and-newer": "1 × NVIDIA Blackwell 10de:2901, 1 × NVIDIA 10de:3fe0",
 		"hgx-a100":       "8 × NVIDIA Ampere 10de:20b2, 6 × NVSwitch 10de:1af1",
@@ -71,6 +73,23 @@ func TestMachines(t *testing.T) {
 				t.Errorf("got  %s, %v\nwant %s", got, err, want)
 			}
 		})
+	}
+}
+
+// TestSharedOut: a card that virtual machines have shares of gives containers none, and
+// takes no driver.
+func TestSharedOut(t *testing.T) {
+	for name, want := range map[string]error{"a40-vgpu": gpu.ErrNoCard, "a100-sriov": nil} {
+		devices, err := host.PCIDevices(tree(t, name), gpu.Vendor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := gpu.Config{}
+		c.Default()
+		_, err = c.Plan(gpu.Server{OS: "el9", Kernels: []string{"5.14.0-1.el9.x86_64"}, Devices: gpu.Detect(devices)})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: the plan says %v, want %v", name, err, want)
+		}
 	}
 }
 

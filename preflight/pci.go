@@ -56,7 +56,7 @@ func judgeGPU(f *Facts, w *Want) Result {
 	case free != "":
 		return pass("%s", found)
 	case reserved != "":
-		return Result{Fail, found, "a GPU that containers on this host can have", "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override"}
+		return Result{Fail, found, "a GPU that containers on this host can have", "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs"}
 	default:
 		return Result{Fail, "none in the PCI tree", "an NVIDIA GPU", "take the role gpu from this node, or give the machine its GPU (passthrough, seat, BIOS)"}
 	}

@@ -123,7 +123,7 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 
 func noCard(reserved string) error {
 	if reserved != "" {
-		return hint(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override")
+		return hint(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs")
 	}
 	return hint(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
 }

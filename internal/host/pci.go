@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,8 @@ type PCIDevice struct {
 	Driver  string `yaml:"driver,omitempty" json:"driver,omitempty"` // the kernel's driver that has it: "nvidia", "vfio-pci"
 	// Virtual is an SR-IOV virtual function: a share of a card on this host.
 	Virtual bool `yaml:"virtual,omitempty" json:"virtual,omitempty"`
+	// VirtualFunctions is how many of these the device is shared out as now.
+	VirtualFunctions int `yaml:"virtualFunctions,omitempty" json:"virtualFunctions,omitempty"`
 	// Windows are the sizes in bytes of what its base address registers open, one
 	// for each register and one for each pair of them that holds an address of 64
 	// bits; 0 where there is none and -1 where one got no address. None when the
@@ -74,12 +77,28 @@ func readPCI(fsys fs.FS, address, vendor string) (PCIDevice, error) {
 	if d.Windows, err = pciWindows(fsys, dir); err != nil {
 		return d, err
 	}
+	if d.VirtualFunctions, err = pciVirtualFunctions(fsys, dir); err != nil {
+		return d, err
+	}
 	_, err = fs.Stat(fsys, dir+"/physfn") // a link to the card it is a share of
 	d.Virtual = err == nil
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return d, err
+}
+
+// pciVirtualFunctions is 0 as well where the device cannot be shared (Linux: PCI/iov-howto).
+func pciVirtualFunctions(fsys fs.FS, dir string) (int, error) {
+	text, err := fs.ReadFile(fsys, dir+"/sriov_numvfs")
+	if err != nil {
+		return 0, IgnoreMissing(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("parse sriov_numvfs: %w", err)
+	}
+	return n, nil
 }
 
 // pciDriver is the driver by the device's uevent file, which says the same as

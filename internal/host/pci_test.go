@@ -29,9 +29,10 @@ func oneCard(changes fstest.MapFS) fstest.MapFS {
 
 func TestPCIDevices(t *testing.T) {
 	bare := PCIDevice{Address: "0000:17:00.0", Vendor: "10de", Device: "2330", Class: "030200"}
-	taken, share := bare, bare
+	taken, share, shared := bare, bare, bare
 	taken.Driver = "vfio-pci"
 	share.Virtual = true
+	shared.VirtualFunctions = 16
 	tests := map[string]struct {
 		tree fstest.MapFS
 		want []PCIDevice
@@ -39,6 +40,8 @@ func TestPCIDevices(t *testing.T) {
 		"no driver":        {oneCard(nil), []PCIDevice{bare}},
 		"a driver":         {oneCard(fstest.MapFS{card + "uevent": {Data: []byte("DRIVER=vfio-pci\nPCI_CLASS=30200\n")}}), []PCIDevice{taken}},
 		"a uevent without": {oneCard(fstest.MapFS{card + "uevent": {Data: []byte("PCI_CLASS=30200\n")}}), []PCIDevice{bare}},
+		"shared out":       {oneCard(fstest.MapFS{card + "sriov_numvfs": {Data: []byte("16\n")}}), []PCIDevice{shared}},
+		"could be shared":  {oneCard(fstest.MapFS{card + "sriov_numvfs": {Data: []byte("0\n")}, card + "sriov_totalvfs": {Data: []byte("16\n")}}), []PCIDevice{bare}},
 		"virtual function": {oneCard(fstest.MapFS{card + "physfn/vendor": {Data: []byte("0x10de\n")}}), []PCIDevice{share}},
 		"no bus":           {fstest.MapFS{}, nil},
 	}
