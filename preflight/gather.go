@@ -23,7 +23,7 @@ type probe struct {
 // ones (rpm's database, a bus call) wait together.
 func probes() []probe {
 	return []probe{
-		{"os", readOS}, {"kernel", readKernel}, {"modules", readModules}, {"init", readInit},
+		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
 		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},

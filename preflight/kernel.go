@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ type Kernel struct {
 	Arch    string `yaml:"arch" json:"arch"`       // uname -m
 	Cmdline string `yaml:"cmdline" json:"cmdline"`
 	Built   string `yaml:"built,omitempty" json:"built,omitempty"` // /proc/version: by which compiler
+	Next    string `yaml:"next,omitempty" json:"next,omitempty"`   // release of the one that the boot loader is told to start; "": it was told none
 }
 
 func readKernel(ctx context.Context, r reader, f *Facts) error {
@@ -64,20 +66,20 @@ func judgeKernelVersion(f *Facts, w *Want) Result {
 }
 
 var kernelRunning = Check{
-	ID: "kernel-running", Title: "Running kernel is the newest installed", Source: "airgap: a driver is built for the running kernel",
+	ID: "kernel-running", Title: "Running kernel is that of the next boot", Source: "airgap: a driver is built for the running kernel",
 	Breaks: "After the next reboot another kernel runs, for which no driver has been built.",
 	Needs:  []string{"kernel", "packages"}, Run: judgeKernelRunning,
 }
 
 func judgeKernelRunning(f *Facts, w *Want) Result {
-	newest := newestKernel(f)
+	next := cmp.Or(f.Kernel.Next, newestKernel(f))
 	switch {
-	case newest == "":
+	case next == "":
 		return skipped("no kernel is installed as an RPM")
-	case newest == f.Kernel.Release || newest == strings.TrimSuffix(f.Kernel.Release, "+debug"):
+	case next == f.Kernel.Release || next == strings.TrimSuffix(f.Kernel.Release, "+debug"):
 		return pass("%s", f.Kernel.Release)
 	}
-	r := Result{Warn, f.Kernel.Release + " runs, " + newest + " will after a reboot", "the newest installed kernel running", "reboot before installing"}
+	r := Result{Warn, f.Kernel.Release + " runs, " + next + " will after a reboot", "the kernel of the next boot running", "reboot before installing"}
 	if w.Is(GPU) {
 		r.Status = Fail // the driver would be built for a kernel that is about to go
 	}
@@ -85,7 +87,8 @@ func judgeKernelRunning(f *Facts, w *Want) Result {
 }
 
 // newestKernel is the newest installed kernel of the running one's kind
-// (Oracle's UEK beside Red Hat's), in the form of uname -r.
+// (Oracle's UEK beside Red Hat's), in the form of uname -r. A boot loader that was told
+// no other one starts it.
 func newestKernel(f *Facts) string {
 	name := "kernel-core"
 	if strings.Contains(f.Kernel.Release, "uek") {
