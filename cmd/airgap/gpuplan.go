@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,8 +71,8 @@ func gpuServer(f *preflight.Facts) gpu.Server {
 	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: newest(f, "kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
-// kernelsOf are the running kernel and the newest installed one, which the host
-// boots next unless somebody has told it otherwise (grubby, UPDATEDEFAULT=yes).
+// kernelsOf are the running kernel and the one that the host boots next: the boot
+// loader's own word, else the newest installed one.
 func kernelsOf(f *preflight.Facts) []string {
 	if f.Kernel.Release == "" {
 		return nil
@@ -80,7 +81,7 @@ func kernelsOf(f *preflight.Facts) []string {
 	if strings.Contains(f.Kernel.Release, "uek") {
 		core = "kernel-uek-core"
 	}
-	if next := newest(f, core); next != "" && next != f.Kernel.Release {
+	if next := cmp.Or(f.Kernel.Next, newest(f, core)); next != "" && next != f.Kernel.Release {
 		return []string{f.Kernel.Release, next}
 	}
 	return []string{f.Kernel.Release}
