@@ -25,6 +25,7 @@ func (l library) card(index int, d device) report.Card {
 		r.mig()
 		r.links()
 		r.fabric()
+		r.heat()
 		r.state()
 	}
 	return card
@@ -153,7 +154,6 @@ func (r reader) fabric() {
 }
 
 func (r reader) state() {
-	r.card.Temperature = number(value(r, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) { return r.GetTemperature(nvml.TEMPERATURE_GPU) }))
 	r.card.PowerDraw = number(value(r, "nvmlDeviceGetPowerUsage", r.GetPowerUsage))
 	r.card.PowerLimit = number(value(r, "nvmlDeviceGetEnforcedPowerLimit", r.GetEnforcedPowerLimit))
 	if m := value(r, "nvmlDeviceGetMemoryInfo", r.GetMemoryInfo); m != nil {

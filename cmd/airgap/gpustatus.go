@@ -39,9 +39,10 @@ func (a *app) gpuStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show this server's GPUs, by the bus and by NVIDIA's library",
 		Long: `Shows the GPUs and NVSwitches on the PCI bus, the driver that is loaded, and
-what NVIDIA's library (NVML) says of each card: name, UUID, memory, temperature,
-power, memory errors, rows of memory that were replaced, parts (MIG), NVLinks. At
-the end stands what is wrong, if anything is.
+what NVIDIA's library (NVML) says of each card: name, UUID, memory, temperature with
+where the card slows itself down and turns itself off, power and its limit, memory
+errors, rows of memory that were replaced, parts (MIG), NVLinks. At the end stands
+what is wrong, if anything is.
 
 Errors of the driver (Xid events) of the last day are from the kernel's log, which
 root and the group systemd-journal may read. With --watch-xid the library is

@@ -55,6 +55,7 @@ func TestGPUStatus(t *testing.T) {
 		"well":       {"hgx-a100", closed535, "a100", 0},
 		"memory":     {"hgx-a100", closed535, "a100-memory", 0},
 		"parts":      {"hgx-a100", closed535, "a100-mig", 0},
+		"heat":       {"hgx-h200", open580, "h200-heat", 0},
 		"xid":        {"hgx-a100", closed535, "a100-xid", time.Hour}, // the stub knows when the last one was
 		"disagree":   {"v100-and-a100", open580, "a100", 0},
 		"quiet time": {"hgx-a100", closed535, "a100", time.Millisecond},

@@ -72,8 +72,8 @@ func condition(c nvml.Card) []string {
 	if c.Memory != nil {
 		add("%d MiB", *c.Memory>>20)
 	}
-	if c.Temperature != nil {
-		add("%d °C", *c.Temperature)
+	if how := heat(c); how != "" {
+		add("%s", how)
 	}
 	switch {
 	case c.PowerDraw != nil && c.PowerLimit != nil:
@@ -97,6 +97,22 @@ func condition(c nvml.Card) []string {
 		add("NVSwitch fabric: %s", c.Fabric.State)
 	}
 	return all
+}
+
+// heat is "31 of 89 °C, off at 92": the card slows itself down from 89 °C on.
+func heat(c nvml.Card) string {
+	if c.Temperature == nil {
+		return ""
+	}
+	text := fmt.Sprint(*c.Temperature)
+	if c.SlowdownTemperature != nil {
+		text += fmt.Sprintf(" of %d", *c.SlowdownTemperature)
+	}
+	text += " °C"
+	if c.ShutdownTemperature != nil {
+		text += fmt.Sprintf(", off at %d", *c.ShutdownTemperature)
+	}
+	return text
 }
 
 // watts of milliwatts, to the nearest.

@@ -99,7 +99,7 @@ func (e *Env) driver(ctx context.Context, first, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	if _, err := e.must(ctx, m, []string{"580.82.07", "0000:17:00.0", "0000:3d:00.0", "NVIDIA H100 80GB HBM3"}, "airgap", "gpu", "status"); err != nil {
+	if _, err := e.must(ctx, m, []string{"580.82.07", "0000:17:00.0", "0000:3d:00.0", "NVIDIA H100 80GB HBM3", "31 of 89 °C, off at 92"}, "airgap", "gpu", "status"); err != nil {
 		return err
 	}
 	_, err := e.must(ctx, m, []string{`"fabric":{"state":"completed"}`}, "/usr/libexec/airgap/airgap-nvml")

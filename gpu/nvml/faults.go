@@ -22,6 +22,7 @@ func (r Report) Faults() []string {
 		for _, what := range c.Rows.faults() {
 			add(c, what)
 		}
+		add(c, c.heat())
 		add(c, c.Fabric.fault())
 		add(c, r.linkFault(c))
 		if c.ECC != nil {

@@ -36,9 +36,13 @@ type Card struct {
 	NVLinks     []bool  `json:"nvlinks,omitempty"` // by number, whether it is active
 	Fabric      *Fabric `json:"fabric,omitempty"`
 	Temperature *int    `json:"temperature,omitempty"` // °C
-	PowerDraw   *int    `json:"powerDraw,omitempty"`   // milliwatts
-	PowerLimit  *int    `json:"powerLimit,omitempty"`  // milliwatts that are enforced
-	Memory      *int64  `json:"memory,omitempty"`      // bytes, all of it
+	// From SlowdownTemperature on the card slows itself down, at ShutdownTemperature
+	// it turns itself off: °C.
+	SlowdownTemperature *int   `json:"slowdownTemperature,omitempty"`
+	ShutdownTemperature *int   `json:"shutdownTemperature,omitempty"`
+	PowerDraw           *int   `json:"powerDraw,omitempty"`  // milliwatts
+	PowerLimit          *int   `json:"powerLimit,omitempty"` // milliwatts that are enforced
+	Memory              *int64 `json:"memory,omitempty"`     // bytes, all of it
 }
 
 // Mode is a switch that takes effect when the card is reset.

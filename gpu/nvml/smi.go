@@ -1,6 +1,7 @@
 package nvml
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -21,21 +22,21 @@ type smiLog struct {
 }
 
 type smiGPU struct {
-	ID          string    `xml:"id,attr"`
-	Name        string    `xml:"product_name"`
-	Serial      string    `xml:"serial"`
-	UUID        string    `xml:"uuid"`
-	MIG         smiMIG    `xml:"mig_mode"`
-	Instances   []smiPart `xml:"mig_devices>mig_device"`
-	Memory      string    `xml:"fb_memory_usage>total"`
-	ECC         smiECC    `xml:"ecc_mode"`
-	Volatile    smiErrors `xml:"ecc_errors>volatile"`
-	Aggregate   smiErrors `xml:"ecc_errors>aggregate"`
-	Rows        smiRows   `xml:"remapped_rows"`
-	Temperature string    `xml:"temperature>gpu_temp"`
-	Power       smiPower  `xml:"gpu_power_readings"`
-	PowerV11    smiPower  `xml:"power_readings"`
-	Fabric      smiFabric `xml:"fabric"`
+	ID        string    `xml:"id,attr"`
+	Name      string    `xml:"product_name"`
+	Serial    string    `xml:"serial"`
+	UUID      string    `xml:"uuid"`
+	MIG       smiMIG    `xml:"mig_mode"`
+	Instances []smiPart `xml:"mig_devices>mig_device"`
+	Memory    string    `xml:"fb_memory_usage>total"`
+	ECC       smiECC    `xml:"ecc_mode"`
+	Volatile  smiErrors `xml:"ecc_errors>volatile"`
+	Aggregate smiErrors `xml:"ecc_errors>aggregate"`
+	Rows      smiRows   `xml:"remapped_rows"`
+	Heat      smiHeat   `xml:"temperature"`
+	Power     smiPower  `xml:"gpu_power_readings"`
+	PowerV11  smiPower  `xml:"power_readings"`
+	Fabric    smiFabric `xml:"fabric"`
 }
 
 type smiMIG struct {
@@ -70,6 +71,16 @@ type smiRows struct {
 	Uncorrected string `xml:"remapped_row_unc"`
 	Pending     string `xml:"remapped_row_pending"`
 	Failed      string `xml:"remapped_row_failure"`
+}
+
+// smiHeat has limits as temperatures, and from Ada on as margins to a target.
+type smiHeat struct {
+	Now            string `xml:"gpu_temp"`
+	Slowdown       string `xml:"gpu_temp_slow_threshold"`
+	Shutdown       string `xml:"gpu_temp_max_threshold"`
+	Margin         string `xml:"gpu_temp_tlimit"`
+	SlowdownMargin string `xml:"gpu_temp_slow_tlimit_threshold"`
+	ShutdownMargin string `xml:"gpu_temp_max_tlimit_threshold"`
 }
 
 type smiPower struct {
@@ -119,17 +130,24 @@ func (g smiGPU) card(index int) (Card, error) {
 	if power == (smiPower{}) {
 		power = g.PowerV11
 	}
+	temperature, slowdown, shutdown := g.Heat.temperatures()
 	return Card{
 		Index: index, UUID: text(g.UUID), Address: address, Name: text(g.Name), Serial: text(g.Serial),
 		ECC:         g.ecc(),
 		Rows:        g.Rows.rows(),
 		MIG:         g.mig(),
 		Fabric:      g.Fabric.fabric(),
-		Temperature: quantity[int]("C", 1, g.Temperature),
-		PowerDraw:   quantity[int]("W", 1000, power.Draw, power.Average, power.Instant),
-		PowerLimit:  quantity[int]("W", 1000, power.Enforced, power.Limit),
-		Memory:      quantity[int64]("MiB", 1<<20, g.Memory),
+		Temperature: temperature, SlowdownTemperature: slowdown, ShutdownTemperature: shutdown,
+		PowerDraw:  quantity[int]("W", 1000, power.Draw, power.Average, power.Instant),
+		PowerLimit: quantity[int]("W", 1000, power.Enforced, power.Limit),
+		Memory:     quantity[int64]("MiB", 1<<20, g.Memory),
 	}, err
+}
+
+func (h smiHeat) temperatures() (now, slowdown, shutdown *int) {
+	now, margin := celsius(h.Now), celsius(h.Margin)
+	return now, cmp.Or(celsius(h.Slowdown), AtMargin(now, margin, celsius(h.SlowdownMargin))),
+		cmp.Or(celsius(h.Shutdown), AtMargin(now, margin, celsius(h.ShutdownMargin)))
 }
 
 func (g smiGPU) ecc() *ECC {
@@ -212,6 +230,17 @@ func quantity[N int | int64](unit string, scale float64, values ...string) *N {
 		}
 	}
 	return nil
+}
+
+// celsius may be less than zero, unlike a quantity: a margin is.
+func celsius(value string) *int {
+	number, has := strings.CutSuffix(strings.TrimSpace(value), "C")
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 16)
+	if !has || err != nil {
+		return nil
+	}
+	degrees := int(n)
+	return &degrees
 }
 
 // sum is nil where none of values is a number.

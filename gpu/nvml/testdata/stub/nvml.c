@@ -274,6 +274,11 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t d, nvmlTemperatureSensors_t s
 	return sensor == NVML_TEMPERATURE_GPU ? number(d, "temperature", 0, temperature) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
+// thresholds are where the card turns itself off and where it slows itself down.
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t d, nvmlTemperatureThresholds_t type, unsigned int *temperature) {
+	return type <= NVML_TEMPERATURE_THRESHOLD_SLOWDOWN ? number(d, "thresholds", (int)type, temperature) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned int *milliwatts) { return number(d, "power", 0, milliwatts); }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, unsigned int *milliwatts) { return number(d, "power", 1, milliwatts); }
@@ -376,6 +381,22 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t d, unsigned int *id) {
 nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t d, unsigned int *id) {
 	(void)d;
 	*id = 0;
+	return NVML_SUCCESS;
+}
+
+// margin is what is left to the target, then the margins of the thresholds.
+nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t d, nvmlMarginTemperature_t *margin) {
+	if (margin->version != nvmlMarginTemperature_v1)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	return number(d, "margin", 0, (unsigned int *)&margin->marginTemperature);
+}
+
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int count, nvmlFieldValue_t *values) {
+	for (int i = 0; i < count; i++) {
+		int which = (int)values[i].fieldId - NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT;
+		values[i].valueType = NVML_VALUE_TYPE_SIGNED_INT;
+		values[i].nvmlReturn = which == 0 || which == 1 ? number(d, "margin", 1 + which, (unsigned int *)&values[i].value.siVal) : NVML_ERROR_NOT_SUPPORTED;
+	}
 	return NVML_SUCCESS;
 }
 
