@@ -120,13 +120,19 @@ func (cilium) traces() Traces {
 	}
 }
 
-// ports are those of Cilium's system requirements, for what is switched on.
+// ports are those of Cilium's system requirements, for what its chart switches on. Each
+// program has a second one for gops, which looks into running programs, and does not
+// start without it; the metrics are those of operator.prometheus and envoy.prometheus.
 func (cilium) ports(c Config) []Port {
 	return append(vxlanPort(c),
 		Port{Number: 4240, Protocol: "tcp", Program: "cilium-health", Why: "nodes ask each other how they are"},
 		Port{Number: 9878, Protocol: "tcp", Program: "cilium-envoy health", Why: "health", Local: true},
 		Port{Number: 9879, Protocol: "tcp", Program: "cilium-agent health", Why: "health", Local: true},
 		Port{Number: 9234, Protocol: "tcp", Program: "cilium-operator", Why: "health", Local: true},
+		Port{Number: 9890, Protocol: "tcp", Program: "cilium-agent gops", Why: "diagnosis", Local: true},
+		Port{Number: 9891, Protocol: "tcp", Program: "cilium-operator gops", Why: "diagnosis", Local: true},
+		Port{Number: 9963, Protocol: "tcp", Program: "cilium-operator metrics", Why: "metrics", Local: true},
+		Port{Number: 9964, Protocol: "tcp", Program: "cilium-envoy metrics", Why: "metrics", Local: true},
 	)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,8 +114,14 @@ func TestNetworkOfAChart(t *testing.T) {
 	if err != nil || !w.LooseFilter || w.NetworkPlugin != "cilium" || w.VXLANPort != 8472 {
 		t.Errorf("preflight wants %+v, %v", w, err)
 	}
-	if ports := s.portsToOpen(); !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
+	ports := s.portsToOpen()
+	if !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
 		t.Errorf("ports %v", ports)
+	}
+	for _, own := range []preflight.Port{{Number: 9891, Protocol: "tcp", For: "cilium-operator gops"}, {Number: 9964, Protocol: "tcp", For: "cilium-envoy metrics"}} {
+		if !slices.Contains(w.Ports, own) || strings.Contains(strings.Join(ports, " "), strconv.Itoa(own.Number)) {
+			t.Errorf("%v has to be free and not opened: preflight wants %v, the firewall gets %v", own, w.Ports, ports)
+		}
 	}
 }
 
