@@ -98,6 +98,11 @@ func TestServerChecks(t *testing.T) {
 
 		{"the kernel's default", inotify, parameter("fs.inotify.max_user_instances", "128", "", ""), sets, Pass, "install raises"},
 		{"lowered after us", inotify, parameter("fs.inotify.max_user_instances", "8192", "256", "/etc/sysctl.d/99-a.conf"), sets, Fail, "/etc/sysctl.d/99-a.conf sets"},
+		{"namespaces that nobody took away", userNamespaces, parameter("user.max_user_namespaces", "63355", "", ""), Want{}, Pass, "at most 63355"},
+		{"none by a STIG", userNamespaces, parameter("user.max_user_namespaces", "0", "0", "/etc/sysctl.d/99-stig.conf"), Want{}, Warn, "/etc/sysctl.d/99-stig.conf sets"},
+		{"none from the next boot on", userNamespaces, parameter("user.max_user_namespaces", "63355", "0", "/etc/sysctl.conf"), Want{}, Warn, "/etc/sysctl.conf sets"},
+		{"none, by hand", userNamespaces, parameter("user.max_user_namespaces", "0", "15000", "/etc/sysctl.conf"), Want{}, Warn, "none can be made"},
+		{"a survey of before", userNamespaces, &Facts{}, Want{}, Skip, "the facts have no"},
 		{"raised after us", inotify, parameter("fs.inotify.max_user_instances", "8192", "9000", "/etc/sysctl.d/99-a.conf"), sets, Pass, "raises"},
 		{"another parameter after us", sysctlOverride, parameter("net.bridge.bridge-nf-call-ip6tables", "1", "0", "/etc/sysctl.conf"), sets, Warn, "/etc/sysctl.conf sets net.bridge.bridge-nf-call-ip6tables = 0"},
 		{"tuned has the last word", sysctlOverride, &Facts{Tuned: Tuned{"latency", true}}, sets, Warn, "profile latency"},

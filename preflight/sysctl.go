@@ -24,7 +24,7 @@ func surveyedSysctls() []string {
 	return []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding",
 		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
 		"kernel.modules_disabled", "net.netfilter.nf_conntrack_max",
-		"kernel.pid_max", "kernel.threads-max",
+		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
 		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
