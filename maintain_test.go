@@ -100,6 +100,76 @@ func rows(t *testing.T, file, heading string) [][2]string {
 	return rows[1:]
 }
 
+// TestCommitsAreThere: a commit that CONTRIBUTING.md or a decision record names by its
+// subject is in the history, and so is one of a row of results that its head does not
+// explain.
+func TestCommitsAreThere(t *testing.T) {
+	if out, err := git("rev-parse", "--is-shallow-repository"); err != nil || out != "false" {
+		t.Skipf("no whole history here: %s, %v", out, err)
+	}
+	log, err := git("log", "--format=%H %s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for line := range strings.SplitSeq(log, "\n") {
+		hash, subject, _ := strings.Cut(line, " ")
+		there[hash[:7]], there[subject] = true, true
+	}
+	for _, q := range quotedCommits(t) {
+		if !there[q.commit] {
+			t.Errorf("%s names the commit %q, which is not in the history", q.file, q.commit)
+		}
+	}
+}
+
+func git(args ...string) (string, error) {
+	out, err := exec.Command("git", args...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+type quote struct{ file, commit string }
+
+// quotedCommits are subjects, and hashes of results but for those that the head of the
+// table tells about.
+func quotedCommits(t *testing.T) []quote {
+	t.Helper()
+	text := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	find := func(file, within, pattern string) (all []quote) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(within, -1) {
+			all = append(all, quote{file, strings.Join(strings.Fields(m[1]), " ")})
+		}
+		if len(all) == 0 {
+			t.Errorf("%s names no commit", file)
+		}
+		return all
+	}
+	_, ways, _ := strings.Cut(text("CONTRIBUTING.md"), "\n## What is added most often\n")
+	ways, _, _ = strings.Cut(ways, "\n## ")
+	all := find("CONTRIBUTING.md", ways, "[^*]\\*([A-Z][^*`]+)\\*:")
+	records, err := filepath.Glob("docs/adr/[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range records {
+		all = append(all, find(file, text(file), `\nDecided [0-9-]+, with "([^"]+)"`)...)
+	}
+	const results = "e2e/RESULTS.md"
+	head, table, _ := strings.Cut(text(results), "\n| Date ")
+	for _, q := range find(results, table, `(?m)^\| [0-9-]+ \| ([0-9a-f]{7}) \|`) {
+		if !strings.Contains(head, q.commit) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
 // TestHelpNamesEveryTarget: what `make` can be asked for has its line in `make help`.
 func TestHelpNamesEveryTarget(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
