@@ -27,6 +27,9 @@ type fleet struct {
 	only    []string // those of airgap preflight --only; nil: all
 	dialer  *remote.Dialer
 	members []*member
+	// An interrupted upgrade may have left airgap at work on a host: that is waited for.
+	// Where nothing was begun, a host that is busy is somebody else's concern.
+	awaitsBusy bool
 
 	// Typed once, and tried on every host that wants one.
 	password, sudoPassword string
@@ -123,6 +126,13 @@ func (f *fleet) close() error {
 		errs = append(errs, m.log.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// awaitBusy makes it wait for hosts that another command is changing.
+func (f *fleet) awaitBusy() {
+	if f != nil {
+		f.awaitsBusy = true
+	}
 }
 
 // hangUp ends the connection, if there is one.

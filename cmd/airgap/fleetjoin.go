@@ -80,6 +80,9 @@ func (f *fleet) joinOne(ctx context.Context, m *member, line ui.Host, result *jo
 // repeated there. So is what the lost connection left at work.
 func (f *fleet) untilDone(ctx context.Context, m *member, line ui.Host, once func() error) error {
 	var until time.Time // zero while the host has not gone away
+	if f.awaitsBusy {
+		until = time.Now().Add(patience)
+	}
 	for losses := 0; ; {
 		err := once()
 		gone, busy := wentAway(err), !until.IsZero() && stillBusy(err)
@@ -185,7 +188,7 @@ func (f *fleet) comeBack(ctx context.Context, m *member, line ui.Host, gone bool
 		m.hangUp()
 		line.Now("lost the connection; waits for the host to come back, until " + until.Format("15:04:05"))
 	} else {
-		line.Now("waits for what the lost connection left at work there, until " + until.Format("15:04:05"))
+		line.Now("waits for what an interrupted run left at work there, until " + until.Format("15:04:05"))
 	}
 	for {
 		select {

@@ -18,6 +18,7 @@ import (
 
 	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -152,5 +153,36 @@ func TestLostBeforeRoot(t *testing.T) {
 	}
 	if err := f.enter(t.Context(), m); err != nil {
 		t.Errorf("the second attempt: %v", err)
+	}
+}
+
+// TestHostDoesNotComeBack: one that reboots is knocked at until its time is over.
+func TestHostDoesNotComeBack(t *testing.T) {
+	t.Parallel() // it waits for knockAgain
+	f, m, _, _ := enrolling(t)
+	m.host.Port = 1 // nobody listens there
+	err := f.comeBack(t.Context(), m, ui.Discard().Host("w1"), true, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "wait "+patience.String()+" for the host to come back: ") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLeftAtWork: what an interrupted upgrade has left at work on a host is waited for by
+// the next one. Otherwise a host that is busy is left to whoever works there.
+func TestLeftAtWork(t *testing.T) {
+	t.Parallel() // it waits for knockAgain
+	f, m, _, _ := enrolling(t)
+	for _, awaits := range []bool{false, true} {
+		f.awaitsBusy = awaits
+		tries := 0
+		err := f.untilDone(t.Context(), m, ui.Discard().Host("w1"), func() error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			return &farawayError{code: exitError, text: errBusy.Error()}
+		})
+		if awaits != (err == nil) || !awaits && !stillBusy(err) {
+			t.Errorf("waits: %t, %d tries, got %v", awaits, tries, err)
+		}
 	}
 }

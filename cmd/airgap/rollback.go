@@ -95,6 +95,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 		return err
 	}
 	defer r.fleet.close()
+	r.fleet.awaitBusy()
 	r.p = a.newProgress()
 	if err := r.site.atRest(ctx, r.p); err != nil {
 		return err

@@ -172,10 +172,15 @@ func (r *rollback) forget(ctx context.Context, n config.Node) error {
 	return nil
 }
 
-// far runs airgap on another host.
+// far runs airgap on another host, once what the upgrade may have left at work there has
+// come to its end.
 func (r *rollback) far(ctx context.Context, n config.Node, args ...string) error {
-	m, far := r.fleet.member(n.Name), faraway{}
-	if err := m.run(ctx, &far, nil, "", append(args, "--output", "json", "--progress", "json")...); err != nil {
+	m, line := r.fleet.member(n.Name), r.p.Host(n.Name)
+	err := r.fleet.untilDone(ctx, m, line, func() error {
+		return m.run(ctx, &faraway{show: line}, nil, "", append(args, "--output", "json", "--progress", "json")...)
+	})
+	line.End(err)
+	if err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)
 	}
 	return nil

@@ -126,6 +126,7 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 		return err
 	}
 	defer u.fleet.close()
+	u.fleet.awaitBusy()
 	u.p = a.newProgress()
 	if !o.dryRun {
 		if err := u.site.mendTorn(ctx, u.p); err != nil {
