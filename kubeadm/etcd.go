@@ -52,7 +52,7 @@ func (m Machine) LocalEtcd() (*EtcdMember, error) {
 		return nil, err
 	}
 	const pki = "/etc/kubernetes/pki/etcd/"
-	e := &EtcdMember{URL: "https://127.0.0.1:2379"}
+	e := &EtcdMember{URL: cmp.Or(m.EtcdURL, "https://127.0.0.1:2379")}
 	return e, e.connect(m.path(pki+"ca.crt"), m.path(pki+"healthcheck-client.crt"), m.path(pki+"healthcheck-client.key"))
 }
 

@@ -55,6 +55,7 @@ type Machine struct {
 	Pods    string // network of the pods' addresses; not needed to go back
 	Wipe    bool   // an undo need not keep etcd's data
 	Alone   bool   // an undo asks nothing of the cluster: it is about to be another one
+	EtcdURL string // of this host's own member; "" is where kubeadm has it listen
 }
 
 func (m Machine) path(p string) string { return filepath.Join("/", m.Root, p) }

@@ -40,12 +40,13 @@ that stays, only airgap bundle -o names another directory.
 What can be checked is checked before anything is changed: that the versions follow
 each other, that airgap.yaml changes nothing that a running cluster cannot change, that
 every host passes preflight and dnf would do exactly what the lock says, that the
-cluster is well, that no PodDisruptionBudget and no webhook would stop it. Then, step
-by step: the cluster is written down as it is; every registry and every host gets what
-it will need, images compared with their digests; each control-plane host keeps etcd's
-snapshot, keys and configuration as they are (where there is one such host only, airgap
-backup --dir makes the second copy); the first control-plane host is upgraded, the
-others, the workers, one at a time. Each is drained first, as its
+cluster is well and etcd not full, that no PodDisruptionBudget and no webhook would stop
+it, that it can be taken back and there is room for the backup which that needs. Then,
+step by step: the cluster is written down as it is; every registry and every host gets
+what it will need, images compared with their digests; each control-plane host keeps
+etcd's snapshot, keys and configuration as they are (where there is one such host only,
+airgap backup --dir makes the second copy); the first control-plane host is upgraded,
+the others, the workers, one at a time. Each is drained first, as its
 PodDisruptionBudgets allow (what a pod keeps in an emptyDir goes with it), and after
 each the cluster is compared with what was written down. Network plugin and add-ons
 come last.
@@ -53,8 +54,11 @@ come last.
 Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
 with --no-ssh, it says what to run on which host, and goes on when that is done.
 
-The command can be interrupted at any point, and goes on when it is run again.
-airgap rollback takes an upgrade back that does not come to a good end.`
+The command can be interrupted at any point, and goes on when it is run again: what it
+has left at work on another host is waited for. airgap rollback takes an upgrade back
+that does not come to a good end. Where it could not, since keys of the cluster's
+authorities are kept elsewhere or etcd's data lies in a directory of the site's, the
+upgrade does not begin, but with --no-way-back.`
 
 func (a *app) upgrade() *cobra.Command {
 	var o upgradeOptions
@@ -191,7 +195,7 @@ func (u *upgrade) openOld(ctx context.Context) error {
 	var index *bundle.Index
 	var err error
 	if u.record.under() {
-		index, err = storedIndex(u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
+		index, err = storedIndex(u.site.store, u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
 	} else {
 		index, err = u.site.installedIndex(ctx, u.trusted)
 	}

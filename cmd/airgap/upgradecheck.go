@@ -155,11 +155,17 @@ func (u *upgrade) order(ctx context.Context) error {
 	return nil
 }
 
-// undisturbed wants a cluster that is well, with nothing in it that would hold the
-// upgrade up, and a way back.
+// undisturbed wants a cluster that takes writes and is well, with nothing in it that
+// would hold the upgrade up, and a way back.
 func (u *upgrade) undisturbed(ctx context.Context) error {
-	if problem := u.noWayBack(); problem != "" && !u.options.noWayBack {
-		return hint(fmt.Errorf("this upgrade could not be taken back: %s", problem), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
+	if err := u.site.notFull(ctx); err != nil {
+		return err
+	}
+	if err := u.roomForBackup(ctx); err != nil {
+		return err
+	}
+	if err := u.noWayBack(); err != nil && !u.options.noWayBack {
+		return hint(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
 	}
 	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {
@@ -193,22 +199,6 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	return nil
 }
 
-// noWayBack says why airgap rollback could not take this upgrade back; "" when it
-// could.
-func (u *upgrade) noWayBack() string {
-	if etcd, _ := u.old.config.Kubernetes.Overrides.ClusterConfiguration["etcd"].(map[string]any); etcd["external"] != nil {
-		return "etcd is the site's own, and airgap has no snapshot of it"
-	}
-	return ""
-}
-
-func (u *upgrade) wayBack() string {
-	if problem := u.noWayBack(); problem != "" {
-		return "no way back: " + problem
-	}
-	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)
-}
-
 // installedIndex is that of the bundle which this host is as: by what it says of
 // itself, or, where an older airgap said nothing, the newest one of its store but for
 // the one at hand.
@@ -220,12 +210,13 @@ func (s *site) installedIndex(ctx context.Context, trusted []*ecdsa.PublicKey) (
 	if id == s.index.ID() {
 		return s.index, nil
 	}
-	return storedIndex(trusted, func(i *bundle.Index) bool { return i.ID() == id || id == "" && i.ID() != s.index.ID() })
+	return storedIndex(s.store, trusted, func(i *bundle.Index) bool { return i.ID() == id || id == "" && i.ID() != s.index.ID() })
 }
 
-// storedIndex is that of the newest bundle of this host's store that is wanted.
-func storedIndex(trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
-	bundles, err := registry.Store{Dir: storeDir}.Open(trusted...)
+// storedIndex is that of the newest bundle of a store that is wanted. One that is not
+// whole, or was pruned, is none that airgap rollback could go back to.
+func storedIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
+	bundles, err := store.Open(trusted...)
 	for _, b := range bundles {
 		defer b.Close()
 	}
@@ -234,5 +225,5 @@ func storedIndex(trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*
 			return b.Index(), nil
 		}
 	}
-	return nil, hint(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+storeDir), err), "airgap registry import DIR puts it there")
+	return nil, hint(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// noWayBack says why airgap rollback could not take this upgrade back, whatever is
+// backed up before it; nil when it could. It judges this host's files as rollback and
+// restore will judge their copies: the authorities' keys may be kept elsewhere, or not
+// fit, and etcd's data may lie where airgap does not restore them.
+func (u *upgrade) noWayBack() error {
+	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.machine.Root, path)) }
+	id, err := kubeadm.ReadIdentity(read)
+	if err != nil {
+		return err
+	}
+	_, keys := kubeadm.SavedKeys(read, id.Encrypted, time.Now())
+	return errors.Join(id.Agrees(u.old.config.Kubernetes), keys, registryKey(read))
+}
+
+func registryKey(read func(path string) ([]byte, error)) error {
+	pki := registry.PKI{Dir: pkiDir}
+	ca, err := read(pki.CAFile())
+	if err != nil {
+		return fmt.Errorf("read the registry's authority: %w", err)
+	}
+	key, err := read(pki.CAKeyFile())
+	if err != nil {
+		return fmt.Errorf("read the registry's authority: %w", err)
+	}
+	return registry.CheckAuthority(ca, key, time.Now())
+}
+
+// roomForBackup wants room on this host for what backupBefore keeps. The other
+// control-plane hosts take theirs when they are prepared, which is before any host is
+// changed, too.
+func (u *upgrade) roomForBackup(ctx context.Context) error {
+	etcd, err := u.site.machine.LocalEtcd()
+	if err != nil {
+		return err
+	}
+	size, err := etcd.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if err := backupsBefore(u.record.To.ID).Room(size); err != nil {
+		return hint(fmt.Errorf("keep the control plane as it is before the upgrade: %w", err), "make room there: airgap rollback needs that backup")
+	}
+	return nil
+}
+
+func (u *upgrade) wayBack() string {
+	if err := u.noWayBack(); err != nil {
+		return "no way back: " + err.Error()
+	}
+	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)
+}
