@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,6 +25,8 @@ type Upgrade struct {
 	// Networked is a DaemonSet, "NAMESPACE/NAME", whose pods are of the pods' network, one
 	// on every host: the first host waits for its own. "" waits for nothing.
 	Networked string
+
+	patience time.Duration // with the kubelet; 0 is Config's
 }
 
 const (
@@ -152,7 +155,7 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 			return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
 		}
 	}
-	if err := m.awaitNode(ctx, u.Config.kubeletPatience(), u.kubeletIs); err != nil {
+	if err := m.awaitNode(ctx, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletIs); err != nil {
 		return m.explain(ctx, Failure{What: "wait for the upgraded kubelet", Err: err, unit: "kubelet"})
 	}
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -152,6 +153,32 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("at the end it is behind by %q, %v", behind, err)
 			}
 		})
+	}
+}
+
+// TestKubeletDoesNotComeBack: a host whose kubelet does not show the new version in time
+// is told, with the kubelet's own last words, and counts as not upgraded.
+func TestKubeletDoesNotComeBack(t *testing.T) {
+	f, m := newFake(t)
+	upgradeAPI(t, f, m)
+	f.answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
+	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 10 * time.Millisecond}
+	if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), u.Node), m.setState(ended), u.ControlPlane().Run(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	err := u.Kubelet().Run(t.Context())
+	var failure *Failure
+	if !errors.As(err, &failure) || failure.Hint() == "" {
+		t.Fatalf("got %v", err)
+	}
+	for _, says := range []string{"wait for the upgraded kubelet: ", "the API server shows node w1 with kubelet v1.35.8, not v1.36.3", "kubelet said last:\nfailed to load the CNI configuration"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("%q is not in %v", says, err)
+		}
+	}
+	mustHold(t, u.Kubelet().Done, false)
+	if behind, err := m.Behind(t.Context(), u.Config, u.Node); err != nil || behind == "" {
+		t.Errorf("it is behind by %q, %v", behind, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,24 +137,37 @@ func (u *upgrade) byHand(ctx context.Context, nodes []config.Node, done func(*co
 // await waits until what is asked of some hosts holds; at most that long, 0 being for
 // ever.
 func (u *upgrade) await(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, atMost time.Duration) error {
+	waiting := ctx
 	if atMost > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, atMost)
-		defer cancel()
+		var enough context.CancelFunc
+		waiting, enough = context.WithTimeout(ctx, atMost)
+		defer enough()
 	}
 	var last error
 	for {
-		left, err := u.left(ctx, nodes, done)
-		if ctx.Err() == nil {
+		left, err := u.left(waiting, nodes, done)
+		if waiting.Err() == nil {
 			if last = errors.Join(left, err); last == nil {
 				return nil
 			}
 		}
 		select {
-		case <-ctx.Done():
-			return errors.Join(last, ctx.Err())
+		case <-waiting.Done():
+			if ctx.Err() != nil {
+				return errors.Join(last, ctx.Err())
+			}
+			return notBack(atMost, cmp.Or(last, waiting.Err()))
 		case <-time.After(2 * time.Second):
 		}
+	}
+}
+
+// notBack is the error of a host that airgap has upgraded, and that the cluster does not
+// see so.
+func notBack(after time.Duration, last error) error {
+	return &kubeadm.Failure{
+		What: fmt.Sprintf("wait %s for the upgraded host to be back in the cluster", after), Err: last,
+		Next: "on that host airgap status and journalctl -u kubelet say why; mend it and run the same command again: it goes on there, and no other host is touched before. airgap rollback takes the upgrade back",
 	}
 }
 
