@@ -20,6 +20,9 @@ type imageService struct {
 	calls  []string
 	fail   error
 	images map[string]bool // whether they are pinned
+
+	digests map[string]string // of the images that it knows by a digest
+	comes   map[string]string // the digests with which images come when they are pulled
 }
 
 func newRuntime(t *testing.T, m Machine) *imageService {
@@ -32,7 +35,7 @@ func newRuntime(t *testing.T, m Machine) *imageService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, server := &imageService{}, grpc.NewServer()
+	service, server := &imageService{images: map[string]bool{}, digests: map[string]string{}}, grpc.NewServer()
 	runtimeapi.RegisterImageServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
@@ -41,6 +44,9 @@ func newRuntime(t *testing.T, m Machine) *imageService {
 
 func (s *imageService) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
 	s.calls = append(s.calls, "pull "+r.Image.Image)
+	if digest, is := s.comes[r.Image.Image]; is {
+		s.images[r.Image.Image], s.digests[r.Image.Image] = false, digest
+	}
 	return &runtimeapi.PullImageResponse{}, s.fail
 }
 

@@ -11,11 +11,15 @@ import (
 
 // ImageStatus has what was put into it, pinned or not.
 func (s *imageService) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
-	image, there := s.images[r.Image.Image]
+	pinned, there := s.images[r.Image.Image]
 	if !there {
 		return &runtimeapi.ImageStatusResponse{}, s.fail
 	}
-	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: r.Image.Image, Pinned: image}}, s.fail
+	image := &runtimeapi.Image{Id: r.Image.Image, Pinned: pinned}
+	if digest := s.digests[r.Image.Image]; digest != "" {
+		image.RepoDigests = []string{"registry.k8s.io/other@sha256:0", r.Image.Image + "@" + digest}
+	}
+	return &runtimeapi.ImageStatusResponse{Image: image}, s.fail
 }
 
 func TestPinned(t *testing.T) {

@@ -42,8 +42,9 @@ func TestDeltaScripts(t *testing.T) {
 	must(t, pki.Ensure(nil, time.Now()))
 	authority, err := registry.CAHashOf(pki.CAFile())
 	must(t, err)
-	if v, _, err := openWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) { // as airgap install does
-		t.Errorf("the delta alone: %v", err)
+	if v, _, err := openWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) || // as airgap install and airgap upgrade do first
+		!strings.Contains(err.Error(), "delta test-delta-1 needs ") || !strings.Contains(adviceOf(err), "bundle test brought them: airgap registry import DIR") {
+		t.Errorf("the delta alone: %v, advice %q", err, adviceOf(err))
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/delta",
