@@ -67,14 +67,20 @@ func (u *upgrading) nothingToTakeBack(ctx context.Context) error {
 // killedAmid writes something into the cluster, begins the upgrade, and ends it by
 // kill -9 when a step has begun.
 func (u *upgrading) killedAmid(ctx context.Context, round int, step string) error {
-	const upgrade = `rm -f /run/up.*; n=$(grep -c '"step":"%[1]s","event":"began"' /var/lib/airgap/journal.jsonl)
-%[2]s >/run/up.out 2>/run/up.err </dev/null & p=$!
-until [ $(grep -c '"step":"%[1]s","event":"began"' /var/lib/airgap/journal.jsonl) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
-sleep 2; kill -9 $p; wait $p; echo killed`
 	if err := u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"create configmap before-%d --from-literal=a=b", round)); err != nil {
 		return err
 	}
-	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(upgrade, step, strings.Join(upgradeCommand(), " ")))
+	return u.killedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step))
+}
+
+// killedWhen begins the upgrade, and ends it by kill -9 two seconds after a command
+// counts more than it did before.
+func (u *upgrading) killedWhen(ctx context.Context, counts string) error {
+	const upgrade = `rm -f /run/up.*; count() { %[1]s; }; n=$(count)
+%[2]s >/run/up.out 2>/run/up.err </dev/null & p=$!
+until [ $(count) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
+sleep 2; kill -9 $p; wait $p; echo killed`
+	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(upgrade, counts, strings.Join(upgradeCommand(), " ")))
 	return err
 }
 

@@ -44,7 +44,7 @@ func All() []Scenario {
 		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc, []Need{needUpstream, needDisk}},
 		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio, []Need{needUpstream, needPower, needThrowaway}},
 		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1, []Need{needUpstream}},
-		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
+		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, killed on the way, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
 		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback, []Need{needUpstream}},
 		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict, []Need{needUpstream, needThrowaway}},
 		{"gpu", "a worker with two cards: driver, device plugin, a pod that has one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},

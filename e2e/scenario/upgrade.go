@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -41,17 +44,22 @@ func upgrade(ctx context.Context, e *Env) error {
 		u := upgrading{e: e, l: l, edits: haEdits()}
 		return e.inOrder([]part{
 			{"a cluster of Kubernetes 1.35", func() error { return u.cluster(ctx) }},
-			{"a workload, and those who ask it", func() error { return u.shop(ctx) }},
 			{"the next bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
 			{"install is not the way", func() error { return u.noInstall(ctx) }},
+			{"an etcd that is full", func() error { return u.fullEtcd(ctx) }},
+			{"no room for the backup of before", func() error { return u.noRoom(ctx) }},
+			{"a workload, and those who ask it", func() error { return u.shop(ctx) }},
 			{"a budget that never allows", func() error { return u.neverAllows(ctx) }},
 			{"a webhook that nobody answers", func() error { return u.deadWebhook(ctx) }},
 			{"dry run", func() error { return u.rehearsed(ctx) }},
-			{"upgrade", func() error { return u.upgrade(ctx) }},
+			{"upgrade, killed while another host is at work", func() error { return u.killedAtWork(ctx) }},
+			{"upgrade, by the same command", func() error { return u.upgrade(ctx) }},
+			{"one host after the other, drained and compared", func() error { return u.inTurn(ctx) }},
 			{"no request beyond its budget was lost", func() error { return u.asked(ctx) }},
 			{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"once more changes nothing", func() error { return u.again(ctx) }},
+			{"what it was before is kept three times", func() error { return u.kept(ctx) }},
 			{"taken back, all of it", func() error { return u.allBack(ctx) }},
 		})
 	})
@@ -63,6 +71,7 @@ type upgrading struct {
 	l     *lab.Lab
 	edits []string // of the lab's airgap.yaml, for the hosts
 	next  string   // the stick with the next bundle
+	said  string   // by the upgrade that came to its end
 }
 
 func (u *upgrading) first() lab.Machine { return u.l.Machines[0] }
@@ -91,8 +100,8 @@ func (u *upgrading) versions(ctx context.Context, kubernetes, containerd string)
 		fmt.Sprintf(kubectl+`-n kube-system rollout status ds/kube-proxy --timeout=60s && `+kubectl+`-n kube-system get ds kube-proxy -o jsonpath={.spec.template.spec.containers[0].image} | grep -q ':v%s$'`, kubernetes))
 }
 
-// shop is a workload of which one pod may be away, and a program on the first server
-// that asks it ten times a second by its Service.
+// shop is a workload of which one pod may be away, a desk in front of it on each worker,
+// and a program on the first server that asks the shop ten times a second by its Service.
 func (u *upgrading) shop(ctx context.Context) error {
 	r, err := u.e.On(ctx, u.first(), shopYAML, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
@@ -101,7 +110,7 @@ func (u *upgrading) shop(ctx context.Context) error {
 	if err := r.want("apply the shop", 0); err != nil {
 		return err
 	}
-	if err := u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s"); err != nil {
+	if err := u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s", kubectl+"rollout status deploy/desk --timeout=120s"); err != nil {
 		return err
 	}
 	r, err = u.e.On(ctx, u.first(), shoppersPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
@@ -147,7 +156,48 @@ func (u *upgrading) refused(ctx context.Context, code int, words ...string) erro
 	if err := r.want("an upgrade that cannot be", code, words...); err != nil {
 		return err
 	}
-	return errors.Join(u.e.script(ctx, u.first(), "! test -e /var/lib/airgap/upgrade"), u.versions(ctx, "1.35.8", "1.7.35"))
+	return u.untouched(ctx)
+}
+
+// untouched wants the cluster to be as it was installed, with no upgrade begun.
+func (u *upgrading) untouched(ctx context.Context) error {
+	return errors.Join(u.e.script(ctx, u.first(), "! test -e "+upgradeDir), u.versions(ctx, "1.35.8", "1.7.35"))
+}
+
+// upgradeDir is where an upgrade writes down what it does, and keeps what was before.
+const upgradeDir = "/var/lib/airgap/upgrade"
+
+// fullEtcd raises etcd's alarm for as long as it takes to be refused: till it is disarmed
+// nothing can be written to the cluster.
+func (u *upgrading) fullEtcd(ctx context.Context) error {
+	const full = `alarm() { curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
+	--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/maintenance/alarm -d '{"action":"'$1'","alarm":"NOSPACE"}' >/run/alarm; }
+alarm ACTIVATE || exit 99
+"$@"; code=$?
+alarm DEACTIVATE || exit 98
+rm /run/alarm; exit $code`
+	r, err := u.e.On(ctx, u.first(), "", append([]string{"sh", "-c", full, "sh"}, upgradeCommand()...)...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("upgrade with a full etcd", 1, "etcd is full", "NOSPACE", "alarm disarm"); err != nil {
+		return err
+	}
+	return errors.Join(u.e.script(ctx, u.first(), kubectl+"wait node --all --for=condition=Ready --timeout=90s"), u.untouched(ctx))
+}
+
+// noRoom puts a small disk where the backup of before is to lie.
+func (u *upgrading) noRoom(ctx context.Context) error {
+	if err := u.e.script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
+		return err
+	}
+	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	if err == nil {
+		err = r.want("upgrade without room", 1, "should stay free for etcd itself", "airgap rollback needs that backup")
+	}
+	return errors.Join(err,
+		u.e.script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),
+		u.untouched(ctx))
 }
 
 func (u *upgrading) noInstall(ctx context.Context) error {
@@ -190,7 +240,18 @@ func (u *upgrading) deadWebhook(ctx context.Context) error {
 
 func (u *upgrading) rehearsed(ctx context.Context) error {
 	_, err := u.e.must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed"}, upgradeCommand("--dry-run")...)
-	return errors.Join(err, u.e.script(ctx, u.first(), "! test -e /var/lib/airgap/upgrade"))
+	return errors.Join(err, u.untouched(ctx))
+}
+
+// killedAtWork ends the upgrade by kill -9 when the second host has been drained and has
+// begun with its own part, which it is left at.
+func (u *upgrading) killedAtWork(ctx context.Context) error {
+	const turn = kubectl + `get node node2 -o jsonpath='{.metadata.annotations.airgap\.dev/upgrade}' | grep -c .`
+	if err := u.killedWhen(ctx, turn); err != nil {
+		return err
+	}
+	const of = ` '"step":"upgrade-node2","event":"%s"' /var/lib/airgap/journal.jsonl`
+	return u.e.script(ctx, u.first(), "grep -q"+fmt.Sprintf(of, "began"), "! grep -q"+fmt.Sprintf(of, "ended"))
 }
 
 func (u *upgrading) upgrade(ctx context.Context, words ...string) error {
@@ -199,7 +260,52 @@ func (u *upgrading) upgrade(ctx context.Context, words ...string) error {
 		return err
 	}
 	fmt.Fprint(u.e.Log, r.Stderr)
+	u.said = r.Stderr
 	return r.want("upgrade", 0, append(words, "upgraded from Kubernetes 1.35.8 to 1.36.3 and verified")...)
+}
+
+// inTurn wants the cluster to have been compared after each host, before the next one's
+// turn, and both workers to have been drained: on each was a pod of the desk.
+func (u *upgrading) inTurn(ctx context.Context) error {
+	entries, err := u.e.journal(ctx, u.first())
+	if err != nil {
+		return err
+	}
+	var turns []string
+	for _, j := range entries {
+		if j.Event == "ended" && (strings.HasPrefix(j.Step, "upgrade-node") || strings.HasPrefix(j.Step, "compare-")) {
+			turns = append(turns, j.Step)
+		}
+	}
+	want := []string{"compare-node1"}
+	for _, m := range u.l.Machines[1:] {
+		want = append(want, "upgrade-"+m.Name(), "compare-"+m.Name())
+	}
+	if want = append(want, "compare-"); !slices.Equal(turns, want) {
+		return fmt.Errorf("the journal has %q, want %q", turns, want)
+	}
+	for _, worker := range u.l.Machines[3:] {
+		if left := regexp.MustCompile(`pod default/desk-\S+ has left ` + worker.Name()); !left.MatchString(u.said) {
+			return fmt.Errorf("no pod of the desk has left %s:\n%s", worker.Name(), u.said)
+		}
+	}
+	return nil
+}
+
+// kept wants each control-plane host to have the control plane as it was, whole by
+// others' word.
+func (u *upgrading) kept(ctx context.Context) error {
+	const before = "cd " + upgradeDir + "/before-*/*/ && "
+	for _, m := range u.l.Machines[:3] {
+		if err := u.e.script(ctx, m,
+			before+"grep -q '  etcd.db$' SHA256SUMS && sha256sum --check --strict --quiet SHA256SUMS",
+			before+"for file in etcd.db etc/kubernetes/admin.conf etc/kubernetes/pki/ca.key etc/airgap/pki/ca.key; do test -s $file || exit 1; done",
+			before+"grep -q ':v1.35.8$' etc/kubernetes/manifests/kube-apiserver.yaml",
+		); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // asked ends the asking and counts what was lost.
