@@ -2,12 +2,33 @@ package main
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"errors"
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
 )
+
+// TestForgetBundle: the new bundle leaves the store, and never the one to go back to.
+func TestForgetBundle(t *testing.T) {
+	f := bundletest.New(t)
+	b := f.Open(t)
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
+	store := registry.Store{Dir: t.TempDir()}
+	if _, err := store.Import(t.Context(), b, ui.Discard(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	for from, forgets := range map[string]bool{"another": true, b.ID(): false} {
+		r := &rollback{upgrade: upgrade{site: &site{store: store}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: from}, To: bundleRef{ID: b.ID()}}}}
+		if done, err := r.forgetBundleStep().Done(t.Context()); err != nil || done == forgets {
+			t.Errorf("from %s: it is forgotten: %t, %v", from, done, err)
+		}
+	}
+}
 
 // TestStandDownIsAsked: on another control-plane host rollback takes that one out of the
 // cluster, which nobody does by a mistaken host.

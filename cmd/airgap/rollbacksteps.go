@@ -119,7 +119,7 @@ func (r *rollback) forgetBundleStep() step.Step {
 				return err
 			}
 			defer b.Close()
-			if err := (registry.Store{Dir: storeDir}).Remove(b); err != nil {
+			if err := r.site.store.Remove(b); err != nil {
 				return err
 			}
 			_, err = host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
@@ -128,9 +128,13 @@ func (r *rollback) forgetBundleStep() step.Step {
 	}
 }
 
-// newBundle is nil where the store does not have it.
+// newBundle is nil where the store does not have it, or where the upgrade was to the
+// bundle that the cluster had: then it is what the way back installs from.
 func (r *rollback) newBundle() (*bundle.Bundle, error) {
-	bundles, err := registry.Store{Dir: storeDir}.Open(r.trusted...)
+	if r.record.To.ID == r.record.From.ID {
+		return nil, nil
+	}
+	bundles, err := r.site.store.Open(r.trusted...)
 	var found *bundle.Bundle
 	for _, b := range bundles {
 		if b.ID() == r.record.To.ID {
