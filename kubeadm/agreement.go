@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/internal/step"
@@ -14,7 +15,8 @@ import (
 // Agreement is what the parts of a node effectively use.
 type Agreement struct {
 	Host, Runtime, Kubelet Driver
-	Mirrors                string // by which the runtime finds registries; "" where its configuration does not say
+	Others                 []string // where the runtime's driver is not the host's: files of others that may have set it
+	Mirrors                string   // by which the runtime finds registries; "" where its configuration does not say
 	engine                 engine
 }
 
@@ -44,14 +46,20 @@ func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 		return a, err
 	}
 	a.Runtime, a.Mirrors = runtime.Driver, runtime.Mirrors
+	if a.Runtime != a.Host {
+		if a.Others, err = m.strangers(a.engine); err != nil {
+			return a, err
+		}
+	}
 	a.Kubelet, err = kubeletDriver(m)
 	return a, err
 }
 
 // AgreementStep holds when host, runtime and kubelet agree, and the runtime looks
-// where our mirrors are. The steps before it brought that about; but for a kubelet's
-// configuration that somebody has changed since, which is fetched from the cluster
-// anew, this one only tells.
+// where our mirrors are. The steps before it brought that about. What somebody has
+// changed since it puts right: a drop-in of the runtime's with another driver is
+// overruled by one of ours, a kubelet's configuration is fetched from the cluster anew.
+// Of other mirrors it only tells.
 func AgreementStep(m Machine) step.Step {
 	return step.Step{
 		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",
@@ -59,27 +67,53 @@ func AgreementStep(m Machine) step.Step {
 			a, err := ReadBack(ctx, m)
 			return err == nil && a.Err() == nil, err
 		},
-		Plan: func(ctx context.Context) ([]string, error) {
-			a, err := ReadBack(ctx, m)
-			if err != nil || a.Kubelet == a.Host {
-				return nil, err
-			}
-			return []string{"fetch " + kubeletConfig + " from the cluster anew", "restart kubelet.service"}, nil
-		},
-		Run: func(ctx context.Context) error {
-			a, err := ReadBack(ctx, m)
-			if err == nil && a.Kubelet != a.Host {
-				err = m.fetchKubeletConfig(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			if a, err = ReadBack(ctx, m); err != nil {
-				return err
-			}
-			return a.Err()
-		},
+		Plan: m.planAgreement,
+		Run:  m.agree,
 	}
+}
+
+func (m Machine) planAgreement(ctx context.Context) ([]string, error) {
+	a, err := ReadBack(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	var changes []string
+	if a.Runtime != a.Host {
+		changes = append(changes, fmt.Sprintf("write %s (it overrules %s)", a.engine.driver, strings.Join(a.Others, ", ")), "restart "+a.engine.name+".service")
+	}
+	if a.Kubelet != a.Host {
+		changes = append(changes, "fetch "+kubeletConfig+" from the cluster anew")
+	}
+	if len(changes) > 0 {
+		changes = append(changes, "restart kubelet.service")
+	}
+	return changes, nil
+}
+
+// agree restarts the kubelet when the runtime has got another driver, too: it asked it
+// for that when it started (KEP-4033).
+func (m Machine) agree(ctx context.Context) error {
+	a, err := ReadBack(ctx, m)
+	if err != nil {
+		return err
+	}
+	overruled, err := m.overrule(ctx, a.engine, a.Host)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Kubelet != a.Host:
+		err = m.fetchKubeletConfig(ctx)
+	case overruled:
+		err = m.restartKubelet(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if a, err = ReadBack(ctx, m); err != nil {
+		return err
+	}
+	return a.Err()
 }
 
 // fetchKubeletConfig gives the kubelet the configuration that the cluster has for all
@@ -88,6 +122,10 @@ func (m Machine) fetchKubeletConfig(ctx context.Context) error {
 	if err := m.kubeadm(ctx, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
 		return err
 	}
+	return m.restartKubelet(ctx)
+}
+
+func (m Machine) restartKubelet(ctx context.Context) error {
 	if err := m.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
 		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
 	}

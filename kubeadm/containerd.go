@@ -13,6 +13,7 @@ const (
 	containerdConfig  = "/etc/containerd/config.toml"
 	containerdDropIns = "/etc/containerd/conf.d"
 	certsDir          = "/etc/containerd/certs.d" // where images come from
+	runcType          = "io.containerd.runc.v2"   // the shim of runc, and of programs with its arguments
 	// ours begins every file of the runtime that airgap wrote: what does not
 	// begin so belongs to somebody else.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
@@ -35,13 +36,14 @@ func containerd() engine {
 		name: "containerd", title: "containerd",
 		bin: BinDir, runc: BinDir + "/runc",
 		socket: "/run/containerd/containerd.sock",
-		config: containerdConfig, dropIns: containerdDropIns, nvidia: containerdDropIns + "/airgap-nvidia.toml",
+		config: containerdConfig, dropIns: containerdDropIns, nvidia: containerdDropIns + "/airgap-nvidia.toml", driver: containerdDropIns + "/zz-airgap-cgroup.toml",
 		unit: "/etc/systemd/system/containerd.service", unitText: containerdService + containerdUnitSettings,
 		programs: []string{"containerd", "containerd-shim-runc-v2"},
 		mirrors:  certsDir,
 		files:    containerdFiles,
 		dump:     []string{"--config", containerdConfig, "config", "dump"},
 		readDump: readContainerdDump,
+		drives:   containerdDrives,
 	}
 }
 
@@ -139,7 +141,7 @@ func running(o RuntimeOptions) map[string]any {
 // same cgroup driver.
 func handler(o RuntimeOptions, program string) map[string]any {
 	return map[string]any{
-		"runtime_type": "io.containerd.runc.v2",
+		"runtime_type": runcType,
 		"options": map[string]any{
 			"BinaryName":    program,
 			"SystemdCgroup": o.Facts.Driver == Systemd,

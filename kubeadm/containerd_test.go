@@ -55,7 +55,7 @@ func TestContainerdConfig(t *testing.T) {
 			if err := toml.Unmarshal(got, &parsed); err != nil {
 				t.Fatal(err)
 			}
-			if e, err := readContainerdDump(got); err != nil || e != (effective{tc.facts.Driver, certsDir}) {
+			if e, err := readContainerdDump(got); err != nil || e.Driver != tc.facts.Driver || e.Mirrors != certsDir {
 				t.Errorf("it reads back as %+v, %v", e, err)
 			}
 			takenByContainerd(t, got, o)
@@ -74,7 +74,7 @@ func takenByContainerd(t *testing.T, config []byte, o RuntimeOptions) {
 		t.Fatal(err)
 	}
 	dump := output(t, labProgram(t, program), "--config", file, "config", "dump")
-	if e, err := readContainerdDump([]byte(dump)); err != nil || e != (effective{o.Facts.Driver, certsDir}) {
+	if e, err := readContainerdDump([]byte(dump)); err != nil || e.Driver != o.Facts.Driver || e.Mirrors != certsDir {
 		t.Errorf("in effect is %+v, %v", e, err)
 	}
 	var all struct {

@@ -33,7 +33,7 @@ func crio() engine {
 		name: "crio", title: "CRI-O",
 		bin: BinDir, runc: BinDir + "/runc", conmon: BinDir + "/conmon",
 		socket: "/run/crio/crio.sock",
-		config: crioConfig, dropIns: crioDropIns, nvidia: crioDropIns + "/10-airgap-nvidia.conf",
+		config: crioConfig, dropIns: crioDropIns, nvidia: crioDropIns + "/10-airgap-nvidia.conf", driver: crioDropIns + "/zz-airgap-cgroup.conf",
 		unit: "/etc/systemd/system/crio.service", unitText: crioService + crioUnitSettings,
 		programs: []string{"crio", "conmon", "pinns", "runc"},
 		once:     true,
@@ -42,6 +42,7 @@ func crio() engine {
 		files:    crioFiles,
 		dump:     []string{"--config", crioConfig, "--config-dir", crioDropIns, "config"},
 		readDump: readCRIODump,
+		drives:   crioDrives,
 	}
 }
 

@@ -37,9 +37,10 @@ func (s service) stale(e engine, files map[string][]byte) bool {
 }
 
 // write puts the files in their place. The drop-in comes last, and goes again
-// where it would change anything that is in force without it.
+// where it would change anything that is in force without it. One with the driver that
+// an earlier run needed is needed anew, or not.
 func (s service) write(ctx context.Context, e engine, files map[string][]byte) error {
-	if err := host.Remove(s.m.path(e.nvidia)); err != nil {
+	if err := errors.Join(host.Remove(s.m.path(e.nvidia)), s.m.removeOurs(e.driver)); err != nil {
 		return err
 	}
 	for name, data := range files {

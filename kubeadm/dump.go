@@ -12,6 +12,9 @@ import (
 // effective is what the runtime makes of its configuration and of all drop-ins.
 type effective struct {
 	Driver  Driver // of the default runtime
+	Default string // name of that; "" for CRI-O, whose runtimes have one driver
+	Type    string // of that, containerd's alone: "io.containerd.runc.v2"
+	Version int    // of the configuration's form, containerd's alone
 	Mirrors string // what says where images come from; "" for a runtime whose configuration does not name it
 }
 
@@ -51,6 +54,7 @@ func readContainerdDump(dump []byte) (effective, error) {
 		Containerd struct {
 			DefaultRuntimeName string `toml:"default_runtime_name"`
 			Runtimes           map[string]struct {
+				Type    string `toml:"runtime_type"`
 				Options struct{ SystemdCgroup bool }
 			} `toml:"runtimes"`
 		} `toml:"containerd"`
@@ -73,12 +77,12 @@ func readContainerdDump(dump []byte) (effective, error) {
 	if config.Version == 2 && config.Plugins.CRI2 != nil {
 		i, r = config.Plugins.CRI2.images, config.Plugins.CRI2.runtimes
 	}
-	e := effective{Driver: Cgroupfs, Mirrors: i.Registry.ConfigPath}
-	chosen, ok := r.Containerd.Runtimes[r.Containerd.DefaultRuntimeName]
+	e := effective{Driver: Cgroupfs, Default: r.Containerd.DefaultRuntimeName, Version: config.Version, Mirrors: i.Registry.ConfigPath}
+	chosen, ok := r.Containerd.Runtimes[e.Default]
 	if !ok {
-		return e, fmt.Errorf("its default runtime %q is not defined", r.Containerd.DefaultRuntimeName)
+		return e, fmt.Errorf("its default runtime %q is not defined", e.Default)
 	}
-	if chosen.Options.SystemdCgroup {
+	if e.Type = chosen.Type; chosen.Options.SystemdCgroup {
 		e.Driver = Systemd
 	}
 	return e, nil

@@ -15,6 +15,7 @@ type engine struct {
 	config   string   // that we write
 	dropIns  string   // directory of the site's own settings, and of an accelerator's toolkit
 	nvidia   string   // file in it that adds the handler for NVIDIA's runtime, where we write one
+	driver   string   // file in it, read after all others, that sets the cgroup driver where another one has changed it
 	unit     string   // that we write: the whole unit, or what the package's lacks
 	unitText string   // what comes after ours in it
 	programs []string // that its archive has to hold
@@ -26,6 +27,7 @@ type engine struct {
 	files    func(RuntimeOptions) (map[string][]byte, error) // that we write beside the unit, by path
 	dump     []string                                        // asks its program for the effective configuration
 	readDump func([]byte) (effective, error)
+	drives   func(effective, Driver) map[string]any // the settings for it; nil where no drop-in can
 }
 
 // engines are the runtimes that airgap installs.

@@ -94,6 +94,14 @@ func (m Machine) ours(file string) bool {
 	return err == nil && bytes.HasPrefix(text, []byte(ours))
 }
 
+// removeOurs leaves a file of somebody else's alone.
+func (m Machine) removeOurs(file string) error {
+	if !m.ours(file) {
+		return nil
+	}
+	return host.Remove(m.path(file))
+}
+
 func (e engine) foreign(file string) error {
 	return &Failure{
 		What: "install " + e.title,

@@ -166,17 +166,19 @@ func (s service) keepConfig(e engine) error {
 }
 
 // effective wants our settings in force: the site's drop-ins, and its overrides, come
-// after them. containerd 1.7 takes a drop-in's table of a plug-in instead of ours.
+// after them. containerd 1.7 takes a drop-in's table of a plug-in instead of ours. A
+// driver that somebody else has set is overruled; other mirrors are theirs to take back.
 func (s service) effective(ctx context.Context, e engine) error {
 	found, err := s.m.effective(ctx, e)
 	if err != nil {
 		return err
 	}
 	a := Agreement{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
-	if err := a.Err(); err != nil {
-		return &Failure{What: "configure " + e.title, Err: err, Next: "what a file of the site's in " + e.dropIns + " is to change belongs into runtime.overrides of airgap.yaml"}
+	if a.Mirrors != e.mirrors {
+		return &Failure{What: "configure " + e.title, Err: a.Err(), Next: "what a file of the site's in " + e.dropIns + " is to change belongs into runtime.overrides of airgap.yaml"}
 	}
-	return nil
+	_, err = s.m.overrule(ctx, e, a.Host)
+	return err
 }
 
 // stop takes back whatever runtime of ours is there.
@@ -217,7 +219,7 @@ func (m Machine) stopEngine(ctx context.Context, e engine) error {
 			return fmt.Errorf("stop %s: %w", e.title, err)
 		}
 	}
-	gone := slices.DeleteFunc([]string{e.unit, e.config, e.nvidia}, func(name string) bool { return !m.ours(name) })
+	gone := slices.DeleteFunc([]string{e.unit, e.config, e.nvidia, e.driver}, func(name string) bool { return !m.ours(name) })
 	for _, name := range append(gone, e.extra...) {
 		if err := host.Remove(m.path(name)); err != nil {
 			return err

@@ -56,6 +56,12 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet systemd"}}},
 		{"the kubelet's file disagrees", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs"}},
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, the kubelet's file says cgroupfs"}}},
+		{"drivers agree, and are the host's", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}}, nil},
+		{"drivers agree on a host without systemd", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "cgroupfs"}}, nil},
+		{"drivers agree on what the host does not need", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "systemd"}},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v2)"}}},
+		{"the kubelet asked the runtime", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v1)"}}},
 		{"pins", imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}},
 			[]Finding{{Object: "Node w1", Saw: "flannel:v1: not there"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
 		{"packages", packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},
@@ -246,6 +252,23 @@ func TestRenewal(t *testing.T) {
 		found := certificates().judge(v)
 		if len(found) != 1 || !strings.HasPrefix(found[0].Fix, "on w1: ") || !strings.Contains(found[0].Fix, want) {
 			t.Errorf("%s: %+v, want the advice %q", file, found, want)
+		}
+	}
+}
+
+// TestDriversFix: what install puts right, and what it does not.
+func TestDriversFix(t *testing.T) {
+	for name, test := range map[string]struct {
+		says nodereport.Cgroup
+		want string
+	}{
+		"the kubelet's file":        {nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs", Host: "systemd"}, "install, or join, again, puts both right"},
+		"somebody's file":           {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd", Configured: "systemd", Host: "systemd", Others: []string{"/etc/containerd/conf.d/99-nvidia.toml"}}, "/etc/containerd/conf.d/99-nvidia.toml, not of airgap"},
+		"the kubelet that runs":     {nodereport.Cgroup{Runtime: "systemd", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}, "systemctl restart kubelet"},
+		"a report of an older kind": {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd"}, "install, or join, again, puts both right"},
+	} {
+		if got := driversFix(test.says); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want it to say %q", name, got, test.want)
 		}
 	}
 }

@@ -75,21 +75,45 @@ func unitsRun() rule {
 
 func cgroupsAgree() rule {
 	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", func(host string, r nodereport.Report) []Finding {
-		c := r.Cgroup
-		if c == nil {
+		if r.Cgroup == nil {
 			return nil
 		}
-		f := Finding{Object: "Node " + host, Want: "the same", Fix: "on " + host + ": airgap status; airgap install, or join, puts both right"}
-		switch {
-		case c.Runtime != c.Kubelet:
-			f.Saw = fmt.Sprintf("the runtime uses %s, the kubelet %s", c.Runtime, c.Kubelet)
-		case c.Configured != "" && c.Configured != c.Runtime:
-			f.Saw = fmt.Sprintf("runtime and kubelet use %s, the kubelet's file says %s", c.Runtime, c.Configured)
-		default:
+		saw, want := driversSeen(*r.Cgroup)
+		if saw == "" {
 			return nil
 		}
-		return []Finding{f}
+		return []Finding{{Object: "Node " + host, Saw: saw, Want: want, Fix: "on " + host + ": " + driversFix(*r.Cgroup)}}
 	})
+}
+
+// driversSeen is what is wrong, or "". Runtime and kubelet may well agree on the wrong one:
+// the kubelet asks the runtime when it starts (KEP-4033). A host that does not say what it
+// needs is judged by whether both are the same.
+func driversSeen(c nodereport.Cgroup) (saw, want string) {
+	if want = "the same"; c.Host != "" {
+		want = c.Host + ", as the host needs"
+	}
+	switch {
+	case c.Runtime != c.Kubelet:
+		return fmt.Sprintf("the runtime uses %s, the kubelet %s", c.Runtime, c.Kubelet), want
+	case c.Host != "" && c.Runtime != c.Host:
+		return fmt.Sprintf("runtime and kubelet use %s on a host of %s (cgroup v%d)", c.Runtime, c.Host, c.Version), want
+	case c.Configured != "" && c.Configured != c.Runtime:
+		return fmt.Sprintf("runtime and kubelet use %s, the kubelet's file says %s", c.Runtime, c.Configured), want
+	}
+	return "", ""
+}
+
+// driversFix names what install puts right, and what it leaves to a person.
+func driversFix(c nodereport.Cgroup) string {
+	const again = "the same airgap install, or join, again"
+	switch {
+	case len(c.Others) > 0:
+		return strings.Join(c.Others, ", ") + ", not of airgap, may have set it: " + again + ", has it overruled and restarts both; with containerd 1.7 take it out first"
+	case c.Host != "" && c.Runtime == c.Host && c.Configured == c.Host: // the kubelet alone still has another
+		return "systemctl restart kubelet"
+	}
+	return again + ", puts both right"
 }
 
 func imagesPinned() rule {

@@ -105,7 +105,10 @@ func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup
 		return nil, err
 	}
 	kubelet, err := nodereport.LocalKubelet().Driver(ctx)
-	return &nodereport.Cgroup{Version: v, Runtime: string(found.Runtime), Kubelet: kubelet, Configured: string(found.Kubelet)}, err
+	return &nodereport.Cgroup{
+		Version: v, Runtime: string(found.Runtime), Kubelet: kubelet, Configured: string(found.Kubelet),
+		Host: string(found.Host), Others: found.Others,
+	}, err
 }
 
 func (s reportSettings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Images, error) {

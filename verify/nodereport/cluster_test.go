@@ -93,7 +93,7 @@ func full() Report {
 	return Report{
 		Program: "v1", BootID: "b", Kernel: "k",
 		Units:        []Unit{{"kubelet.service", "active"}},
-		Cgroup:       &Cgroup{2, "systemd", "systemd", "cgroupfs"},
+		Cgroup:       &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode:    "nftables",
 		Images:       &Images{[]string{"a"}, []string{"b"}},
 		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},

@@ -59,12 +59,16 @@ type Unit struct {
 	State string `json:"state"` // systemd's ActiveState: "active"
 }
 
-// Cgroup is what is in effect, and what the kubelet's file says.
+// Cgroup is what is in effect, what the kubelet's file says, and what the host needs.
 type Cgroup struct {
 	Version    int    `json:"version"`              // of the host's hierarchy: 1 or 2
 	Runtime    string `json:"runtime"`              // driver, by its effective configuration: "systemd" or "cgroupfs"
 	Kubelet    string `json:"kubelet"`              // by its own word, /configz
 	Configured string `json:"configured,omitempty"` // in the kubelet's file
+	Host       string `json:"host,omitempty"`       // that fits its process 1: "systemd" where that is systemd; "" of an older airgap
+	// Others are files beside the runtime's configuration, not airgap's, that may have
+	// given it another driver than the host's.
+	Others []string `json:"others,omitempty"`
 }
 
 // Images are those of the bundle that this host has to keep.

@@ -1,0 +1,110 @@
+package kubeadm
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// toolkitDropIn makes another runtime the default, which has no driver of its own: what a
+// card's toolkit writes, in its shape.
+const toolkitDropIn = `version = 2
+[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "nvidia"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+`
+
+// TestForeignDropInIsOverruled: with the real runtimes, a file of somebody else's changes
+// the driver of a node that runs. It stays, and the driver is the host's again; a reset
+// takes away what was ours.
+func TestForeignDropInIsOverruled(t *testing.T) {
+	for name, theirs := range map[string]struct{ file, text string }{
+		"containerd": {containerdDropIns + "/99-nvidia.toml", toolkitDropIn},
+		"CRI-O":      {crioDropIns + "/99-site.conf", "[crio.runtime]\ncgroup_manager = \"cgroupfs\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m, o := withNVIDIA(t, name)
+			o.NVIDIA = false
+			e := o.Runtime.engine()
+			f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+			node := RuntimeService(m, o)
+			if err := node.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			agreement := AgreementStep(m)
+			mustHold(t, agreement.Done, true)
+			if f.has(e.driver) {
+				t.Error("a driver is set that nobody has changed")
+			}
+
+			f.put(t, theirs.file, theirs.text)
+			f.put(t, e.dropIns+"/50-site"+theirs.file[len(theirs.file)-5:], "") // says nothing of drivers
+			mustHold(t, agreement.Done, false)
+			if a, err := ReadBack(t.Context(), m); err != nil || a.Runtime != Cgroupfs || !slices.Equal(a.Others, []string{theirs.file}) {
+				t.Errorf("read back %+v, %v", a, err)
+			}
+			plan, err := agreement.Plan(t.Context())
+			if want := []string{"write " + e.driver + " (it overrules " + theirs.file + ")", "restart " + e.name + ".service", "restart kubelet.service"}; err != nil || !slices.Equal(plan, want) {
+				t.Errorf("plan %q, %v, want %q", plan, err, want)
+			}
+			f.calls = nil
+			if err := agreement.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, agreement.Done, true)
+			if f.get(theirs.file) != theirs.text || !strings.HasPrefix(f.get(e.driver), ours) || !strings.Contains(f.get(e.driver), theirs.file) {
+				t.Errorf("theirs:\n%s\nours:\n%s", f.get(theirs.file), f.get(e.driver))
+			}
+			if f.ran("systemctl restart "+e.name) != 1 || f.ran("systemctl restart kubelet") != 1 {
+				t.Errorf("ran %q", f.calls)
+			}
+
+			// The toolkit writes its file at every start: that changes nothing any more, and
+			// nor does a configuration that is written anew.
+			f.put(t, theirs.file, theirs.text+"# again\n")
+			if err := node.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, agreement.Done, true)
+			if err := node.Undo(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if f.has(e.driver) || !f.has(theirs.file) {
+				t.Errorf("after the undo ours is there: %t, theirs: %t", f.has(e.driver), f.has(theirs.file))
+			}
+		})
+	}
+}
+
+// TestForeignDropInThatWins: one that is read after ours, and any with containerd 1.7,
+// which takes its table of a plug-in instead of ours. It is named, and nothing is left.
+func TestForeignDropInThatWins(t *testing.T) {
+	for name, theirs := range map[string]struct{ file, text string }{
+		"containerd":     {containerdDropIns + "/zzz.toml", "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n"},
+		"containerd 1.7": {containerdDropIns + "/99-nvidia.toml", toolkitDropIn},
+		"CRI-O":          {crioDropIns + "/zzz.conf", "[crio.runtime]\ncgroup_manager = \"cgroupfs\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m, o := withNVIDIA(t, name)
+			o.NVIDIA = false
+			f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+			if err := RuntimeService(m, o).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.put(t, theirs.file, theirs.text)
+			f.calls = nil
+			err := AgreementStep(m).Run(t.Context())
+			failed, is := errors.AsType[*Failure](err)
+			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "take "+theirs.file+" out") {
+				t.Errorf("got %v", err)
+			}
+			if f.has(o.Runtime.engine().driver) || f.ran("systemctl restart") > 0 || f.get(theirs.file) != theirs.text {
+				t.Errorf("ours is there: %t, theirs:\n%s\nran %q", f.has(o.Runtime.engine().driver), f.get(theirs.file), f.calls)
+			}
+		})
+	}
+}
