@@ -26,7 +26,8 @@ const apiGap = 20 * time.Second
 // seconds, which one that has just begun to vote on a busy host may need.
 const slowLook = 8 * time.Second
 
-// sight is what somebody saw who asked etcd and the API server.
+// sight is what somebody saw who asked etcd and the API server. Members is empty where
+// etcd has not answered.
 type sight struct {
 	At      float64 // seconds since 1970
 	API     bool
@@ -75,21 +76,29 @@ func (e *Env) counted(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	var looks int
-	var away, sick spell
+	looks, away, sick, err := spells(text)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "grow: %d looks; the API was away for %.1f s at most, more members sick than etcd bears, or no answer of etcd's, for %.1f s\n", looks, away.longest, sick.longest)
+	if looks == 0 || away.longest > apiGap.Seconds() || sick.longest > slowLook.Seconds() {
+		return fmt.Errorf("%d looks; the API was away for %.1f s, want at most %s; too many members were sick, or etcd did not answer, for %.1f s, want at most %s", looks, away.longest, apiGap, sick.longest, slowLook)
+	}
+	return nil
+}
+
+// spells counts looks, a line of JSON each, and measures for how long the API was away,
+// and for how long nobody could say that etcd bears the members that are sick.
+func spells(text string) (looks int, away, sick spell, err error) {
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); looks++ {
 		var l sight
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return err
+			return looks, away, sick, err
 		}
 		away.see(l.At, l.API)
 		sick.see(l.At, l.bears())
 	}
-	fmt.Fprintf(e.Log, "grow: %d looks; the API was away for %.1f s at most, more members sick than etcd bears for %.1f s\n", looks, away.longest, sick.longest)
-	if looks == 0 || away.longest > apiGap.Seconds() || sick.longest > slowLook.Seconds() {
-		return fmt.Errorf("%d looks; the API was away for %.1f s, want at most %s; too many members were sick for %.1f s, want at most %s", looks, away.longest, apiGap, sick.longest, slowLook)
-	}
-	return nil
+	return looks, away, sick, nil
 }
 
 // spell is the longest time for which something was not as it should be, in seconds:
@@ -107,7 +116,8 @@ func (s *spell) see(at float64, well bool) {
 	}
 }
 
-// bears reports whether etcd can do without the members that are sick.
+// bears reports whether etcd can do without the members that are sick. Where it has not
+// said which members it has, nobody can tell: that proves nothing, and counts as no.
 func (l sight) bears() bool {
 	votes, sick := 0, 0
 	for _, member := range l.Members {
@@ -119,5 +129,5 @@ func (l sight) bears() bool {
 			sick++
 		}
 	}
-	return sick <= max(0, votes-1)/2
+	return votes > 0 && sick <= (votes-1)/2
 }
