@@ -20,14 +20,17 @@ type taken struct {
 	by     string
 }
 
+// subnetFix is for what is no subnet at all.
+const subnetFix = "correct kubernetes.podSubnet and serviceSubnet in airgap.yaml, such as 10.244.0.0/16"
+
 func judgeOverlap(f *Facts, w *Want) Result {
 	pods, err := parseSubnets("pod", w.PodSubnet)
 	if err != nil {
-		return Result{Status: Error, Found: err.Error()}
+		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
 	}
 	services, err := parseSubnets("Service", w.ServiceSubnet)
 	if err != nil {
-		return Result{Status: Error, Found: err.Error()}
+		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
 	}
 	if len(pods)+len(services) == 0 {
 		return skipped("no subnets given")

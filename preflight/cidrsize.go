@@ -23,7 +23,7 @@ var cidrSize = Check{
 func judgeSize(_ *Facts, w *Want) Result {
 	pods, err := parseSubnets("pod", w.PodSubnet)
 	if err != nil {
-		return Result{Status: Error, Found: err.Error()}
+		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
 	}
 	if len(pods) == 0 {
 		return skipped("no subnet given")

@@ -56,7 +56,7 @@ var kernelVersion = Check{
 func judgeKernelVersion(f *Facts, w *Want) Result {
 	unmet, err := UnmetKernelNeeds(f, w)
 	if err != nil {
-		return Result{Status: Error, Found: err.Error()}
+		return Result{Status: Error, Found: err.Error(), Fix: "compare uname -r with what airgap docs kernel-version asks for; where it is new enough, --skip kernel-version"}
 	}
 	if len(unmet) == 0 {
 		return pass("%s", f.Kernel.Release)

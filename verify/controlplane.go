@@ -22,7 +22,7 @@ func judgeControlPlane(v view) []Finding {
 		stacked = stacked || staticPod(v, "etcd", node.Name) != nil
 	}
 	if len(hosts) == 0 && len(v.allNodes()) > 0 {
-		return []Finding{{Object: "Cluster", Saw: "no node has the label " + controlPlaneLabel, Want: "at least one"}}
+		return []Finding{{Object: "Cluster", Saw: "no node has the label " + controlPlaneLabel, Want: "at least one", Fix: "kubectl label node NAME " + controlPlaneLabel + "=, for each host of the control plane"}}
 	}
 	components := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	if stacked {

@@ -34,7 +34,7 @@ func judgeNodes(v view, expected []string) []Finding {
 		}
 	}
 	if len(joined) == 0 && len(expected) == 0 {
-		findings = append(findings, Finding{Object: "Cluster", Saw: "it has no nodes", Want: "at least one"})
+		findings = append(findings, Finding{Object: "Cluster", Saw: "it has no nodes", Want: "at least one", Fix: "on the first host: airgap status; journalctl -u kubelet"})
 	}
 	return findings
 }

@@ -1,0 +1,87 @@
+package preflight
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestWhatFailsHasAFix reads this package's source: each result that a check may end with,
+// but for one that passes or is skipped, says what an administrator does about it.
+func TestWhatFailsHasAFix(t *testing.T) {
+	results := 0
+	for _, of := range literals(t, "Result") {
+		fix, status := "", ""
+		for i, e := range of.Elts {
+			name := []string{"Status", "Found", "Want", "Fix"}[i]
+			if pair, is := e.(*ast.KeyValueExpr); is {
+				name, e = pair.Key.(*ast.Ident).Name, pair.Value
+			}
+			switch name {
+			case "Status":
+				status = word(e)
+			case "Fix":
+				fix = word(e)
+			}
+		}
+		if status == "Pass" || status == "Skip" || len(of.Elts) == 0 {
+			continue
+		}
+		if results++; fix == "" || fix == `""` {
+			t.Errorf("%s: a result with status %s says what is wrong, and not what to do", of.at, status)
+		}
+	}
+	if results < 60 {
+		t.Errorf("found %d results: does this test read the source still?", results)
+	}
+}
+
+type literal struct {
+	*ast.CompositeLit
+
+	at token.Position
+}
+
+// literals are all of a type's in this package, tests left out.
+func literals(t *testing.T, of string) []literal {
+	t.Helper()
+	files := token.NewFileSet()
+	names, err := fs.Glob(os.DirFS("."), "*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []literal
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if l, is := n.(*ast.CompositeLit); is {
+				if kind, named := l.Type.(*ast.Ident); named && kind.Name == of {
+					found = append(found, literal{l, files.Position(l.Pos())})
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// word is a name or a literal as it is written; of anything longer "…".
+func word(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.BasicLit:
+		return e.Value
+	}
+	return "…"
+}

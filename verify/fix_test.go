@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsFoundHasAFix reads this package's source: each finding that says what it saw
+// says what to do about it. One whose Saw or Fix is filled in afterwards has neither.
+func TestWhatIsFoundHasAFix(t *testing.T) {
+	names, err := fs.Glob(os.DirFS("."), "*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, findings := token.NewFileSet(), 0
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			var all []ast.Expr
+			switch l := n.(type) {
+			case *ast.CompositeLit:
+				if kind, is := l.Type.(*ast.ArrayType); is && named(kind.Elt, "Finding") {
+					all = l.Elts
+				} else if named(l.Type, "Finding") {
+					all = []ast.Expr{l}
+				}
+			}
+			for _, e := range all {
+				l, is := e.(*ast.CompositeLit)
+				if !is {
+					continue
+				}
+				if findings++; field(l, "Saw") != nil && empty(field(l, "Fix")) {
+					t.Errorf("%s: a finding says what it saw, and not what to do", files.Position(l.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	if findings < 40 {
+		t.Errorf("found %d findings: does this test read the source still?", findings)
+	}
+}
+
+func named(e ast.Expr, name string) bool {
+	id, is := e.(*ast.Ident)
+	return is && id.Name == name
+}
+
+func field(l *ast.CompositeLit, name string) ast.Expr {
+	for _, e := range l.Elts {
+		if pair, is := e.(*ast.KeyValueExpr); is && named(pair.Key, name) {
+			return pair.Value
+		}
+	}
+	return nil
+}
+
+func empty(e ast.Expr) bool {
+	text, is := e.(*ast.BasicLit)
+	return e == nil || is && text.Value == `""`
+}
