@@ -87,7 +87,7 @@ func TestNextKernel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if why := strings.Join(f.why([]string{"nextKernel"}), " "); f.Kernel.Next != test.want || !strings.Contains(why, test.unknown) || (why == "") != (test.unknown == "") {
+		if why := strings.Join(f.Why("nextKernel"), " "); f.Kernel.Next != test.want || !strings.Contains(why, test.unknown) || (why == "") != (test.unknown == "") {
 			t.Errorf("%s: %q (%s), want %q (%s)", test.name, f.Kernel.Next, why, test.want, test.unknown)
 		}
 	}
