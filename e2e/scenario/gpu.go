@@ -37,7 +37,7 @@ images:
 	}
 }
 
-// gpu has drivers from NVIDIA's repository, and from its installer.
+// gpu has drivers from NVIDIA's repository, and from its installer, and cards in parts.
 func gpu(ctx context.Context, e *Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -45,7 +45,10 @@ func gpu(ctx context.Context, e *Env) error {
 	if err := e.gpuPackages(ctx); err != nil {
 		return err
 	}
-	return e.gpuInstaller(ctx)
+	if err := e.gpuInstaller(ctx); err != nil {
+		return err
+	}
+	return e.gpuParts(ctx)
 }
 
 // gpuPackages is a cluster with a worker that has two H100 behind an NVSwitch and one with two

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
+	"airgap.dev/airgap/e2e/upstream/internal/debian"
 	"airgap.dev/airgap/e2e/upstream/internal/oci"
 	"airgap.dev/airgap/e2e/upstream/internal/recipe"
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
@@ -65,9 +67,14 @@ func (b *builder) devicePlugin() (oci.Image, error) {
 	if err != nil {
 		return oci.Image{}, err
 	}
+	mount, err := debian.Closure("/usr/bin/mount")
+	if err != nil {
+		return oci.Image{}, err
+	}
+	start, err := standIn("usr/bin/nvidia-device-plugin", "device-plugin", 0o755)
 	// It is linked with the C library, which comes with the shell.
 	return b.image("nvcr.io/nvidia/k8s-device-plugin:v"+recipe.DevicePlugin, "device-plugin/nvidia-device-plugin",
-		"usr/bin/nvidia-device-plugin", oci.Layer{Files: shell}), nil
+		"usr/libexec/nvidia-device-plugin", oci.Layer{Files: shell}, oci.Layer{Files: append(mount, start)}), err
 }
 
 // driverFile is a file that the build of a driver made.
@@ -87,6 +94,11 @@ func (b *builder) driverLibraries(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
+	mig, err := nvidia.ReadFile("nvidia/mig.c")
+	if err != nil {
+		return err
+	}
+	stub = slices.Concat(stub, mig)
 	key, err := stage.Key(format, version, stub, cuda)
 	if err != nil {
 		return err

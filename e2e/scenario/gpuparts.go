@@ -1,0 +1,89 @@
+package scenario
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+//go:embed gpuparts.yaml
+var gpuPartsYAML string
+
+// gpuParts is a worker whose two H100 are divided into two parts each (MIG): pods ask for
+// a part by its kind, a power cut undoes the parts, and a reset makes the cards whole.
+func (e *Env) gpuParts(ctx context.Context) error {
+	stick := filepath.Join(e.Work, "parts")
+	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		return e.inOrder([]part{
+			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+			{"bundle for cards in parts", func() error {
+				edits := gpuEdits(`{devicePlugin: "0.19.0", mig: {strategy: mixed, profiles: [3g.40gb, 3g.40gb]}}`)
+				edits[1] = "  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n"
+				return e.makeBundle(ctx, stick, edits...)
+			}},
+			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"install", func() error { return e.installOnce(ctx, first) }},
+			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+			{"parts are offered, and a pod has one", func() error { return e.partsGiven(ctx, first, worker) }},
+			{"verify", func() error { return e.verified(ctx, first) }},
+			{"a power cut", func() error { return e.partsAgain(ctx, first, worker) }},
+			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"reset", func() error { return e.wholeAgain(ctx, worker) }},
+		})
+	})
+}
+
+// parts waits until the node has that many parts of this kind to give.
+func parts(m lab.Machine, kind, number string) string {
+	return kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.status.allocatable.nvidia\.com/mig-` + kind + `}'=` + number + " --timeout=120s"
+}
+
+// divided is what a host shows of two cards in two parts each: a device for each GPU
+// instance, and one for its compute instance.
+const divided = "test $(ls /dev/nvidia-caps | wc -l) = 8"
+
+// partsGiven has a pod ask for a part: it finds its card, and the two devices that open
+// just that part.
+func (e *Env) partsGiven(ctx context.Context, first, worker lab.Machine) error {
+	if err := errors.Join(
+		e.script(ctx, worker, "systemctl is-active --quiet airgap-mig airgap-cdi", divided),
+		e.script(ctx, first, parts(worker, `3g\.40gb`, "4")),
+	); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, gpuPartsYAML, "sh", "-c", kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.want("apply a pod", 0); err != nil {
+		return err
+	}
+	return e.script(ctx, first, kubectl+"rollout status deploy/part --timeout=120s", inPart)
+}
+
+// inPart is a line for the shell of the first host. A second card would be a second word,
+// which test does not take.
+const inPart = kubectl + "exec deploy/part -- sh -c 'card=$(echo /dev/nvidia[0-9]); set -- /dev/nvidia-caps/*; test -c $card && test $# = 2 && test -c $1 && test -c $2'"
+
+// partsAgain wants the parts to be back after a power cut, before a pod asks for one.
+func (e *Env) partsAgain(ctx context.Context, first, worker lab.Machine) error {
+	if err := errors.Join(worker.Kill(ctx), worker.Start(ctx)); err != nil {
+		return err
+	}
+	return errors.Join(e.script(ctx, worker, "systemctl is-active --quiet airgap-mig", divided),
+		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", parts(worker, `3g\.40gb`, "4"),
+			kubectl+"rollout status deploy/part --timeout=120s", inPart))
+}
+
+// wholeAgain: the driver stays loaded after a reset, and says that no card is divided.
+func (e *Env) wholeAgain(ctx context.Context, m lab.Machine) error {
+	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, "grep -qx '[*].mig 0 0' /proc/driver/nvidia/stub", "! grep -q '[*].parts' /proc/driver/nvidia/stub", "! ls /dev/nvidia-caps 2>/dev/null",
+		"! systemctl is-enabled --quiet airgap-mig", "! ls /etc/sysconfig/airgap-mig 2>/dev/null")
+}
