@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"bundle/rpm":      {},
 	"bundle/workload": {},
 	"registry":        {"bundle"},
-	"preflight":       {},
+	"preflight":       {"gpu/nvml"},
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},

@@ -7,6 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -63,7 +64,8 @@ type Facts struct {
 	Certificates []Certificate    `yaml:"certificates,omitempty" json:"certificates,omitempty"`
 	PCI          []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                     // of NVIDIA
 	Driver       string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"`   // what a loaded one says of itself
-	NVML         *NVML            `yaml:"nvml,omitempty" json:"nvml,omitempty"`                   // what its library says; nil: nobody asked, or it did not answer
+	NVML         *nvml.Report     `yaml:"nvml,omitempty" json:"nvml,omitempty"`                   // what its library says, without serial numbers; nil: nobody asked, or it did not answer
+	Xids         []nvml.Logged    `yaml:"nvidiaXids,omitempty" json:"nvidiaXids,omitempty"`       // the driver's errors of the last day
 	Runfile      bool             `yaml:"nvidiaRunfile,omitempty" json:"nvidiaRunfile,omitempty"` // NVIDIA's installer has been here
 	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // of the programs looked for, those that are there
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
@@ -74,22 +76,6 @@ type Facts struct {
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
-}
-
-// NVML is what NVIDIA's library says of a server that has a driver already.
-type NVML struct {
-	Driver string     `yaml:"driver" json:"driver"`                 // version: "580.82.07"
-	CUDA   string     `yaml:"cuda,omitempty" json:"cuda,omitempty"` // newest version that the driver runs by itself
-	Cards  []NVMLCard `yaml:"cards,omitempty" json:"cards,omitempty"`
-}
-
-// NVMLCard is one GPU, without its serial number: that is nobody's business
-// outside.
-type NVMLCard struct {
-	Address string `yaml:"address,omitempty" json:"address,omitempty"` // as in PCI: "0000:17:00.0"
-	Name    string `yaml:"name,omitempty" json:"name,omitempty"`       // "NVIDIA H100 80GB HBM3"
-	UUID    string `yaml:"uuid,omitempty" json:"uuid,omitempty"`       // "GPU-…"
-	Memory  int64  `yaml:"memory,omitempty" json:"memory,omitempty"`
 }
 
 // Unknown is a fact that could not be read, and why.

@@ -22,7 +22,7 @@ var surveyTemplate string
 const surveyEnd = "end/"
 
 // SurveyScript is the survey as a POSIX shell script that people can read
-// before they run it. It writes a recording, of which Replay and Gather make
+// before they run it. It writes a recording, of which Replay and Survey make
 // the facts that the program itself would have found.
 func SurveyScript() ([]byte, error) {
 	t, err := template.New("survey").Parse(surveyTemplate)
@@ -65,7 +65,7 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Gather(ctx, h)
+	return Survey(ctx, h)
 }
 
 // maxSurvey is far above what a server with thousands of packages has.

@@ -40,7 +40,7 @@ func TestSurveyScript(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := Gather(t.Context(), host.Local{})
+			want, err := Survey(t.Context(), host.Local{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
@@ -54,7 +53,7 @@ func (s *gpuSettings) cards(ctx context.Context, h host.Host) (*nodereport.GPU, 
 // loggedFaults has as one of them that the log cannot be read: what else is known
 // of the cards must not be lost with it.
 func loggedFaults(ctx context.Context, h host.Host) []string {
-	logged, err := nvml.ReadLog(ctx, h, xidAge)
+	logged, err := nvml.ReadLog(ctx, h, nvml.XidAge)
 	if err != nil {
 		return []string{"Xid events are not known: " + err.Error()}
 	}
@@ -64,10 +63,6 @@ func loggedFaults(ctx context.Context, h host.Host) []string {
 	}
 	return all
 }
-
-// xidAge is how long an Xid event counts as a fault: somebody has looked by then,
-// or it has come again.
-const xidAge = 24 * time.Hour
 
 func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
 	if err != nil {

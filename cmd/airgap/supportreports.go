@@ -130,7 +130,7 @@ func (e *evidence) certificates(context.Context) ([]certificate, error) {
 }
 
 func (e *evidence) facts(ctx context.Context, w io.Writer) error {
-	facts, err := surveyed(ctx, e.machine.Host)
+	facts, err := preflight.Survey(ctx, e.machine.Host)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/gpu"
-	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -66,33 +65,7 @@ func gather(ctx context.Context, from string) (*preflight.Facts, error) {
 	if from != "" {
 		return loadFacts(ctx, from)
 	}
-	return surveyed(ctx, host.Local{})
-}
-
-// surveyed asks NVIDIA's library too where a driver is loaded. That takes a program
-// of the driver's or of airgap.rpm's; on a server that has neither, the bus tells
-// all that a bundle needs.
-func surveyed(ctx context.Context, h host.Host) (*preflight.Facts, error) {
-	facts, err := preflight.Gather(ctx, h)
-	if err != nil || facts.Driver == "" {
-		return facts, err
-	}
-	if said, err := nvml.Ask(ctx, h); err == nil {
-		facts.NVML = nvmlFacts(said)
-	}
-	return facts, ctx.Err()
-}
-
-func nvmlFacts(r *nvml.Report) *preflight.NVML {
-	found := &preflight.NVML{Driver: r.Driver, CUDA: r.CUDA}
-	for _, c := range r.Cards {
-		one := preflight.NVMLCard{Address: c.Address, Name: c.Name, UUID: c.UUID}
-		if c.Memory != nil {
-			one.Memory = *c.Memory
-		}
-		found.Cards = append(found.Cards, one)
-	}
-	return found
+	return preflight.Survey(ctx, host.Local{})
 }
 
 func (a *app) surveyScript(out string) error {

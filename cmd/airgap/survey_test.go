@@ -3,44 +3,71 @@ package main
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/preflight"
 )
 
-// TestSurveyedCards: the facts have what the library says of cards, but for serial
-// numbers, and miss nothing where it says nothing.
+// fullCard has something in each field of a card.
+const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100", "uuid": "GPU-1", "serial": "1650522000001",
+	"ecc": {"current": true, "pending": false, "volatile": {"corrected": 12, "uncorrected": 0}, "aggregate": {"corrected": 40, "uncorrected": 3}},
+	"rows": {"corrected": 1, "uncorrected": 2, "pending": true, "failed": false},
+	"mig": {"current": true, "pending": true, "instances": [{"uuid": "MIG-1", "name": "NVIDIA H100 MIG 1g.10gb", "gpu": 7, "compute": 0}]},
+	"nvlinks": [true, false], "fabric": {"state": "completed", "error": "Unknown Error"},
+	"temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984}`
+
+// TestSurveyedCards: the facts have all that the library says of cards, but for serial
+// numbers, and the driver's errors; and miss nothing where the library says nothing.
 func TestSurveyedCards(t *testing.T) {
 	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}
-	const says = `{"driver": "580.82.07", "cuda": "13.0", "cards": [
-		{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100", "uuid": "GPU-1", "serial": "1650522000001", "memory": 85520809984}, {"index": 1, "lost": "GPU is lost"}]}`
-	cards := []preflight.NVMLCard{{Address: "0000:17:00.0", Name: "NVIDIA H100", UUID: "GPU-1", Memory: 85520809984}, {}}
+	const says = `{"driver": "580.82.07", "cuda": "13.0", "cards": [` + fullCard + `, {"index": 1, "lost": "GPU is lost"}]}`
+	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off the bus.\n"
+	said, err := nvml.Read(strings.NewReader(strings.ReplaceAll(says, `"serial": "1650522000001",`, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, fields := 0, reflect.ValueOf(said.Cards[0]); i < fields.NumField(); i++ {
+		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains([]string{"Index", "Serial", "Lost"}, name) {
+			t.Errorf("the card of this test has no %s", name)
+		}
+	}
+	xids := []nvml.Logged{{Address: "0000:3d:00.0", Number: 79, Times: 1, Last: time.Unix(1763856005, 0).UTC()}}
 	for name, test := range map[string]struct {
-		host cardHost
-		want *preflight.NVML
+		host    cardHost
+		want    *nvml.Report
+		xids    []nvml.Logged
+		unknown string
 	}{
-		"no driver":       {cardHost{cardFiles(h100("0000:17:00.0")), says, ""}, nil},
-		"no answer":       {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", ""}, nil},
-		"two, a lost one": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, ""}, &preflight.NVML{Driver: "580.82.07", CUDA: "13.0", Cards: cards}},
+		"no driver":               {cardHost{cardFiles(h100("0000:17:00.0")), says, fellOff}, nil, nil, ""},
+		"no answer":               {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", fellOff}, nil, xids, ""},
+		"two, a lost one":         {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, fellOff}, said, xids, ""},
+		"a log that is not to be": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
-		facts, err := surveyed(t.Context(), test.host)
-		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) {
-			t.Errorf("%s: got %+v, %v, want %+v", name, facts.NVML, err, test.want)
+		facts, err := preflight.Survey(t.Context(), test.host)
+		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) || !reflect.DeepEqual(facts.Xids, test.xids) {
+			t.Errorf("%s: got %+v, %+v, %v, want %+v", name, facts.NVML, facts.Xids, err, test.want)
 			continue
 		}
+		var unknown string
 		for _, u := range facts.Unknown {
-			if u.Fact == "nvml" {
-				t.Errorf("%s: unknown: %s", name, u.Reason)
+			if u.Fact == "nvml" || u.Fact == "nvidiaXids" {
+				unknown += u.Reason
 			}
+		}
+		if unknown != test.unknown {
+			t.Errorf("%s: unknown %q, want %q", name, unknown, test.unknown)
 		}
 		var file bytes.Buffer
 		if err := facts.Write(&file); err != nil {
 			t.Fatal(err)
 		}
 		read, err := preflight.ReadFacts(&file)
-		if err != nil || !reflect.DeepEqual(read.NVML, test.want) || strings.Contains(file.String(), "1650522") {
+		if err != nil || !reflect.DeepEqual(read.NVML, test.want) || !reflect.DeepEqual(read.Xids, test.xids) || strings.Contains(file.String(), "1650522") {
 			t.Errorf("%s: read back %+v, %v", name, read, err)
 		}
 	}

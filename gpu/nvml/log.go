@@ -15,11 +15,15 @@ import (
 
 // Logged is what the kernel's log has of one card's Xid events of one number.
 type Logged struct {
-	Address string // "0000:4e:00.0"
-	Number  uint64
-	Times   int
-	Last    time.Time // to the second
+	Address string    `yaml:"address" json:"address"` // "0000:4e:00.0"
+	Number  uint64    `yaml:"xid" json:"xid"`
+	Times   int       `yaml:"times" json:"times"`
+	Last    time.Time `yaml:"last" json:"last"` // to the second
 }
+
+// XidAge is how long an Xid event counts: somebody has looked by then, or it has come
+// again.
+const XidAge = 24 * time.Hour
 
 // logLines bound what is read of a log that is flooded: a few megabytes.
 const logLines = 20_000
