@@ -91,9 +91,21 @@ func drivers(g *nodereport.GPU) []Finding {
 	}
 	found = append(found, library(g)...)
 	for _, fault := range g.NVML.Faults {
-		found = append(found, Finding{Saw: fault, Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
+		found = append(found, Finding{Saw: withUUID(fault, g.NVML.GPUs), Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
 	}
 	return found
+}
+
+// withUUID adds the name that the device plugin's log has for the card that a fault
+// begins with: "GPU 3 (0000:4e:00.0): …", or by the kernel's log "0000:4e:00.0: …".
+func withUUID(fault string, cards []nodereport.Card) string {
+	subject, _, _ := strings.Cut(fault, ": ")
+	for _, c := range cards {
+		if c.UUID != "" && c.Address != "" && (subject == c.Address || strings.HasSuffix(subject, "("+c.Address+")")) {
+			return fault + " [" + c.UUID + "]"
+		}
+	}
+	return fault
 }
 
 // library is about NVIDIA's beside bus and kernel. An error of it says itself what

@@ -68,7 +68,27 @@ func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
 	if err != nil {
 		return &nodereport.NVML{Error: err.Error()}
 	}
-	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), Products: products(said), Faults: said.Faults()}
+	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), GPUs: eachCard(said), Products: products(said), Faults: said.Faults()}
+}
+
+func eachCard(r *nvml.Report) []nodereport.Card {
+	var all []nodereport.Card
+	for _, c := range r.Cards {
+		all = append(all, nodereport.Card{
+			Index: c.Index, UUID: c.UUID, Address: c.Address,
+			Celsius: told(c.Temperature), SlowsAt: told(c.SlowdownTemperature), TurnsOffAt: told(c.ShutdownTemperature),
+			Watts: watts(told(c.PowerDraw)), WattsLimit: watts(told(c.PowerLimit)),
+		})
+	}
+	return all
+}
+
+// told is 0 for what a card does not tell.
+func told(v *int) int {
+	if v == nil {
+		return 0
+	}
+	return *v
 }
 
 // products counts cards that answer.

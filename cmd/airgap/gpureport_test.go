@@ -62,13 +62,14 @@ func TestCards(t *testing.T) {
 	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("kernel/a.ko.xz:\nextra/nvidia.ko.xz: kernel/a.ko.xz\n")}}
 	other := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia-uvm.ko.xz: extra/nvidia.ko.xz\nkernel/usb/nvidiafb.ko:\n")}}
 	const said = `{"driver": "580.82.07", "cuda": "13.0", "cards": [
-		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "memory": 85520809984, "mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
+		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1", "address": "0000:17:00.0", "temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984, "mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
 		{"index": 1, "lost": "GPU is lost"}]}`
 	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.\n"
 	library := &nodereport.NVML{
 		Driver: "580.82.07", CUDA: "13.0", Cards: 2,
+		GPUs:     []nodereport.Card{{UUID: "GPU-1", Address: "0000:17:00.0", Celsius: 31, SlowsAt: 87, TurnsOffAt: 92, Watts: 88, WattsLimit: 700}, {Index: 1}},
 		Products: []nodereport.Product{{Name: "NVIDIA H100 80GB HBM3", Cards: 1, Memory: 81559, MIG: true}},
-		Faults:   []string{"GPU 0: rows of memory wait to be remapped until the card is reset", "GPU 1: does not answer: GPU is lost"},
+		Faults:   []string{"GPU 0 (0000:17:00.0): rows of memory wait to be remapped until the card is reset", "GPU 1: does not answer: GPU is lost"},
 	}
 	wanted := &gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4}
 	want := &nodereport.Cards{Driver: "580.82.07", Count: 2}

@@ -104,7 +104,7 @@ func full() Report {
 		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
 		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at},
 		GPU: &GPU{
-			8, "580", true, &NVML{"e", "580", "13.0", 8, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
+			8, "580", true, &NVML{"e", "580", "13.0", 8, []Card{{3, "GPU-1", "0000:17:00.0", 31, 87, 92, 88, 700}}, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
 			&Cards{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
 		},
 		Unknown: []Unknown{{"packages", "r"}},
@@ -228,6 +228,12 @@ func TestWriter(t *testing.T) {
 	moved.ErrorMillis++
 	report.Clock = &moved
 	expect("a figure that always moves", turn(often), false)
+	gpu, library := *report.GPU, *report.GPU.NVML
+	library.GPUs = []Card{{3, "GPU-1", "0000:17:00.0", 61, 86, 91, 612, 700}}
+	gpu.NVML, report.GPU = &library, &gpu
+	expect("a card is warmer", turn(often), false)
+	library.GPUs = []Card{{3, "GPU-2", "0000:17:00.0", 61, 86, 91, 612, 700}}
+	expect("another card", turn(often), true)
 	report.ProxyMode = "iptables"
 	expect("something has changed", turn(often), true)
 	expect("time for a heartbeat", turn(beat), true)

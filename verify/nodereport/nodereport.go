@@ -165,8 +165,22 @@ type NVML struct {
 	Driver   string    `json:"driver"`
 	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver runs by itself: "13.0"
 	Cards    int       `json:"cards"`
+	GPUs     []Card    `json:"gpus,omitempty"`     // each of them
 	Products []Product `json:"products,omitempty"` // of cards that answer, in their order
 	Faults   []string  `json:"faults,omitempty"`   // uncorrected ECC errors, rows waiting to be remapped; Xid events of a day, by the kernel's log
+}
+
+// Card is one GPU by itself; 0 and "" are not told. Its temperatures and what it draws
+// always move, and go with the heartbeat: what is too much of them is a fault.
+type Card struct {
+	Index      int    `json:"index"` // NVML's number
+	UUID       string `json:"uuid,omitempty"`
+	Address    string `json:"address,omitempty"`    // on the PCI bus: "0000:17:00.0"
+	Celsius    int    `json:"celsius,omitempty"`    // how hot it is
+	SlowsAt    int    `json:"slowsAt,omitempty"`    // °C from which it slows itself down
+	TurnsOffAt int    `json:"turnsOffAt,omitempty"` // °C
+	Watts      int    `json:"watts,omitempty"`      // that it draws
+	WattsLimit int    `json:"wattsLimit,omitempty"` // that it may draw
 }
 
 // Product is cards of one kind.

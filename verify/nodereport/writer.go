@@ -3,6 +3,7 @@ package nodereport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -107,6 +108,15 @@ func lasting(r Report) Report {
 	if r.Etcd != nil {
 		e := *r.Etcd
 		e.Bytes, r.Etcd = 0, &e
+	}
+	if r.GPU != nil && r.GPU.NVML != nil {
+		g, n := *r.GPU, *r.GPU.NVML
+		n.GPUs = slices.Clone(n.GPUs)
+		for i, c := range n.GPUs {
+			// From Ada on the limits are reckoned from the temperature, and move a little with it.
+			n.GPUs[i] = Card{Index: c.Index, UUID: c.UUID, Address: c.Address, WattsLimit: c.WattsLimit}
+		}
+		g.NVML, r.GPU = &n, &g
 	}
 	return r
 }
