@@ -203,8 +203,29 @@ var ErrNoPage = errors.New("there is no such page")
 
 // Find gives the pages with a name: the whole one, with the language or without, or its
 // end ("swap"), which several may have: a check before the installation and one of the
-// running cluster.
+// running cluster. After them come the sections whose heading names it: a section of
+// airgap.yaml, an exit code, an error code. Where there is neither, it gives the rows of
+// tables that begin with it: a field of airgap.yaml.
 func (b *Book) Find(name string) ([]Page, error) {
+	found := append(b.pages(name), b.parts(name, Page.headed)...)
+	if len(found) == 0 {
+		found = b.parts(name, Page.rows)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("look up page %q: %w", name, ErrNoPage)
+	}
+	return found, nil
+}
+
+func (b *Book) parts(name string, of func(Page, string) []Page) []Page {
+	var found []Page
+	for _, p := range b.Pages {
+		found = append(found, of(p, name)...)
+	}
+	return found
+}
+
+func (b *Book) pages(name string) []Page {
 	name = strings.TrimSuffix(strings.ReplaceAll(name, " ", "-"), ".md")
 	var found []Page
 	for _, p := range b.Pages {
@@ -212,10 +233,7 @@ func (b *Book) Find(name string) ([]Page, error) {
 			found = append(found, p)
 		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("look up page %q: %w", name, ErrNoPage)
-	}
-	return found, nil
+	return found
 }
 
 // Marks are the lines around a table that the program writes.

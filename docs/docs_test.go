@@ -137,3 +137,31 @@ func TestFill(t *testing.T) {
 		}
 	}
 }
+
+// TestFindSections: what has no page of its own has a section, or rows of a table.
+func TestFindSections(t *testing.T) {
+	b := &Book{Pages: []Page{
+		{Path: "codes.md", Title: "Codes", Text: "# Codes\n\n## What to do\n\n### `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n\n### `DENIED`, `UNSUPPORTED`\n\nNo.\n\n## After\n\nEnd.\n"},
+		{Path: "fields.md", Title: "Fields", Text: "# Fields\n\n## gpu\n\nCards.\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n| `gpu.branches` | B |\n| `gpu.mig` | C |\n| `gpu.mig.parts[].name` | D |\n\n## nodes\n\n| Field | What |\n|---|---|\n| `nodes[].name` | E |\n| `nodes[].labels.*.x` | F |\n"},
+	}}
+	for name, want := range map[string]string{
+		"3":              "# `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n",
+		"denied":         "# `DENIED`, `UNSUPPORTED`\n\nNo.\n",
+		"UNSUPPORTED":    "# `DENIED`, `UNSUPPORTED`\n\nNo.\n",
+		"gpu":            "# gpu\n\nCards.\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n| `gpu.branches` | B |\n| `gpu.mig` | C |\n| `gpu.mig.parts[].name` | D |\n",
+		"gpu.branch":     "# gpu\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n",
+		"gpu.mig":        "# gpu\n\n| Field | What |\n|---|---|\n| `gpu.mig` | C |\n| `gpu.mig.parts[].name` | D |\n",
+		"nodes.name":     "# nodes\n\n| Field | What |\n|---|---|\n| `nodes[].name` | E |\n",
+		"nodes[].labels": "# nodes\n\n| Field | What |\n|---|---|\n| `nodes[].labels.*.x` | F |\n",
+	} {
+		found, err := b.Find(name)
+		if err != nil || len(found) != 1 || found[0].Text != want {
+			t.Errorf("%s: %v\n%+v\nwant\n%s", name, err, found, want)
+		}
+	}
+	for _, name := range []string{"gpu.bran", "4", "A", "Field"} {
+		if found, err := b.Find(name); !errors.Is(err, ErrNoPage) {
+			t.Errorf("%s: %+v and %v, want that there is no such page", name, found, err)
+		}
+	}
+}

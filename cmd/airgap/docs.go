@@ -30,15 +30,16 @@ func (a *app) docs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs [NAME]",
 		Short: "The book of airgap, where there is no internet: a page, or all of it in a browser",
-		Long: `Prints the page of a check, a rule of verify, a command or a field's section on the
-terminal. Without NAME the whole book is served to a browser on this computer, until
-Ctrl-C; from another one it is reached through SSH:
+		Long: `Prints the page of a check, a rule of verify or a command on the terminal, or what
+the book says of a field of airgap.yaml, an exit code or an error code of the registry.
+Without NAME the whole book is served to a browser on this computer, until Ctrl-C; from
+another one it is reached through SSH:
 
   ssh -L 8088:127.0.0.1:8088 SERVER airgap docs --listen 127.0.0.1:8088
 
 The same book lies on the stick as ` + docs.English.File() + ` and ` + docs.Korean.File() + `: one file that needs nothing else,
 to be opened, searched and printed.`,
-		Example: "  airgap docs selinux\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
+		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := docs.Read(docs.Language(o.language))
