@@ -171,7 +171,11 @@ func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.P
 	if err := plan.SignPackages(keys.rpm); err != nil {
 		return err
 	}
-	stick, err := stickFiles(c, plan, keys)
+	these, err := thesePrograms()
+	if err != nil {
+		return err
+	}
+	stick, err := stickFiles(these, c, plan, keys)
 	if err != nil {
 		return err
 	}

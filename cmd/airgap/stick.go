@@ -14,14 +14,10 @@ import (
 //go:embed INSTALL.txt
 var installText string
 
-// stickFiles are what lies beside the parts: this program, its RPM, the books, the text
+// stickFiles are what lies beside the parts: the program, its RPM, the books, the text
 // for whoever stands in front of the server, and what is in the bundle for the
 // security desk.
-func stickFiles(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
-	these, err := thesePrograms()
-	if err != nil {
-		return nil, err
-	}
+func stickFiles(these programs, c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
 	binary, err := bundle.StickProgram("airgap", these.airgap)
 	if err != nil {
 		return nil, err

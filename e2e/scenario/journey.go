@@ -127,6 +127,7 @@ func (e *Env) foreignTools(ctx context.Context, dir string) error {
 	if err := inDir(ctx, dir,
 		"sha256sum --quiet -c SHA256SUMS",
 		"openssl dgst -sha256 -verify airgap.pub -signature SHA256SUMS.sig SHA256SUMS",
+		"for book in docs.html docs.ko.html; do grep -q \"  $book\\$\" SHA256SUMS && grep -q '<section id=' $book; done",
 		"mkdir "+out+" && cat bundle.tar.* | tar x -C "+out,
 		"gpg --batch --yes --dearmor -o "+out+"/key.gpg RPM-GPG-KEY-airgap",
 	); err != nil {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// TestBooksAreOnTheStick: in the directory of a bundle both books lie beside the program,
+// and the signed list of sums has them, so that one that was changed is noticed.
+func TestBooksAreOnTheStick(t *testing.T) {
+	c := clusterOn(t, "el9", k8s+withCalico)
+	plan := planNetwork(t, cnitest.Serve(t), c)
+	plan.Tool = "airgap test"
+	keys := newKeys(t, t.TempDir())
+	if err := plan.SignPackages(keys.rpm); err != nil {
+		t.Fatal(err)
+	}
+	stick, err := stickFiles(writePrograms(t, t.TempDir()), c, plan, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), plan.Name)
+	if _, err := bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 8 << 20, Signer: keys.bundle, Stick: stick}, ui.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, has := range map[string]string{"docs.html": `<html lang="en">`, "docs.ko.html": `<html lang="ko">`, "INSTALL.txt": "airgap install", "airgap": "#!/bin/sh", "airgap.rpm": "", bundle.ReportName: "<html", bundle.SBOMName: "SPDX-2.3"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), has) {
+			t.Errorf("%s: %d bytes without %q, %v", name, len(text), has, err)
+		}
+		if !strings.Contains(string(sums), "  "+name+"\n") {
+			t.Errorf("%s does not list %s:\n%s", bundle.SumsName, name, sums)
+		}
+	}
+
+	book := filepath.Join(dir, "docs.ko.html")
+	if err := os.WriteFile(book, []byte("<html lang=\"ko\">another</html>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Open(dir, &keys.bundle.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Verify(t.Context(), ui.Discard()); err == nil || !strings.Contains(err.Error(), "docs.ko.html") {
+		t.Errorf("a changed book: %v, want that it is named", err)
+	}
+}
