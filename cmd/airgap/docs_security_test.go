@@ -26,11 +26,41 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// TestDocsSecurity: units with their users and rights, pods with theirs, and the steps.
+// TestDocsSecurity: units with their users and rights, pods with theirs, the steps, and the
+// secrets.
 func TestDocsSecurity(t *testing.T) {
 	inBoth(t, "security.md", "units", markdownTable(unitRows(t)...))
 	inBoth(t, "security.md", "pods", markdownTable(podRows(t)...))
 	inBoth(t, "security.md", "steps", markdownTable(stepRows(t)...))
+	inBoth(t, "security.md", "secrets", markdownTable(secretRows()...))
+}
+
+func secretRows() [][]string {
+	rows := [][]string{{"Secret", "Where", "Mode", "Way", "End"}}
+	for _, s := range secretKinds() {
+		rows = append(rows, []string{s.what, s.where, s.mode, s.way, s.end})
+	}
+	return rows
+}
+
+// TestSecretsAreFound: what the table says of a server, a support bundle knows, and leaves
+// out: each place is one of the row's own, and a key that lies there is found.
+func TestSecretsAreFound(t *testing.T) {
+	for _, s := range secretKinds() {
+		for _, place := range s.places {
+			if !strings.Contains(s.where, "/"+place) {
+				t.Errorf("%s: is looked for in %s, and the table says %s", s.what, place, s.where)
+			}
+		}
+	}
+	for _, name := range []string{"etc/airgap/registry.htpasswd", "etc/kubernetes/apiserver/encryption.yaml", "var/lib/airgap/kept/etcd-1/encryption.yaml", "var/lib/kubelet/pki/kubelet.key", "var/lib/dkms/mok.key", "root/.ssh/id_ed25519"} {
+		host := &sickHost{dir: t.TempDir()}
+		host.write(t, name, "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"+strings.Repeat("Zm9v", 8)+"\n-----END PRIVATE KEY-----\n")
+		e := &evidence{machine: kubeadm.Machine{Host: rootHost{host.dir, ""}}}
+		if book, unread := e.secrets(); book.Len() == 0 || unread > 0 {
+			t.Errorf("%s: %d secrets, %d files that could not be read", name, book.Len(), unread)
+		}
+	}
 }
 
 // unitRows reads the units of airgap.rpm. One without a user runs as root, and has to

@@ -11,13 +11,51 @@ import (
 	"airgap.dev/airgap/cmd/airgap/redact"
 )
 
-// secretPlaces are where this host has secrets, by the table in docs/security.md,
-// "Secrets": files and directories.
-func secretPlaces() []string {
-	return []string{
-		"etc/airgap", "etc/kubernetes", "var/lib/airgap/renewal.json", "var/lib/airgap/backup", "var/lib/airgap/upgrade", "var/lib/airgap/kept",
-		"var/lib/kubelet/pki", "etc/ssh", "root/.ssh", "root/.docker",
+// secret is one kind of them, as the security desk reads of it: docs/security.md, "Secrets".
+type secret struct {
+	what  string // it is
+	where string // it lies
+	mode  string
+	way   string // on which it gets there
+	end   string
+	// places are files and directories of this host in which it is looked for, as fs.FS
+	// names them; none: it lies in one of another's, on no server, or in pods' volumes.
+	places []string
+}
+
+// secretKinds are all that airgap, the cluster and its servers have.
+func secretKinds() []secret {
+	return []secret{
+		{"the builder's two signing keys", "connected host, `~/.config/airgap/keys`", "0600, else refused", "never leave it", "theirs to keep", nil},
+		{"a site's own signing key", "where the site has it", "0600, else refused", "`--sign-key FILE`, or a pipe; never copied", "theirs to keep", nil},
+		{"credentials of registries, repositories and mirrors", "the connected host's Docker configuration; files and variables that `login` names; HTTPS_PROXY", "theirs", "by reference; a value in airgap.yaml is an error. A mirror's is shown to the mirror of its rule alone", "not ours", nil},
+		{"the registry's authority, its key", "/etc/airgap/pki/ca.key, control-plane hosts", "0600", "made there; to further hosts in the parcel", "reset", []string{"etc/airgap"}},
+		{"the registry's own key", "/etc/airgap/pki/registry.key", "0640 root:airgap", "made on each host", "reset, 2 years", nil},
+		{"passwords of those who push", "/etc/airgap/registry.htpasswd, bcrypt", "0640 root:airgap", "prompt or stdin of `registry passwd`", "`--remove`; reset", nil},
+		{"tokens of those who push", "the registry's memory, hashed", "-", "the answer to their password", "5 minutes", nil},
+		{"the cluster's keys", "/etc/kubernetes/pki, *.conf", "0600", "kubeadm; to further hosts in the parcel", "reset", []string{"etc/kubernetes"}},
+		{"the same, before a renewal; an authority's successor", "/var/lib/airgap/renewal.json; /etc/kubernetes/pki/next", "0600", "`airgap certs renew`, `rotate-ca`", "with the command's end; reset", []string{"var/lib/airgap/renewal.json"}},
+		{"the kubelet's keys, as a client and as a server", "/var/lib/kubelet/pki, each host", "0600", "made there; the cluster signs the client's", "the client's: the kubelet renews it; the server's: `airgap certs renew`; reset", []string{"var/lib/kubelet/pki"}},
+		{"the key of Secrets in etcd", "/etc/kubernetes/apiserver/encryption.yaml", "0600 in 0700", "made on the first host; parcel, rotation", "rotation; reset, which keeps it beside kept data", nil},
+		{"the same, beside all of etcd's data, after a reset", "/var/lib/airgap/kept/etcd-*/encryption.yaml, control-plane hosts", "0600 in 0700", "kept by `airgap reset`", "`reset --wipe-data`", []string{"var/lib/airgap/kept"}},
+		{"a backup: all keys of the cluster", "/var/lib/airgap/backup, control-plane hosts", "0600 in 0700", "`airgap backup`, each day and by hand", "the newest seven stay; `reset --wipe-data`; copies are theirs to keep", []string{"var/lib/airgap/backup"}},
+		{"the same, as it was before an upgrade", "/var/lib/airgap/upgrade, control-plane hosts", "0600 in 0700", "`airgap upgrade`", "the next upgrade; `reset --wipe-data`", []string{"var/lib/airgap/upgrade"}},
+		{"a one-time code", "a bootstrap token, encrypted in etcd", "-", "stdout of who asks for it; prompt, stdin or --code-file", "one host has joined, or 2 hours", nil},
+		{"a code's third part", "nowhere", "-", "as the code; the cluster never has it", "with the code", nil},
+		{"a code while kubeadm joins", "a file in memory without a name, and kubeadm's bootstrap-kubelet.conf", "0600", "/dev/stdin of kubeadm", "with the process; kubeadm removes its file, or reset does", nil},
+		{"SSH and sudo passwords", "the memory of `airgap install`", "-", "prompt; sudo's stdin", "with the process", nil},
+		{"the key that DKMS signs kernel modules with (`gpu.source: dkms`): where it is enrolled for Secure Boot, who has it signs any module for that server", "/var/lib/dkms/mok.key, servers with cards", "as DKMS makes it", "made there by DKMS; the site enrols the public half, mok.pub", "not ours: `mokutil --delete`, then the file", []string{"var/lib/dkms"}},
+		{"SSH keys of the server and of root, logins of root's container tools", "/etc/ssh, /root/.ssh, /root/.docker", "theirs", "the site's own; airgap reads them only to leave them out of a support bundle", "not ours", []string{"etc/ssh", "root/.ssh", "root/.docker"}},
 	}
+}
+
+// secretPlaces are where this host has secrets: files and directories.
+func secretPlaces() []string {
+	var all []string
+	for _, s := range secretKinds() {
+		all = append(all, s.places...)
+	}
+	return all
 }
 
 // podSecrets are what the kubelet gives to pods.
