@@ -1,0 +1,171 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
+)
+
+// TestDocsCheckPages: the page of each check and rule, in each language, says what it looks
+// at, why it matters, and how to mend it on each Enterprise Linux, by commands.
+func TestDocsCheckPages(t *testing.T) {
+	var pages []string
+	for _, c := range preflight.Checks() {
+		pages = append(pages, "checks/preflight/"+c.ID)
+	}
+	for _, r := range verify.Rules(registriesWhole()) {
+		pages = append(pages, "checks/verify/"+r.ID)
+	}
+	for language, sections := range map[docs.Language][]string{
+		docs.English: {"What it looks at", "\n## Why it matters\n", "\n## How to mend it\n"},
+		docs.Korean:  {"보는 것", "\n## 왜 중요한가\n", "\n## 고치는 법\n"},
+	} {
+		b, err := docs.Read(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range pages {
+			found, err := b.Find(name)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			for _, lack := range lacks(found[0].Text, sections) {
+				t.Errorf("%s: %s lacks %s", language, name, lack)
+			}
+		}
+	}
+}
+
+// lacks are what a page should have and has not: its sections in their order, each with
+// words in it, a command, and each system.
+func lacks(page string, sections []string) []string {
+	var lacking []string
+	rest := page
+	for _, section := range sections {
+		_, after, found := strings.Cut(rest, section)
+		words, _, _ := strings.Cut(after, "\n## ")
+		if !found || len(strings.TrimSpace(words)) < 40 {
+			lacking = append(lacking, strings.TrimSpace(section))
+		}
+		if found {
+			rest = "\n" + after // the next heading may follow at once
+		}
+	}
+	mend := rest
+	if !strings.Contains(mend, "```") && !strings.Contains(mend, "\n    ") && !strings.Contains(mend, "`") {
+		lacking = append(lacking, "a command")
+	}
+	for _, version := range []string{"8", "9", "10"} {
+		if !regexp.MustCompile(`EL[ \n](\*\*)?[^.]{0,24}?\b` + version + `\b`).MatchString(page) {
+			lacking = append(lacking, "EL "+version)
+		}
+	}
+	return lacking
+}
+
+func TestLacks(t *testing.T) {
+	sections := []string{"What it looks at", "\n## Why it matters\n", "\n## How to mend it\n"}
+	whole := "# x\n\nWhat it looks at: this and that, which is long enough to be something.\n\n## Why it matters\n\nBecause of this and that, which is long enough.\n\n## How to mend it\n\nThe same on EL 8, 9 and 10: `swapoff -a`, which is long enough.\n"
+	for change, want := range map[string]string{
+		"":                      "",
+		"## Why it matters":     "## Why it matters",
+		", 9 and 10":            "EL 9,EL 10",
+		"`swapoff -a`":          "",
+		"`":                     "a command",
+		"Because of this and ":  "## Why it matters", // too little
+		"What it looks at: ":    "What it looks at",
+		"on EL 8, 9 and 10: `s": "EL 8,EL 9,EL 10",
+	} {
+		page := strings.ReplaceAll(whole, change, "")
+		if change == "" {
+			page = whole
+		}
+		if change == "`swapoff -a`" {
+			page = strings.ReplaceAll(whole, change, "`swapoff`")
+		}
+		if got := strings.Join(lacks(page, sections), ","); got != want {
+			t.Errorf("without %q: %q, want %q", change, got, want)
+		}
+	}
+}
+
+// TestDocsCommandsAreThere: what the book has people type, the program has: each command in
+// a block of code, or between backticks, with its flags. Words in capitals stand for others.
+func TestDocsCommandsAreThere(t *testing.T) {
+	root := (&app{}).root()
+	for _, language := range docs.Languages() {
+		b, err := docs.Read(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed := 0
+		for _, p := range b.Pages {
+			for _, line := range commandsIn(p.Text) {
+				typed++
+				checkTyped(t, root, p.Path, line)
+			}
+		}
+		if typed < 200 {
+			t.Errorf("%s: found %d commands: are they looked for still?", language, typed)
+		}
+	}
+}
+
+// commandsIn are the command lines of airgap in a page of Markdown: in blocks of code, and
+// between backticks.
+func commandsIn(page string) []string {
+	var found []string
+	var prose strings.Builder
+	fenced := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+			continue
+		}
+		if !fenced && !strings.HasPrefix(line, "    ") {
+			prose.WriteString(line)
+			continue
+		}
+		line = strings.TrimPrefix(strings.TrimSpace(line), "sudo ")
+		if strings.HasPrefix(line, "airgap ") {
+			found = append(found, line)
+		}
+	}
+	for _, m := range regexp.MustCompile("`(airgap [^`]+)`").FindAllStringSubmatch(prose.String(), -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
+	t.Helper()
+	line, _, _ = strings.Cut(line, "  ") // a comment stands further right
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\n' })
+	capitals := regexp.MustCompile(`^[A-Z…]+$`)
+	if len(words) < 2 || capitals.MatchString(words[1]) {
+		return
+	}
+	cmd, rest, err := root.Find(words[1:])
+	if err != nil || cmd == root && !strings.HasPrefix(words[1], "-") {
+		t.Errorf("docs/%s: %q: there is no such command: %v", page, line, err)
+		return
+	}
+	for _, word := range rest {
+		if strings.ContainsAny(word[:1], "#|>;&") {
+			return
+		}
+		flag, is := strings.CutPrefix(strings.Trim(word, "[],.;:)"), "--")
+		flag, _, _ = strings.Cut(flag, "=")
+		if is && flag != "" && cmd.Flag(flag) == nil && !slices.Contains([]string{"help", "version"}, flag) {
+			t.Errorf("docs/%s: %q: %s has no flag --%s", page, line, cmd.CommandPath(), flag)
+		}
+	}
+}
