@@ -1,6 +1,7 @@
 // Package exampletest holds the examples to what they promise: each airgap.yaml in
-// examples/ is planned by the program itself, against the internet as testdata has
-// recorded it and servers as the tests of preflight and gpu have them.
+// examples/ is planned by the program itself, against an internet that testdata has in
+// shape, written for this, and servers as the tests of preflight and gpu have them; one
+// of them against CentOS Stream 9's own metadata, too, where AIRGAP_REPODATA is set.
 //
 // An example that no longer fits the program, upstream or the compatibility tables
 // fails here, and so does a plan that comes to something else than before. Some

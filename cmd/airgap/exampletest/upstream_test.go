@@ -36,7 +36,7 @@ const (
 )
 
 // upstream is the internet behind a proxy: every host by its own name, over TLS, from
-// what testdata has recorded. Nothing of it is reached in another way.
+// what testdata has in its shape. Nothing of it is reached in another way.
 type upstream struct {
 	proxy  string // HOST:PORT
 	key    *rpm.Key
