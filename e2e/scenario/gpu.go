@@ -75,6 +75,8 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 			{"a card is taken out", func() error { return e.cardGone(ctx, first, worker) }},
 			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"a toolkit's drop-in has the other cgroup driver", func() error { return e.otherDriver(ctx, first) }},
+			{"install overrules it", func() error { return errors.Join(e.installOnce(ctx, first), e.overruled(ctx, first)) }},
 			{"reset", func() error { return e.cardsGivenBack(ctx, older) }},
 		})
 	})
@@ -193,6 +195,24 @@ func (e *Env) otherLibrary(ctx context.Context, first, m lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07* && ldconfig", lookAtCards),
 		m.PullStick(ctx), e.verified(ctx, first))
+}
+
+// toolkitFile is a drop-in for containerd as a card's toolkit writes one at each start.
+const toolkitFile = "/etc/containerd/conf.d/99-toolkit.toml"
+
+// otherDriver gives the runtime the driver that its host does not have, which verify
+// names with the file.
+func (e *Env) otherDriver(ctx context.Context, first lab.Machine) error {
+	return errors.Join(
+		e.script(ctx, first, "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, lookAtCards),
+		e.finds(ctx, first, "cgroups", "Node node1", "cgroupfs", toolkitFile))
+}
+
+// overruled wants the host's driver in force, and the toolkit's file as it is.
+func (e *Env) overruled(ctx context.Context, first lab.Machine) error {
+	return errors.Join(
+		e.script(ctx, first, "/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'", "grep -q 'SystemdCgroup = false' "+toolkitFile, lookAtCards),
+		e.verified(ctx, first), e.script(ctx, first, "rm "+toolkitFile))
 }
 
 // lookAtCards has the host's report made anew.
