@@ -162,7 +162,7 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	f.answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
-	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 10 * time.Millisecond}
+	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 2 * time.Second}
 	if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), u.Node), m.setState(ended), u.ControlPlane().Run(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (e *Env) laterService(ctx context.Context, m lab.Machine) error {
 	if err := r.want("make a Service", 0); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "i=0; until "+kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done", kubectl+"delete service later")
+	return e.script(ctx, m, soon(kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/"), kubectl+"delete service later")
 }
 
 // authoritiesOfThree replaces each authority on three control-plane hosts through SSH,

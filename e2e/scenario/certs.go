@@ -333,7 +333,7 @@ func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) erro
 		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
 	}
 	// A kubelet that has just been started has to learn of its pods first.
-	return e.script(ctx, first, "i=0; until "+kubectl+"logs --tail=1 tools; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done", kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
+	return e.script(ctx, first, soon(kubectl+"logs --tail=1 tools"), kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
 }
 
 // authorityReplaced replaces etcd's authority and kills that in each phase. Before

@@ -270,7 +270,7 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 	}
 	return e.script(ctx, first,
 		kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "2"),
-		kubectl+"rollout status deploy/cuda --timeout=120s", inPod("test -c /dev/nvidiactl"))
+		kubectl+"rollout status deploy/cuda --timeout=120s", soon(inPod("test -c /dev/nvidiactl")))
 }
 
 // cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau

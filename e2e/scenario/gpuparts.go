@@ -69,14 +69,15 @@ func (e *Env) partsGiven(ctx context.Context, first, worker lab.Machine) error {
 // which test does not take.
 const inPart = kubectl + "exec deploy/part -- sh -c 'card=$(echo /dev/nvidia[0-9]); set -- /dev/nvidia-caps/*; test -c $card && test $# = 2 && test -c $1 && test -c $2'"
 
-// partsAgain wants the parts to be back after a power cut, before a pod asks for one.
+// partsAgain wants the parts to be back after a power cut, before a pod asks for one. The
+// API server shows node and pod as they were until the kubelet has looked.
 func (e *Env) partsAgain(ctx context.Context, first, worker lab.Machine) error {
 	if err := errors.Join(worker.Kill(ctx), worker.Start(ctx)); err != nil {
 		return err
 	}
 	return errors.Join(e.script(ctx, worker, "systemctl is-active --quiet airgap-mig", divided),
 		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", parts(worker, `3g\.40gb`, "4"),
-			kubectl+"rollout status deploy/part --timeout=120s", inPart))
+			kubectl+"rollout status deploy/part --timeout=120s", soon(inPart)))
 }
 
 // wholeAgain: the driver stays loaded after a reset, and says that no card is divided.

@@ -153,5 +153,5 @@ func (e *Env) forgotten(ctx context.Context, first, worker lab.Machine) error {
 	return e.script(ctx, first,
 		kubectl+"get nodereport "+worker.Name(),
 		kubectl+"delete node "+worker.Name(),
-		"i=0; until "+kubectl+"get nodereport "+worker.Name()+" 2>&1 | grep -q NotFound; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done")
+		soon(kubectl+"get nodereport "+worker.Name()+" 2>&1 | grep -q NotFound"))
 }

@@ -42,6 +42,12 @@ func (e *Env) must(ctx context.Context, m lab.Machine, parts []string, args ...s
 	return r, r.want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
 }
 
+// soon is a shell line that tries another one, once a second, until it ends well; a minute
+// at most.
+func soon(line string) string {
+	return "i=0; until " + line + "; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done"
+}
+
 // script runs shell lines on a server that all have to end well.
 func (e *Env) script(ctx context.Context, m lab.Machine, lines ...string) error {
 	for _, line := range lines {
