@@ -27,6 +27,14 @@ type imageService struct {
 
 func newRuntime(t *testing.T, m Machine) *imageService {
 	t.Helper()
+	service := service := &imageService{}imageService{images: map[string]bool{}, digests: map[string]string{}}
+	serveCRI(t, m, func(server *grpc.Server) { runtimeapi.RegisterImageServiceServer(server, service) })
+	return service
+}
+
+// serveCRI answers at containerd's socket of the machine.
+func serveCRI(t *testing.T, m Machine, register func(*grpc.Server)) {
+	t.Helper()
 	socket := m.path(containerd().socket)
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		t.Fatal(err)
@@ -35,11 +43,10 @@ func newRuntime(t *testing.T, m Machine) *imageService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, server := &imageService{images: map[string]bool{}, digests: map[string]string{}}, grpc.NewServer()
-	runtimeapi.RegisterImageServiceServer(server, service)
+	server := grpc.NewServer()
+	register(server)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	return service
 }
 
 func (s *imageService) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {

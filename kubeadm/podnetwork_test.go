@@ -3,11 +3,8 @@ package kubeadm
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,18 +38,7 @@ func (n *podNetwork) ListContainers(context.Context, *runtimeapi.ListContainersR
 func (n *podNetwork) serve(t *testing.T, f *fakeHost, m Machine) {
 	t.Helper()
 	f.put(t, containerdConfig, "version = 3\n")
-	socket := m.path(containerd().socket)
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime := grpc.NewServer()
-	runtimeapi.RegisterRuntimeServiceServer(runtime, n)
-	go func() { _ = runtime.Serve(listener) }()
-	t.Cleanup(runtime.Stop)
+	serveCRI(t, m, func(server *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(server, n) })
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/apis/apps/v1/namespaces/airgap-system/daemonsets/data-plane" && !n.older {
 			w.Header().Set("Content-Type", "application/json")

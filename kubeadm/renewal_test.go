@@ -17,7 +17,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -252,18 +251,7 @@ func (*controlPlane) RemoveContainer(context.Context, *runtimeapi.RemoveContaine
 }
 
 func (c *controlPlane) serveRuntime() {
-	socket := c.m.path(containerd().socket)
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-		c.t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	runtimeapi.RegisterRuntimeServiceServer(server, c)
-	go func() { _ = server.Serve(listener) }()
-	c.t.Cleanup(server.Stop)
+	serveCRI(c.t, c.m, func(server *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(server, c) })
 }
 
 func (c *controlPlane) renew(ctx context.Context, due ...string) (Renewed, error) {
