@@ -27,7 +27,7 @@ type imageService struct {
 
 func newRuntime(t *testing.T, m Machine) *imageService {
 	t.Helper()
-	service := service := &imageService{}imageService{images: map[string]bool{}, digests: map[string]string{}}
+	service := &imageService{images: map[string]bool{}, digests: map[string]string{}}
 	serveCRI(t, m, func(server *grpc.Server) { runtimeapi.RegisterImageServiceServer(server, service) })
 	return service
 }

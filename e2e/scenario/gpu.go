@@ -204,7 +204,7 @@ const toolkitFile = "/etc/containerd/conf.d/99-toolkit.toml"
 // names with the file.
 func (e *Env) otherDriver(ctx context.Context, first lab.Machine) error {
 	return errors.Join(
-		e.script(ctx, first, "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, lookAtCards),
+		e.script(ctx, first, "mkdir -p /etc/containerd/conf.d", "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, lookAtCards),
 		e.finds(ctx, first, "cgroups", "Node node1", "cgroupfs", toolkitFile))
 }
 
