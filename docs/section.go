@@ -70,7 +70,7 @@ func rankOf(line string) int {
 	return marks
 }
 
-var quoted = regexp.MustCompile("`([^`]+)`") //nolint:gochecknoglobals // a constant in all but syntax
+var quoted = regexp.MustCompile("`([^`]+)`")
 
 func names(heading, name string) bool {
 	if strings.EqualFold(strings.TrimSpace(heading), name) {
