@@ -47,7 +47,7 @@ func Start(t testing.TB, flags ...string) *Server {
 // StartOn is Start with etcd's data in a directory that may have some.
 func StartOn(t testing.TB, data string, flags ...string) *Server {
 	t.Helper()
-	etcd, apiserver := find(t, "etcd"), find(t, "kube-apiserver")
+	etcd, apiserver := Program(t, "etcd"), Program(t, "kube-apiserver")
 	dir := t.TempDir()
 	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t), flags: flags}
 	if err := writeIdentity(dir); err != nil {
@@ -158,8 +158,8 @@ func (s *Server) waitReady() error {
 	return fmt.Errorf("not ready after %s: %w", startLimit, last)
 }
 
-// find is the path of a program.
-func find(t testing.TB, program string) string {
+// Program is the path of a real program of the lab's, by its name.
+func Program(t testing.TB, program string) string {
 	t.Helper()
 	dir, asked := os.LookupEnv("AIRGAP_LAB_BIN")
 	if !asked {
