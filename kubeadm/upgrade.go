@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,11 +23,8 @@ type Upgrade struct {
 	Node    Node
 	Facts   Facts
 	First   bool // this host upgrades what all have in common
-	// Networked is a DaemonSet, "NAMESPACE/NAME", whose pods are of the pods' network, one
-	// on every host: the first host waits for its own. "" waits for nothing.
-	Networked string
 
-	patience time.Duration // with the kubelet; 0 is Config's
+	patience time.Duration // with the kubelet, and with a Job of kubeadm's; 0 is Config's
 }
 
 const (
@@ -118,9 +116,6 @@ func (u Upgrade) run(ctx context.Context) error {
 // static pods and the kubelets' file; DNS and kube-proxy too, on the last of the
 // control-plane hosts.
 func (u Upgrade) runFirst(ctx context.Context) error {
-	if err := u.awaitPodNetwork(ctx); err != nil {
-		return err
-	}
 	m := u.Machine
 	text, err := InitDocuments(u.Config, u.Node, u.Facts)
 	if err != nil {
@@ -132,7 +127,26 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.path(ConfigFile)); err != nil {
 		return err
 	}
-	return m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile))
+	return u.apply(ctx)
+}
+
+// apply has kubeadm try again, as long as an API server may take to answer, where nothing
+// but its Job was too slow: it gives that one minute (check CreateJob, before anything is
+// changed), in which on a host that has just booted the pods' network and the leases of
+// the control plane's programs may not be back.
+func (u Upgrade) apply(ctx context.Context) error {
+	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APIPatience()))
+	for {
+		err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile))
+		if err == nil || !onlyJob(err) || !time.Now().Before(until) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// onlyJob reports whether kubeadm failed for its Job and for nothing else.
+func onlyJob(err error) bool {
+	return strings.Contains(err.Error(), "[ERROR CreateJob]") && strings.Count(err.Error(), "[ERROR ") == 1
 }
 
 // configuration is kubeadm's for an upgrade (kubeadm.k8s.io/v1beta4).

@@ -211,6 +211,43 @@ func TestUpgradeFails(t *testing.T) {
 	mustHold(t, u.ControlPlane().Done, false)
 }
 
+// TestUpgradeAfterReboot: kubeadm's Job that is too slow is tried again, until the time is
+// over; anything else is not.
+func TestUpgradeAfterReboot(t *testing.T) {
+	const slow, full = `[ERROR CreateJob]: Job "upgrade-health-check-1" in the namespace "kube-system" did not complete in 1m0s`, "[ERROR ImagePull]: it did not come"
+	for _, tc := range []struct {
+		name     string
+		patience time.Duration
+		said     []string // each time, "" is success
+		runs     int
+		fails    bool
+	}{
+		{"back in time", time.Minute, []string{slow, slow, ""}, 3, false},
+		{"not back in time", time.Nanosecond, []string{slow, ""}, 1, true},
+		{"something else as well", time.Minute, []string{slow + "\n" + full, ""}, 1, true},
+		{"something else", time.Minute, []string{full, ""}, 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, m := newFake(t)
+			upgradeAPI(t, f, m)
+			runs := 0
+			f.answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
+				said := tc.said[runs]
+				if runs++; said == "" {
+					return nil, nil
+				}
+				return nil, &host.CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: 1, Tail: said, Err: errors.New("exit status 1")}
+			}
+			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, First: true, patience: tc.patience}
+			err := u.ControlPlane().Run(t.Context())
+			if (err != nil) != tc.fails || runs != tc.runs {
+				t.Errorf("%d runs, %v", runs, err)
+			}
+			mustHold(t, u.ControlPlane().Done, !tc.fails)
+		})
+	}
+}
+
 // TestRehearseWrites: a webhook that says no, or does not answer, is named; one that
 // may not be asked this way is not; nothing is written.
 func TestRehearseWrites(t *testing.T) {

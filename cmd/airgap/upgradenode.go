@@ -13,7 +13,6 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/verify/dataplane"
 )
 
 // What an upgrade does on one host, whoever began it: airgap upgrade on the first
@@ -68,10 +67,7 @@ func (s *site) upgradeBefore(ctx context.Context, from source, addr string, firs
 }
 
 func (s *site) upgrade(first bool) kubeadm.Upgrade {
-	return kubeadm.Upgrade{
-		Machine: s.machine, Config: s.config.Kubernetes, Node: s.kubeNode(), Facts: s.facts, First: first,
-		Networked: dataplane.Namespace + "/" + dataplane.Name,
-	}
+	return kubeadm.Upgrade{Machine: s.machine, Config: s.config.Kubernetes, Node: s.kubeNode(), Facts: s.facts, First: first}
 }
 
 // packagesFirst are kubeadm's package and those that it may want with it.
