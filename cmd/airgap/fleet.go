@@ -27,8 +27,8 @@ type fleet struct {
 	only    []string // those of airgap preflight --only; nil: all
 	dialer  *remote.Dialer
 	members []*member
-	// An interrupted upgrade may have left airgap at work on a host: that is waited for.
-	// Where nothing was begun, a host that is busy is somebody else's concern.
+	// An upgrade or a rollback that was interrupted may have left airgap at work on a host:
+	// they wait for that. To all else a host that is busy is somebody else's concern.
 	awaitsBusy bool
 
 	// Typed once, and tried on every host that wants one.

@@ -70,12 +70,12 @@ func (m matrix) containerd() [][]string {
 	return rows
 }
 
-// cards has a row for each neighbouring blocks of one architecture and source.
+// cards has a row for neighbouring blocks of one architecture and one source.
 func (m matrix) cards() [][]string {
 	rows := [][]string{{mark(false), "CARDS", "PCI DEVICE IDS", "SOURCE"}}
 	for i, r := range m.Cards {
 		ids := r.First.String() + "-" + r.Last.String()
-		if last := rows[len(rows)-1]; i > 0 && last[1] == string(r.Architecture) {
+		if last := rows[len(rows)-1]; i > 0 && last[1] == string(r.Architecture) && last[3] == r.Source {
 			last[2] += " " + ids
 			continue
 		}

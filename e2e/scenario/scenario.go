@@ -47,7 +47,7 @@ func All() []Scenario {
 		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, killed on the way, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
 		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback, []Need{needUpstream}},
 		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict, []Need{needUpstream, needThrowaway}},
-		{"gpu", "a worker with two cards: driver, device plugin, a pod that has one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},
+		{"gpu", "workers with cards: driver by RPM and by NVIDIA's installer, pods that have a card or a part of one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},
 		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network, []Need{needNetwork, needMore}},
 		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify, []Need{needUpstream, needNetwork, needMore}},
 		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing, []Need{needNetwork}},
