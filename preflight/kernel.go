@@ -72,7 +72,7 @@ var kernelRunning = Check{
 }
 
 func judgeKernelRunning(f *Facts, w *Want) Result {
-	next := cmp.Or(f.Kernel.Next, newestKernel(f))
+	next := f.NextKernel()
 	switch {
 	case next == "":
 		return skipped("no kernel is installed as an RPM")
@@ -85,6 +85,10 @@ func judgeKernelRunning(f *Facts, w *Want) Result {
 	}
 	return r
 }
+
+// NextKernel is the release, as uname -r has it, of the kernel that the host boots next:
+// the boot loader's own word, else the newest installed one; "" where no RPM has one.
+func (f *Facts) NextKernel() string { return cmp.Or(f.Kernel.Next, newestKernel(f)) }
 
 // newestKernel is the newest installed kernel of the running one's kind
 // (Oracle's UEK beside Red Hat's), in the form of uname -r. A boot loader that was told

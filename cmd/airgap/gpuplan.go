@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -71,17 +69,12 @@ func gpuServer(f *preflight.Facts) gpu.Server {
 	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: newest(f, "kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
-// kernelsOf are the running kernel and the one that the host boots next: the boot
-// loader's own word, else the newest installed one.
+// kernelsOf are the running kernel and the one that the host boots next.
 func kernelsOf(f *preflight.Facts) []string {
 	if f.Kernel.Release == "" {
 		return nil
 	}
-	core := "kernel-core"
-	if strings.Contains(f.Kernel.Release, "uek") {
-		core = "kernel-uek-core"
-	}
-	if next := cmp.Or(f.Kernel.Next, newest(f, core)); next != "" && next != f.Kernel.Release {
+	if next := f.NextKernel(); next != "" && next != f.Kernel.Release {
 		return []string{f.Kernel.Release, next}
 	}
 	return []string{f.Kernel.Release}
