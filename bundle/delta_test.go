@@ -165,14 +165,13 @@ func TestSameDeltaSameBytes(t *testing.T) {
 // TestInterruptedDeltaGoesOn as a whole bundle does.
 func TestInterruptedDeltaGoesOn(t *testing.T) {
 	w := newBefore(t)
-	w.o.Workers = 1
 	name := w.delta(t).Name
 	want, dir := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
 	size := w.write(t, w.delta(t), want).Size
 	random := rand.New(rand.NewSource(1))
 	for range 3 {
 		ctx, cancel := context.WithCancel(background)
-		_, err := bundle.Write(ctx, w.delta(t), dir, w.o, &cancelAfter{Progress: ui.Discard(), cancel: cancel, left: random.Int63n(size)})
+		_, err := bundle.Write(ctx, w.delta(t), dir, w.o, cancelAfterBytes(cancel, random.Int63n(size)))
 		cancel()
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)

@@ -76,10 +76,11 @@ func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (e
 		}
 		group.Go(func() error { return f.fillEntry(groupCtx, i) })
 	}
-	if err := group.Wait(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
+	err = group.Wait()
+	if ctx.Err() != nil { // also where no entry was under way to notice, and those after it were left out
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("%w (what was fetched is kept; run it again to go on)", err)
 	}
 	return f.writeTar()
