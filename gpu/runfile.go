@@ -60,9 +60,16 @@ type runfile struct {
 	open func(context.Context) (io.ReadCloser, error)
 }
 
-// runfileRecord is the version that this step has installed, or began to.
+// runfileRecord is the version that this step has installed, or began to, and the one of
+// this step's that was there before, until that has come to the end.
 type runfileRecord struct {
 	Version string `json:"version"`
+	Before  string `json:"before,omitempty"`
+}
+
+// has tells whether this step has installed that version.
+func (r runfileRecord) has(version string) bool {
+	return version != "" && (version == r.Version || version == r.Before)
 }
 
 // done wants the module for the running kernel, too: a kernel that came since has
@@ -89,7 +96,7 @@ func (r runfile) install(ctx context.Context) error {
 	if err := r.refuseForeign(); err != nil {
 		return err
 	}
-	if err := host.WriteJSON(r.path(runfileUndo), runfileRecord{r.Version}); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	if err := r.unload(ctx); err != nil {
@@ -114,7 +121,28 @@ func (r runfile) install(ctx context.Context) error {
 	if err := host.Sync(); err != nil {
 		return err
 	}
+	if err := host.WriteJSON(r.path(runfileUndo), runfileRecord{Version: r.Version}); err != nil {
+		return err
+	}
 	return os.RemoveAll(r.path(runfileDir))
+}
+
+// begin notes what is to be installed. A driver of this step's that is there stays noted:
+// until the installer has replaced it, it is the one to uninstall.
+func (r runfile) begin() error {
+	record, err := host.ReadJSON[runfileRecord](r.path(runfileUndo))
+	if err != nil {
+		return err
+	}
+	installed, err := r.installed()
+	if err != nil {
+		return err
+	}
+	begun := runfileRecord{Version: r.Version}
+	if installed != r.Version && record.has(installed) {
+		begun.Before = installed
+	}
+	return host.WriteJSON(r.path(runfileUndo), begun)
 }
 
 // unload makes room: the installer gives up while a module of NVIDIA's is loaded. One
@@ -269,7 +297,7 @@ func (r runfile) uninstall(ctx context.Context) error {
 	if err := r.refuseHalf(record.Version, installed); err != nil {
 		return err
 	}
-	if installed == record.Version {
+	if record.has(installed) {
 		err := r.locked(ctx, nil, "nvidia-uninstall", "--silent", "--log-file-name="+r.path(runfileLog))
 		if err != nil {
 			return r.explain(ctx, "uninstall NVIDIA's driver "+installed, err)

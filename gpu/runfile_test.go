@@ -81,6 +81,36 @@ func TestRunfileOverAnother(t *testing.T) {
 	}
 }
 
+// TestRunfileNewerStops: a newer .run file stops before it has replaced the driver of this
+// step's. Reset uninstalls that all the same, also when the older bundle is back.
+func TestRunfileNewerStops(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		m, older := withRunfile(t)
+		if err := RunfileStep(older, m.bundle).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.put(t, "sys/module/nvidia/refcnt", "1")
+		m.put(t, "path/modprobe", "#!/bin/sh\nexit 1\n")
+		if err := os.Chmod(filepath.Join(m.root, "path/modprobe"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		newer := older
+		newer.Version = "580.95.05"
+		for range 2 {
+			err := RunfileStep(newer, m.bundle).Run(t.Context())
+			if _, is := errors.AsType[*RebootError](err); !is {
+				t.Fatalf("the newer one: %v", err)
+			}
+		}
+		if back {
+			holds(t, RunfileStep(older, m.bundle).Done, true)
+		}
+		if err := RunfileStep(Setup{Host: older.Host, Root: older.Root}, nil).Undo(t.Context()); err != nil || !m.has("uninstalled") || m.has(installerLog) || m.has(runfileUndo) {
+			t.Errorf("back to the older one: %t; reset: %v; uninstalled: %t", back, err, m.has("uninstalled"))
+		}
+	}
+}
+
 // TestRunfileCut: the power goes amid NVIDIA's installer, which has its list and its
 // library on the disk and no uninstaller yet, or only the library. The next run goes on;
 // until then reset says so, and forgets nothing.
@@ -188,7 +218,7 @@ func TestRunfileBesideAPackage(t *testing.T) {
 	st := RunfileStep(s, m.bundle)
 	mustSay(t, st.Run(t.Context()), "rpm -qf /usr/lib64/libnvidia-ml.so.570.10", "driver files that no .run file has installed: /usr/lib64/libnvidia-ml.so.570.10")
 	m.put(t, strings.TrimPrefix(installerLog, "/"), "570.10\n")
-	if err := errors.Join(st.Undo(t.Context()), host.WriteJSON(s.path(runfileUndo), runfileRecord{"580.82.07"}), st.Undo(t.Context())); err != nil {
+	if err := errors.Join(st.Undo(t.Context()), host.WriteJSON(s.path(runfileUndo), runfileRecord{Version: "580.82.07"}), st.Undo(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if m.has("called") || m.has("uninstalled") {
