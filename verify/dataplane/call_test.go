@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -169,6 +170,45 @@ func TestTry(t *testing.T) {
 			slices.SortFunc(got, func(a, b Failure) int { return strings.Compare(a.Target, b.Target) })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got  %v\nwant %v", got, test.want)
+			}
+		})
+	}
+}
+
+// silence takes each call and never answers.
+type silence struct{}
+
+func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestLongRound: nodes that do not answer take longer, all together, than a pod may be
+// silent. Who tries them stays ready, unless the cluster could not be told before.
+func TestLongRound(t *testing.T) {
+	for _, untold := range []error{nil, errors.New("tell the cluster: no answer")} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &prober{caller: newCaller(), tried: map[string][]Failure{}}
+			p.client = &http.Client{Transport: silence{}}
+			for i := range 2 * perRound {
+				node := "w" + strconv.Itoa(i)
+				p.peers = append(p.peers, peer{node, netip.MustParseAddrPort("127.1.0.2:8080")})
+				p.tried[node] = []Failure{{"pod on " + node, "no answer"}}
+			}
+			p.nodes.Store(int64(len(p.peers)))
+			p.heard.last, p.heard.err = time.Now(), untold
+			began, over := time.Now(), make(chan []Failure, 1)
+			go func() { over <- p.try(t.Context()) }()
+			var unready error
+			for len(over) == 0 {
+				time.Sleep(time.Second)
+				unready = errors.Join(unready, p.ready())
+			}
+			if found := <-over; len(found) != len(p.peers) || time.Since(began) < stale {
+				t.Fatalf("found %d in %s", len(found), time.Since(began))
+			}
+			if (unready != nil) != (untold != nil) {
+				t.Errorf("before: %v; meanwhile: %v", untold, unready)
 			}
 		})
 	}

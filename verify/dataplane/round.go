@@ -34,6 +34,7 @@ func (p *prober) try(ctx context.Context) (failures []Failure) {
 	group.SetLimit(atOnce)
 	for _, other := range p.turn() {
 		group.Go(func() error {
+			defer p.goesOn()
 			found := p.tryPeer(ctx, other)
 			mu.Lock()
 			defer mu.Unlock()
@@ -42,6 +43,7 @@ func (p *prober) try(ctx context.Context) (failures []Failure) {
 		})
 	}
 	group.Go(func() error {
+		defer p.goesOn()
 		found := p.tryService(ctx)
 		mu.Lock()
 		defer mu.Unlock()

@@ -55,7 +55,8 @@ type prober struct {
 	heard   heard
 }
 
-// heard is when the API server last had what the pod knew, and why not since.
+// heard is when the API server last had what the pod knew, or a round that came after
+// that moved on, and why the API server has not had it since.
 type heard struct {
 	mu   sync.Mutex
 	last time.Time
@@ -143,6 +144,16 @@ func (p *prober) told(err error) {
 	p.heard.mu.Lock()
 	defer p.heard.mu.Unlock()
 	if p.heard.err = err; err == nil {
+		p.heard.last = time.Now()
+	}
+}
+
+// goesOn: what was told is being looked at again. A round takes minutes where many nodes
+// do not answer, and who says so has to stay ready.
+func (p *prober) goesOn() {
+	p.heard.mu.Lock()
+	defer p.heard.mu.Unlock()
+	if p.heard.err == nil {
 		p.heard.last = time.Now()
 	}
 }
