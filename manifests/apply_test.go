@@ -52,6 +52,7 @@ func TestApply(t *testing.T) {
 	t.Run("another's writing is no change of ours", func(t *testing.T) { comparesOneVersion(t, server) })
 	t.Run("a race that does not end is told", func(t *testing.T) { endlessRace(t, server) })
 	t.Run("a kind is waited for", func(t *testing.T) { waitsForKind(t, server) })
+	t.Run("a version is waited for", func(t *testing.T) { waitsForVersion(t, server) })
 	t.Run("a kind that is refused", func(t *testing.T) { refusedKind(t, server) })
 	t.Run("objects without a namespace", func(t *testing.T) { fillsNamespace(t, server) })
 	t.Run("a kind nobody knows", func(t *testing.T) { unknownKind(t, server) })
@@ -222,6 +223,21 @@ func waitsForKind(t *testing.T, server *apitest.Server) {
 	wantCurrent(t, server.Config, both, false)
 	wantChanged(t, server.Config, both, 2)
 	wantCurrent(t, server.Config, both, true)
+	wantChanged(t, server.Config, both, 0)
+}
+
+// An object of a version that the definition right before it has got, of a kind that the
+// cluster knows already.
+func waitsForVersion(t *testing.T, server *apitest.Server) {
+	stalls := strings.NewReplacer("shops", "stalls", "shop", "stall", "Shop", "Stall", "- name: v1", "- name: v1alpha1").Replace(shops)
+	wantChanged(t, server.Config, stalls, 1)
+	v1 := `    - name: v1
+      served: true
+      storage: false
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+	both := stalls + v1 + "---\napiVersion: example.org/v1\nkind: Stall\nmetadata: {name: corner, namespace: shop}\nspec: {open: true}\n"
+	wantChanged(t, server.Config, both, 2)
 	wantChanged(t, server.Config, both, 0)
 }
 

@@ -30,9 +30,8 @@ func connect(t Target) (*cluster, error) {
 	return &cluster{objects, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), t.Namespace}, nil
 }
 
-// resource is where the object lives, and the object with its namespace. A kind
-// not known is looked up again once: its definition may have been applied a
-// moment ago.
+// resource is where the object lives, and the object with its namespace. Kinds are
+// looked up once, and again only where a definition is waited for (established).
 func (c *cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, *unstructured.Unstructured, error) {
 	gvk := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

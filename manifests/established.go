@@ -20,7 +20,7 @@ func isDefinition(object *unstructured.Unstructured) bool {
 }
 
 // established waits until objects of the defined kind can be written: the
-// definition's condition says so, and discovery knows the kind.
+// definition's condition says so, and discovery knows the kind in each version.
 func (c *cluster) established(ctx context.Context, definition *unstructured.Unstructured) error {
 	r, _, err := c.resource(definition)
 	if err != nil {
@@ -33,9 +33,7 @@ func (c *cluster) established(ctx context.Context, definition *unstructured.Unst
 			err = condition(live)
 		}
 		if err == nil {
-			if _, err = c.mapper.RESTMapping(definedKind(definition)); err != nil {
-				c.mapper.Reset() // what was discovered before knows nothing of it
-			}
+			err = c.discovered(definition)
 		}
 		if ctx.Err() == nil {
 			last = err
@@ -44,6 +42,19 @@ func (c *cluster) established(ctx context.Context, definition *unstructured.Unst
 	})
 	if waiting != nil {
 		return fmt.Errorf("wait until its kind is served: %w (%w)", waiting, last)
+	}
+	return nil
+}
+
+// discovered says which served version of the defined kind discovery does not know. What
+// was discovered before may be too old for it, and is then forgotten.
+func (c *cluster) discovered(definition *unstructured.Unstructured) error {
+	kind := definedKind(definition)
+	for _, version := range servedVersions(definition) {
+		if _, err := c.mapper.RESTMapping(kind, version); err != nil {
+			c.mapper.Reset()
+			return err
+		}
 	}
 	return nil
 }
@@ -68,4 +79,17 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+func servedVersions(definition *unstructured.Unstructured) []string {
+	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions") // whose schemas may be large
+	list, _ := field.([]any)
+	var served []string
+	for _, item := range list {
+		v, _ := item.(map[string]any)
+		if name, is := v["name"].(string); is && v["served"] == true {
+			served = append(served, name)
+		}
+	}
+	return served
 }
