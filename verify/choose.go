@@ -16,7 +16,13 @@ type RuleInfo struct {
 	LooksAt []string `json:"looksAt"`
 	// Needs is the flag without which it is not judged, or "".
 	Needs string `json:"needs,omitempty"`
+
+	within func(scope []string) bool
 }
+
+// Within tells whether the rule can be judged by who may look at these namespaces only;
+// none are the whole cluster.
+func (r RuleInfo) Within(scope []string) bool { return r.within(scope) }
 
 // Rules are all rules that may be chosen, in the order of reports, with the
 // caller's probes.
@@ -29,7 +35,7 @@ func Rules(probes ...Probe) []RuleInfo {
 	}
 	var all []RuleInfo
 	for _, r := range rules(o, newImageBook(o.ImageExists, nil), asking) {
-		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id]}
+		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id], within: r.within}
 		for _, k := range r.kinds() {
 			info.LooksAt = append(info.LooksAt, string(k))
 		}

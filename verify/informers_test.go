@@ -386,6 +386,11 @@ func TestScope(t *testing.T) {
 	if r := b.verify(o); !r.OK || r.Counts.Pods != 1 {
 		t.Fatalf("looked at %+v, findings %+v", r.Counts, r.Findings)
 	}
+	apart := o
+	apart.Only = []string{"nodes-ready"}
+	if r := b.verify(apart); !r.OK || r.Rules[1].Outcome != LeftOut {
+		t.Errorf("of nothing that may be seen: %+v, findings %+v", r.Rules, r.Findings)
+	}
 	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
 	wantSaw(t, b.verify(o).Findings, Finding{Object: "Pod shop/cart", Saw: "container main: CrashLoopBackOff: back-off 10s"})
 }

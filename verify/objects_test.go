@@ -257,5 +257,8 @@ func TestApplies(t *testing.T) {
 		if got := test.rule.applies(tenant, []string{"shop"}); got != test.oneOfMine {
 			t.Errorf("%s: %v for who may see one namespace", test.rule.id, got)
 		}
+		if got := test.rule.within([]string{"shop"}); got != test.oneOfMine {
+			t.Errorf("%s: %v before anything is seen", test.rule.id, got)
+		}
 	}
 }

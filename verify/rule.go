@@ -73,6 +73,13 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 // kinds are all that it looks at.
 func (r rule) kinds() []kind { return slices.Concat(r.watches, r.also) }
 
+// within tells whether it can be judged by who may look at these namespaces only, none for
+// all: it is about what lies in them.
+func (r rule) within(scope []string) bool {
+	outside := func(k kind) bool { return !sources[k].namespaced }
+	return r.always || len(scope) == 0 || (r.in == "" || slices.Contains(scope, r.in)) && !slices.ContainsFunc(r.watches, outside)
+}
+
 // applies tells whether what the rule is about can be seen: each kind that
 // every cluster has, one of those that a cluster may do without, and its
 // namespace.
@@ -80,7 +87,7 @@ func (r rule) applies(v view, scope []string) bool {
 	if r.always {
 		return true
 	}
-	if len(scope) > 0 && r.in != "" && !slices.Contains(scope, r.in) {
+	if !r.within(scope) {
 		return false
 	}
 	optional, there := false, false

@@ -58,6 +58,7 @@ func (e *engine) begin(v view) {
 		}
 		e.dirty.mark(r.id)
 	}
+	e.board.settle(time.Now()) // there may be nothing to wait for
 }
 
 // soak judges what is marked until all rules held long enough.

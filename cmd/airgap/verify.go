@@ -98,7 +98,7 @@ func (a *app) verify() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			if err := o.modes.check(cmd, a.output); err != nil {
+			if err := o.modes.check(cmd, a.output, o.scope); err != nil {
 				return err
 			}
 			return a.runVerify(cmd.Context(), o)

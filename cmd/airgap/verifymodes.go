@@ -47,7 +47,7 @@ func (m *verifyModes) flags(cmd *cobra.Command) {
 
 // check reports what does not go together, and files that could not be written
 // after the wait.
-func (m *verifyModes) check(cmd *cobra.Command, output string) error {
+func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) error {
 	switch {
 	case m.watch && cmd.Flags().Changed("soak"):
 		return usage("airgap verify: --watch waits for no soak window: leave --soak away")
@@ -63,7 +63,7 @@ func (m *verifyModes) check(cmd *cobra.Command, output string) error {
 			return err
 		}
 	}
-	return cmp.Or(checkLater("--textfile", m.textfile), checkLater("--baseline "+m.baseline, m.file), m.parseSince(time.Now()), m.checkRules())
+	return cmp.Or(checkLater("--textfile", m.textfile), checkLater("--baseline "+m.baseline, m.file), m.parseSince(time.Now()), m.checkRules(scope))
 }
 
 func (m *verifyModes) parseSince(now time.Time) error {
@@ -83,7 +83,7 @@ func (m *verifyModes) parseSince(now time.Time) error {
 
 // checkRules wants ids that there are, and that the other flags leave something
 // to judge for.
-func (m *verifyModes) checkRules() error {
+func (m *verifyModes) checkRules(scope []string) error {
 	all := verify.Rules(registriesWhole())
 	given := map[string]bool{"--since": m.since != "", "--baseline compare": m.baseline == compareBaseline}
 	for _, id := range slices.Concat(m.only, m.skip) {
@@ -94,6 +94,13 @@ func (m *verifyModes) checkRules() error {
 		case all[i].Needs != "" && !given[all[i].Needs]:
 			return usage("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
 		}
+	}
+	judged := func(r verify.RuleInfo) bool {
+		chosen := r.Needs == "" && len(m.only) == 0 || given[r.Needs] || slices.Contains(m.only, r.ID)
+		return chosen && !slices.Contains(m.skip, r.ID) && r.Within(scope)
+	}
+	if !slices.ContainsFunc(all, judged) {
+		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads and their images")
 	}
 	return nil
 }
