@@ -97,7 +97,7 @@ func lockedNames(lines []string) []string {
 	return names
 }
 
-// optionalLines are a file's lines; none when there is no such file.
+// optionalLines are a file's lines; none when there is no such file, or a link to none.
 func (r reader) optionalLines(path string) ([]string, error) {
 	text, err := r.optional(path)
 	if err != nil || text == "" {

@@ -144,7 +144,7 @@ func readBlocked(r reader) (map[string]bool, error) {
 			if !strings.HasSuffix(name, ".conf") {
 				continue
 			}
-			lines, err := r.lines(dir + "/" + name)
+			lines, err := r.optionalLines(dir + "/" + name) // a link to nothing is passed over, as modprobe does
 			if err != nil {
 				return nil, err
 			}

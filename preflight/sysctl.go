@@ -73,7 +73,7 @@ func readBootSysctls(r reader) (map[string]Sysctl, error) {
 	}
 	slices.Sort(order)
 	for _, name := range order {
-		lines, err := r.lines(files[name])
+		lines, err := r.optionalLines(files[name]) // a link to nothing is passed over, as systemd does
 		if err != nil {
 			return nil, err
 		}

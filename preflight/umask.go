@@ -93,7 +93,7 @@ func (r reader) unitMask(dirs []string) (mask, file string, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(where)) {
-		text, err := r.text(where[name] + "/" + name)
+		text, err := r.optional(where[name] + "/" + name) // a link to nothing is passed over, as systemd does
 		if err != nil {
 			return "", "", err
 		}

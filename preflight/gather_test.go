@@ -1,0 +1,37 @@
+package preflight
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestLinksToNothing: a hardening script removes /etc/sysctl.conf and leaves
+// 99-sysctl.conf, which leads there. What else is configured is known all the same.
+func TestLinksToNothing(t *testing.T) {
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"etc/sysctl.d/50-site.conf":                      "net.ipv4.ip_forward = 0\n",
+		"etc/modprobe.d/cis.conf":                        "install vxlan /bin/false\n",
+		"etc/systemd/system/service.d/10-umask.conf":     "[Service]\nUMask=0077\n",
+		"etc/systemd/system/crio.service.d/20-mask.conf": "[Service]\nUMask=0027\n",
+	} {
+		dir := filepath.Join(root, filepath.Dir(file))
+		err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(root, file), []byte(text), 0o644), os.Symlink("../gone", filepath.Join(dir, "99-gone.conf")))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, f := reader{fs: os.DirFS(root)}, Facts{}
+	boot, errSysctls := readBootSysctls(r)
+	blocked, errModules := readBlocked(r)
+	if err := errors.Join(errSysctls, errModules, readUmask(t.Context(), r, &f)); err != nil {
+		t.Fatal(err)
+	}
+	if boot["net.ipv4.ip_forward"].Boot != "0" || !slices.Equal(slices.Collect(maps.Keys(blocked)), []string{"vxlan"}) || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
+		t.Errorf("%v, %v, %+v", boot, blocked, f.Umask)
+	}
+}
