@@ -92,17 +92,18 @@ func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan 
 		i, c, err := admit(meeting, plan, config, conn)
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case err != nil:
+		if err != nil {
 			conn.Close()
 			refused(err)
 			return
-		case links[i].In != nil: // started again: the last one counts
-			links[i].In.Close()
+		}
+		before, again := links[i]
+		if again { // started again: the last one counts
+			before.In.Close()
 		}
 		links[i] = Link{writeEnd{c}, c}
 		came(i)
-		if len(links) == len(plan.Hosts)-1 {
+		if !again && len(links) == len(plan.Hosts)-1 {
 			close(all)
 		}
 	}

@@ -2,6 +2,7 @@ package netprobe
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"strings"
@@ -96,5 +97,40 @@ func TestMeetRefuses(t *testing.T) {
 	}
 	if said[1] != "" || !strings.Contains(said[2], "code is another one") {
 		t.Errorf("said %q", said)
+	}
+}
+
+// TestMeetAgain: the last host's agent is started twice at the same moment.
+func TestMeetAgain(t *testing.T) {
+	t.Parallel()
+	plan := Plan{Token: NewToken(), Hosts: []Host{{Name: "h0", Address: netip.MustParseAddr("127.0.0.2")}, {Name: "h1", Address: netip.MustParseAddr("127.0.0.1")}}}
+	config, err := plan.Token.identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := func() {
+		conn, err := tls.Dial("tcp4", listener.Addr().String(), config)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	var first sync.WaitGroup
+	defer first.Wait()
+	first.Go(join)
+	var again sync.Once
+	links, err := Meet(t.Context(), &plan, listener, nil, func(int) {
+		again.Do(func() {
+			join()
+			time.Sleep(100 * time.Millisecond) // until the listener's end knows it, too
+		})
+	}, func(error) {})
+	if err != nil || len(links) != 1 || links[1].In == nil {
+		t.Errorf("%d links, %v", len(links), err)
 	}
 }
