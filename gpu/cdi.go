@@ -92,6 +92,15 @@ func (s Setup) describe(ctx context.Context) error {
 	return err
 }
 
+// describeAnew removes the description before cards are divided otherwise: CDIStep is not
+// done then, whatever stops in between. Before its first run the file is somebody else's.
+func (s Setup) describeAnew() error {
+	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
+		return nil
+	}
+	return host.Remove(s.path(CDIFile))
+}
+
 // complete is nil when the description has as many cards as the bus.
 func (s Setup) complete() error {
 	cards, err := s.FreeCards()

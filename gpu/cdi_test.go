@@ -27,6 +27,12 @@ devices:
 // withCards has them on the bus: class and driver by address.
 func withCards(t *testing.T, addresses ...string) (*machine, Setup) {
 	m, s := newMachine(t)
+	m.cards(t, addresses...)
+	return m, s
+}
+
+func (m *machine) cards(t *testing.T, addresses ...string) {
+	t.Helper()
 	for _, address := range addresses {
 		dir := "sys/bus/pci/devices/" + address + "/"
 		m.put(t, dir+"vendor", "0x10de\n")
@@ -34,7 +40,6 @@ func withCards(t *testing.T, addresses ...string) (*machine, Setup) {
 		m.put(t, dir+"class", "0x030200\n")
 		m.put(t, dir+"uevent", "DRIVER=nvidia\n")
 	}
-	return m, s
 }
 
 func TestCDI(t *testing.T) {

@@ -101,6 +101,9 @@ func (m MIG) divide(ctx context.Context) error {
 		return err
 	}
 	if len(m.Profiles) == 0 {
+		if err := m.describeAnew(); err != nil {
+			return err
+		}
 		return m.whole(ctx)
 	}
 	cards, err := m.Cards(ctx)
@@ -175,6 +178,9 @@ func (m MIG) create(ctx context.Context) error {
 	}
 	cards, err := m.Cards(ctx)
 	if err != nil || len(m.others(cards)) == 0 {
+		return err
+	}
+	if err := m.describeAnew(); err != nil {
 		return err
 	}
 	if err := m.run(ctx, "systemctl", "restart", MIGUnit); err != nil {

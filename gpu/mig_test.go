@@ -118,3 +118,32 @@ func TestMIGWhole(t *testing.T) {
 		t.Error("a boot would divide them again")
 	}
 }
+
+// TestMIGDescribedAnew: cards that are divided otherwise, or made whole, are described
+// again, even if the unit that does it fails right then.
+func TestMIGDescribedAnew(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		m, mig, cards := withMIG(t, "3g.71gb", "1g.18gb")
+		m.cards(t, "0000:17:00.0", "0000:3d:00.0")
+		m.does("systemctl restart "+CDIUnit, func() { m.put(t, CDIFile, described) })
+		cdi := CDIStep(mig.Setup)
+		if err := errors.Join(MIGStep(mig).Run(t.Context()), cdi.Run(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, cdi.Done, true)
+		if whole {
+			mig.Profiles = nil
+			if err := MIGStep(mig).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			cards[1].Profiles = []string{"7g.141gb"}
+			m.fails("systemctl try-restart "+CDIUnit, "Job for "+CDIUnit+" failed")
+			if err := MIGStep(mig).Run(t.Context()); err == nil {
+				t.Fatal("the description failed, and nobody says so")
+			}
+		}
+		holds(t, MIGStep(mig).Done, true)
+		holds(t, cdi.Done, false)
+	}
+}
