@@ -21,13 +21,13 @@ type Link struct {
 
 // Piped is the link to an agent that run is: a call of Serve, or a session with another
 // host. When run ends, what it said last has been read, and its error is why nothing more
-// comes.
+// comes, or goes in.
 func Piped(run func(in io.Reader, out io.Writer) error) Link {
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
 	go func() {
 		err := run(in, out)
-		in.CloseWithError(io.ErrClosedPipe) // nobody reads any more
+		in.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // nobody reads any more
 		out.CloseWithError(cmp.Or(err, io.EOF))
 	}()
 	return Link{toAgent, fromAgent}
