@@ -125,7 +125,11 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 	if err != nil {
 		return kubeadm.Replaced{}, err
 	}
-	if err := refuseAmidUpgrade("replace the authority of " + r.Authority.Name); err != nil {
+	upgrade, err := readUpgradeRecord()
+	if err == nil && !o.follow { // once another host leads, nothing but the end of it helps
+		err = s.refuseAmidUpgrade(upgrade, "replace the authority of "+r.Authority.Name)
+	}
+	if err != nil {
 		return kubeadm.Replaced{}, err
 	}
 	f, err := a.connectFleet(ctx, s, nil, installOptions{noSSH: o.noSSH || o.follow})

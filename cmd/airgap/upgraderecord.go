@@ -67,11 +67,11 @@ func (r upgradeRecord) under() bool {
 	return r.To.ID != "" && r.Ended.IsZero() && r.RolledBack.IsZero()
 }
 
-// refuseAmidUpgrade is for what an upgrade of this host's cluster must not meet.
-func refuseAmidUpgrade(what string) error {
-	r, err := readUpgradeRecord()
-	if err != nil || !r.under() {
-		return err
+// refuseAmidUpgrade is for what an upgrade of the cluster must not meet. Only the first
+// control-plane host is told of the end: the others keep their records for the way back.
+func (s *site) refuseAmidUpgrade(r upgradeRecord, what string) error {
+	if s.node.Name != s.config.Master().Name || !r.under() {
+		return nil
 	}
 	return hint(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
 }

@@ -60,6 +60,7 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"once more changes nothing", func() error { return u.again(ctx) }},
 			{"what it was before is kept three times", func() error { return u.kept(ctx) }},
+			{"an authority is replaced afterwards", func() error { return u.rotated(ctx) }},
 			{"taken back, all of it", func() error { return u.allBack(ctx) }},
 		})
 	})
@@ -306,6 +307,13 @@ func (u *upgrading) kept(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rotated replaces an authority: what the other control-plane hosts keep of the upgrade
+// must not make them refuse to follow.
+func (u *upgrading) rotated(ctx context.Context) error {
+	_, err := u.e.must(ctx, u.first(), []string{"node2", "node3", "this host does not trust the old one"}, "sh", "-c", "airgap certs rotate-ca --only front-proxy 2>&1")
+	return err
 }
 
 // asked ends the asking and counts what was lost.
