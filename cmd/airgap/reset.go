@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,10 +222,19 @@ func wipeData(ctx context.Context) error {
 }
 
 // forget removes what airgap keeps in mind of the host whose file system begins
-// at root. Drafts that a killed run left in undoDir go along. The lock goes after
-// the journal, so that nobody begins another one before.
+// at root, also its last upgrade, which its next cluster knows nothing of; the backups of
+// before that one stay. Drafts that a killed run left in undoDir go along. The lock goes
+// after the journal, so that nobody begins another one before.
 func forget(root string) error {
 	if err := os.RemoveAll(filepath.Join(root, undoDir)); err != nil {
+		return err
+	}
+	for _, name := range []string{upgradeRecordFile, upgradeBaselineFile} {
+		if err := host.Remove(filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	if err := host.Remove(filepath.Join(root, upgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
 		return err
 	}
 	for _, name := range []string{knownHostsFile, measuredFile, journalFile, lockFile} {
