@@ -27,15 +27,16 @@ func openHostLog(name string) (*hostLog, error) {
 	return &hostLog{file: f}, nil
 }
 
-// Write implements io.Writer. Stdout and stderr come at the same time.
+// Write implements io.Writer. Stdout and stderr come at the same time. The log is for
+// people: that something cannot be written stops nothing.
 func (l *hostLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.file.Write(p)
+	_, _ = l.file.Write(p)
+	return len(p), nil
 }
 
-// note writes a line of our own. The log is for people: that a line cannot be
-// written stops nothing.
+// note writes a line of our own.
 func (l *hostLog) note(format string, args ...any) {
 	fmt.Fprintf(l, "=== %s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 }
