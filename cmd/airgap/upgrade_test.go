@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,46 @@ func TestAlone(t *testing.T) {
 	u.record.Cordoned = []string{"w1"}
 	if !u.alone(c.Nodes[0]) {
 		t.Error("w1 took no pods before the upgrade, and is taken for a place to go")
+	}
+}
+
+// TestCordonedBefore: what counts is how the nodes were when the first of them was about
+// to be changed, not when the record was begun.
+func TestCordonedBefore(t *testing.T) {
+	nodes := []corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Spec: corev1.NodeSpec{Unschedulable: true}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "w9"}},
+	}
+	for _, tc := range []struct {
+		changed bool
+		want    string
+	}{{false, "w1"}, {true, "cp1"}} {
+		u := &upgrade{site: &site{config: clusterFrom(t)}, record: upgradeRecord{Cordoned: []string{"cp1"}, Changed: tc.changed}}
+		if strangers := u.know(nodes); !slices.Equal(strangers, []string{"w9"}) {
+			t.Errorf("strangers: %v", strangers)
+		}
+		if got := strings.Join(u.record.Cordoned, " "); got != tc.want {
+			t.Errorf("changed %v: %s were cordoned, want %s", tc.changed, got, tc.want)
+		}
+	}
+}
+
+// TestOnlyTheFirstHostIsAmidAnUpgrade: the others are not told of its end, and must not
+// keep it from what comes after for ever.
+func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
+	c := clusterFrom(t)
+	under := upgradeRecord{To: bundleRef{Name: "next", ID: "id"}, Began: time.Now()}
+	other := c.Nodes[slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name != c.Master().Name })]
+	if err := (&site{config: c, node: c.Master()}).refuseAmidUpgrade(under, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not ended") {
+		t.Errorf("the first host says %v", err)
+	}
+	if err := (&site{config: c, node: other}).refuseAmidUpgrade(under, "turn"); err != nil {
+		t.Error(err)
+	}
+	under.Ended = time.Now()
+	if err := (&site{config: c, node: c.Master()}).refuseAmidUpgrade(under, "turn"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -93,21 +93,29 @@ func (u *upgrade) look(ctx context.Context) (err error) {
 	if err != nil {
 		return hint(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
 	}
+	if strangers := u.know(nodes.Items); len(strangers) > 0 {
+		return hint(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
+	}
+	return nil
+}
+
+// know takes the nodes down, and which of them are cordoned as long as no upgrade may have
+// done that. It returns those that airgap.yaml does not have.
+func (u *upgrade) know(nodes []corev1.Node) (strangers []string) {
 	u.nodes = map[string]corev1.Node{}
-	var strangers []string
-	for _, n := range nodes.Items {
+	if !u.record.Changed {
+		u.record.Cordoned = []string{} // as it is now: an earlier run may have ended days ago
+	}
+	for _, n := range nodes {
 		u.nodes[n.Name] = n
 		if _, err := u.site.config.Node(n.Name); err != nil {
 			strangers = append(strangers, n.Name)
 		}
-		if n.Spec.Unschedulable && !u.record.Changed && !slices.Contains(u.record.Cordoned, n.Name) {
+		if n.Spec.Unschedulable && !u.record.Changed {
 			u.record.Cordoned = append(u.record.Cordoned, n.Name)
 		}
 	}
-	if len(strangers) > 0 {
-		return hint(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
-	}
-	return nil
+	return strangers
 }
 
 // awaitAPI waits until the API server says that it is ready: till then one that was just

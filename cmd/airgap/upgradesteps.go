@@ -83,7 +83,8 @@ func (u *upgrade) baselineStep() step.Step {
 	}
 }
 
-// changedStep notes, before it is so, that there is something to take back.
+// changedStep notes, before it is so, that there is something to take back, and which
+// nodes were cordoned by then: from here on it is the upgrade that does it.
 func (u *upgrade) changedStep() step.Step {
 	return step.Step{
 		Name: "upgrade-begins", Title: "Note that the first host is about to be changed",
@@ -91,7 +92,9 @@ func (u *upgrade) changedStep() step.Step {
 			r, err := readUpgradeRecord()
 			return r.Changed, err
 		},
-		Run: func(context.Context) error { return noteUpgrade(func(r *upgradeRecord) { r.Changed = true }) },
+		Run: func(context.Context) error {
+			return noteUpgrade(func(r *upgradeRecord) { r.Changed, r.Cordoned = true, u.record.Cordoned })
+		},
 	}
 }
 
