@@ -21,7 +21,8 @@ import (
 type rollbackOptions struct {
 	keys, skip []string
 	yes, noSSH bool
-	forget     bool // on another control-plane host: only forget the new bundle
+	forget     bool   // on another control-plane host: only forget the new bundle
+	of         string // the beginning of the ID of the bundle that the upgrade was to
 }
 
 const rollbackLong = `Takes the last upgrade back: the cluster has the bundle, the packages and the
@@ -55,6 +56,7 @@ func (a *app) rollback() *cobra.Command {
 	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
 	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
 	f.BoolVar(&o.forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
+	f.StringVar(&o.of, "of", "", "on another control-plane host: which upgrade, by the ID of its bundle;\nairgap rollback on the first one names it. One that this host was not prepared for,\nor has left already, is nothing to do")
 	return cmd
 }
 
@@ -73,6 +75,16 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 		return err
 	}
 	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
+	record, err := readUpgradeRecord()
+	if err != nil {
+		return err
+	}
+	if r.record = record; record.takenBack(o) {
+		return a.print(installed{}, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "nothing to do: of that upgrade there is nothing, or nothing any more, on this host")
+			return err
+		})
+	}
 	if err := r.open(ctx, o); err != nil {
 		return err
 	}
@@ -114,12 +126,23 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	})
 }
 
+// takenBack reports whether this host has done its part in taking the upgrade back that
+// the first host names: who lost the connection to it, or was killed, asks again. A host
+// may also know nothing of an upgrade that was broken off before it was prepared; what it
+// knows of the one before must stay then, for the cluster is as that one left it.
+func (r upgradeRecord) takenBack(o rollbackOptions) bool {
+	if o.of == "" {
+		return false
+	}
+	if !strings.HasPrefix(r.To.ID, o.of) {
+		return o.forget
+	}
+	return !r.RolledBack.IsZero()
+}
+
 // open reads what there is to take back, and whether that can be done.
 func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
-	if r.record, err = readUpgradeRecord(); err != nil {
-		return err
-	}
-	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
+	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() || !strings.HasPrefix(r.record.To.ID, o.of) {
 		return hint(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
 	}
 	t, err := trustedKeys(o.keys, storedBundles(storeDir)...)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"errors"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -27,6 +30,59 @@ func TestForgetBundle(t *testing.T) {
 		if done, err := r.forgetBundleStep().Done(t.Context()); err != nil || done == forgets {
 			t.Errorf("from %s: it is forgotten: %t, %v", from, done, err)
 		}
+	}
+}
+
+// TestTakenBack: a host that is asked again has nothing to do, and none gives up what an
+// earlier upgrade brought.
+func TestTakenBack(t *testing.T) {
+	now := time.Now()
+	next, before := bundleRef{ID: "c0ffee0123456789"}, bundleRef{ID: "badcafe012345678"}
+	for name, tc := range map[string]struct {
+		record upgradeRecord
+		o      rollbackOptions
+		want   bool
+	}{
+		"nobody says which":                     {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{}, false},
+		"it is under way":                       {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, false},
+		"it is to be forgotten":                 {upgradeRecord{To: next}, rollbackOptions{of: next.ID[:12], forget: true}, false},
+		"it has left already":                   {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{of: next.ID}, true},
+		"it was never prepared":                 {upgradeRecord{}, rollbackOptions{of: next.ID, forget: true}, true},
+		"it knows of the upgrade before":        {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID[:12], forget: true}, true},
+		"it should leave, and was not prepared": {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID}, false},
+	} {
+		if got := tc.record.takenBack(tc.o); got != tc.want {
+			t.Errorf("%s: taken back %t", name, got)
+		}
+	}
+}
+
+// TestAwaitSilence: an etcd that is being started anew has not left, and who gives up waiting
+// has not seen it leave.
+func TestAwaitSilence(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	again := make(chan net.Listener, 1)
+	time.AfterFunc(100*time.Millisecond, func() { // before the looks are over
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+		}
+		again <- l
+	})
+	began := time.Now()
+	time.AfterFunc(1500*time.Millisecond, func() { (<-again).Close() })
+	if err := awaitSilence(t.Context(), address, 200*time.Millisecond); err != nil || time.Since(began) < 1500*time.Millisecond {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := awaitSilence(ended, address, time.Millisecond); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

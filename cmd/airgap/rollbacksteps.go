@@ -153,26 +153,19 @@ func (r *rollback) newBundle() (*bundle.Bundle, error) {
 // in the cluster's name, with data that are about to be taken back.
 func (r *rollback) down(ctx context.Context, n config.Node) error {
 	if r.fleet != nil {
-		return r.far(ctx, n, "rollback", "--yes")
+		return r.far(ctx, n, "rollback", "--yes", "--of", r.record.To.ID)
 	}
 	r.p.Say("on %s, run:\n  airgap rollback", n.Name)
 	r.p.Now("waits for " + n.Name)
 	defer r.p.Now("")
-	for answers(ctx, n.Address+":2379") {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * time.Second):
-		}
-	}
-	return nil
+	return awaitSilence(ctx, n.Address+":2379", 2*time.Second)
 }
 
 func (r *rollback) forget(ctx context.Context, n config.Node) error {
 	if r.fleet != nil {
-		return r.far(ctx, n, "rollback", "--yes", "--forget")
+		return r.far(ctx, n, "rollback", "--yes", "--forget", "--of", r.record.To.ID)
 	}
-	r.p.Say("on %s, if it was prepared, run:\n  airgap rollback --forget", n.Name)
+	r.p.Say("on %s, run:\n  airgap rollback --forget --of %s", n.Name, r.record.To.ID[:12])
 	return nil
 }
 
@@ -186,6 +179,25 @@ func (r *rollback) far(ctx context.Context, n config.Node, args ...string) error
 	line.End(err)
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// looks is how often in a row nobody may answer before a host counts as gone: a server
+// that is being started anew is silent once or twice.
+const looks = 5
+
+// awaitSilence waits until nobody has answered at the address for a while.
+func awaitSilence(ctx context.Context, address string, pause time.Duration) error {
+	for none := 0; none < looks; {
+		if none++; answers(ctx, address) {
+			none = 0
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
 	}
 	return nil
 }

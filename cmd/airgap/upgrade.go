@@ -72,7 +72,7 @@ func (a *app) upgrade() *cobra.Command {
 	}
 	keyFlags(cmd, &o.keys)
 	f := cmd.Flags()
-	f.BoolVar(&o.dryRun, "dry-run", false, "only check, and say what would be done, in which order")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only check, and say what would be done, in which order;\nputs airgap.rpm on hosts that are reached through SSH")
 	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
 	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
@@ -239,13 +239,16 @@ func (u *upgrade) run(ctx context.Context) (step.Result, error) {
 
 // rehearse says in which order what would be done.
 func (u *upgrade) rehearse() error {
-	r, words := u.record, []string{}
+	r, words, changed := u.record, []string{}, "nothing was changed"
+	if u.fleet != nil { // it is their own program that judges them
+		changed += ", but that the other hosts have this bundle's airgap.rpm now"
+	}
 	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
 		words = append(words, n.Name)
 	}
 	return u.app.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "every check passes; Kubernetes %s → %s, one host after the other: %s\n%s\nnothing was changed\n",
-			r.From.Kubernetes, r.To.Kubernetes, strings.Join(words, ", "), u.wayBack())
+		_, err := fmt.Fprintf(w, "every check passes; Kubernetes %s → %s, one host after the other: %s\n%s\n%s\n",
+			r.From.Kubernetes, r.To.Kubernetes, strings.Join(words, ", "), u.wayBack(), changed)
 		return err
 	})
 }

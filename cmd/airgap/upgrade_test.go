@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,19 @@ func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
 	under.Ended = time.Now()
 	if err := (&site{config: c, node: c.Master()}).refuseAmidUpgrade(under, "turn"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRehearse: the program that judged the other hosts is there now.
+func TestRehearse(t *testing.T) {
+	c := clusterFrom(t)
+	for f, says := range map[*fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
+		var stdout bytes.Buffer
+		u := &upgrade{app: &app{stdout: &stdout}, fleet: f, site: &site{config: c, node: c.Master()}}
+		u.record.To.ID = strings.Repeat("0", 64)
+		if err := u.rehearse(); err != nil || !strings.HasSuffix(stdout.String(), says) {
+			t.Errorf("%v, %q", err, stdout.String())
+		}
 	}
 }
 

@@ -240,7 +240,7 @@ func (u *upgrading) deadWebhook(ctx context.Context) error {
 }
 
 func (u *upgrading) rehearsed(ctx context.Context) error {
-	_, err := u.e.must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed"}, upgradeCommand("--dry-run")...)
+	_, err := u.e.must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, upgradeCommand("--dry-run")...)
 	return errors.Join(err, u.untouched(ctx))
 }
 
