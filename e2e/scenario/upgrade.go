@@ -52,6 +52,7 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"a budget that never allows", func() error { return u.neverAllows(ctx) }},
 			{"a webhook that nobody answers", func() error { return u.deadWebhook(ctx) }},
 			{"dry run", func() error { return u.rehearsed(ctx) }},
+			{"broken off before other hosts are prepared", func() error { return u.forgotten(ctx) }},
 			{"upgrade, killed while another host is at work", func() error { return u.killedAtWork(ctx) }},
 			{"upgrade, by the same command", func() error { return u.upgrade(ctx) }},
 			{"one host after the other, drained and compared", func() error { return u.inTurn(ctx) }},
@@ -242,6 +243,18 @@ func (u *upgrading) deadWebhook(ctx context.Context) error {
 func (u *upgrading) rehearsed(ctx context.Context) error {
 	_, err := u.e.must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, upgradeCommand("--dry-run")...)
 	return errors.Join(err, u.untouched(ctx))
+}
+
+// forgotten takes an upgrade back that the other control-plane hosts have not heard of.
+func (u *upgrading) forgotten(ctx context.Context) error {
+	if err := u.killedWhen(ctx, `grep -c '"step":"store","event":"began"' /var/lib/airgap/journal.jsonl`); err != nil {
+		return err
+	}
+	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes 1.35.8"}, "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	for _, m := range u.l.Machines[1:3] {
+		err = errors.Join(err, u.e.script(ctx, m, "! test -e "+upgradeDir, "test $(ls /var/lib/airgap/store/*/bundle.json | wc -l) = 1"))
+	}
+	return errors.Join(err, u.versions(ctx, "1.35.8", "1.7.35"))
 }
 
 // killedAtWork ends the upgrade by kill -9 when the second host has been drained and has
