@@ -125,12 +125,18 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 	if err != nil {
 		return kubeadm.Replaced{}, err
 	}
-	upgrade, err := readUpgradeRecord()
-	if err == nil && !o.follow { // once another host leads, nothing but the end of it helps
-		err = s.refuseAmidUpgrade(upgrade, "replace the authority of "+r.Authority.Name)
-	}
-	if err != nil {
-		return kubeadm.Replaced{}, err
+	if !o.follow { // once another host leads, nothing but the end of it helps
+		upgrade, err := readUpgradeRecord()
+		if err != nil {
+			return kubeadm.Replaced{}, err
+		}
+		away, err := upgrade.away(ctx, s.machine)
+		if err != nil {
+			return kubeadm.Replaced{}, err
+		}
+		if err := s.refuseAmidUpgrade(upgrade, away, "replace the authority of "+r.Authority.Name); err != nil {
+			return kubeadm.Replaced{}, err
+		}
 	}
 	f, err := a.connectFleet(ctx, s, nil, installOptions{noSSH: o.noSSH || o.follow})
 	if err != nil {

@@ -79,7 +79,11 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err != nil {
 		return err
 	}
-	if r.record = record; record.takenBack(o) {
+	joined, err := thisMachine().Joined()
+	if err != nil {
+		return err
+	}
+	if r.record = record; record.takenBack(o, joined) {
 		return a.print(installed{}, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "nothing to do: of that upgrade there is nothing, or nothing any more, on this host")
 			return err
@@ -129,20 +133,24 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 // takenBack reports whether this host has done its part in taking the upgrade back that
 // the first host names: who lost the connection to it, or was killed, asks again. A host
 // may also know nothing of an upgrade that was broken off before it was prepared; what it
-// knows of the one before must stay then, for the cluster is as that one left it.
-func (r upgradeRecord) takenBack(o rollbackOptions) bool {
+// knows of the one before must stay then, for the cluster is as that one left it. One that
+// is in no cluster has none to leave.
+func (r upgradeRecord) takenBack(o rollbackOptions, joined bool) bool {
 	if o.of == "" {
 		return false
 	}
 	if !strings.HasPrefix(r.To.ID, o.of) {
-		return o.forget
+		return o.forget || !joined
 	}
 	return !r.RolledBack.IsZero()
 }
 
 // open reads what there is to take back, and whether that can be done.
 func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
-	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() || !strings.HasPrefix(r.record.To.ID, o.of) {
+	if o.of != "" && !strings.HasPrefix(r.record.To.ID, o.of) {
+		return hint(errors.New("take the last upgrade back: this host was not upgraded, but came into the cluster later, and has nothing to go back to"), "airgap reset here, then airgap rollback again on the first control-plane host, which has this one join anew")
+	}
+	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
 		return hint(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
 	}
 	t, err := trustedKeys(o.keys, storedBundles(storeDir)...)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
@@ -41,19 +43,41 @@ func TestTakenBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		record upgradeRecord
 		o      rollbackOptions
+		joined bool
 		want   bool
 	}{
-		"nobody says which":                     {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{}, false},
-		"it is under way":                       {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, false},
-		"it is to be forgotten":                 {upgradeRecord{To: next}, rollbackOptions{of: next.ID[:12], forget: true}, false},
-		"it has left already":                   {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{of: next.ID}, true},
-		"it was never prepared":                 {upgradeRecord{}, rollbackOptions{of: next.ID, forget: true}, true},
-		"it knows of the upgrade before":        {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID[:12], forget: true}, true},
-		"it should leave, and was not prepared": {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID}, false},
+		"nobody says which":                     {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{}, true, false},
+		"it is under way":                       {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, true, false},
+		"it is leaving":                         {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, false, false},
+		"it is to be forgotten":                 {upgradeRecord{To: next}, rollbackOptions{of: next.ID[:12], forget: true}, true, false},
+		"it has left already":                   {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{of: next.ID}, false, true},
+		"it was never prepared":                 {upgradeRecord{}, rollbackOptions{of: next.ID, forget: true}, true, true},
+		"it knows of the upgrade before":        {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID[:12], forget: true}, true, true},
+		"it should leave, and was not prepared": {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID}, true, false},
+		"it is in no cluster":                   {upgradeRecord{}, rollbackOptions{of: next.ID}, false, true},
 	} {
-		if got := tc.record.takenBack(tc.o); got != tc.want {
+		if got := tc.record.takenBack(tc.o, tc.joined); got != tc.want {
 			t.Errorf("%s: taken back %t", name, got)
 		}
+	}
+}
+
+// TestCameLater: a control-plane host that replaced another one since the upgrade is told
+// what to do, instead of that there is no upgrade.
+func TestCameLater(t *testing.T) {
+	err := (&rollback{}).open(t.Context(), rollbackOptions{of: "c0ffee012345"})
+	if h, is := errors.AsType[*coded](err); !is || !strings.Contains(err.Error(), "came into the cluster later") || !strings.Contains(h.hint, "airgap reset here") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBackToNoNode: what was no node when the backup was taken is neither drained nor
+// joined, whatever it became since.
+func TestBackToNoNode(t *testing.T) {
+	said := &sayings{Progress: ui.Discard()}
+	r := &rollback{upgrade: upgrade{p: said, nodes: map[string]corev1.Node{"cp1": {}}}}
+	if err := r.back(t.Context(), config.Node{Name: "w9", Roles: []config.Role{config.Worker}}); err != nil || !strings.Contains(strings.Join(said.said, "\n"), "w9 was no node before the upgrade") {
+		t.Errorf("%v, said %q", err, said.said)
 	}
 }
 

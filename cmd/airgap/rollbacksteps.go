@@ -18,7 +18,7 @@ import (
 // steps take an upgrade back that has changed a host: the control plane is restored
 // from the backup as on a host that has none, and the others come back to it.
 func (r *rollback) steps() []step.Step {
-	var steps []step.Step
+	steps := []step.Step{r.beginStep()}
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
 			steps = append(steps, r.onceStep("down-"+n.Name, n.Name+" leaves the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
@@ -36,7 +36,7 @@ func (r *rollback) steps() []step.Step {
 
 // forgetSteps take an upgrade back that has changed no host.
 func (r *rollback) forgetSteps() []step.Step {
-	var steps []step.Step
+	steps := []step.Step{r.beginStep()}
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
 			steps = append(steps, r.onceStep("forget-"+n.Name, n.Name+" forgets the new bundle", func(ctx context.Context) error { return r.forget(ctx, n) }))
@@ -45,6 +45,11 @@ func (r *rollback) forgetSteps() []step.Step {
 	s := r.site
 	steps = append(steps, r.forgetBundleStep(), s.joinMaterialStep(r.view.Top()))
 	return append(steps, r.rolledBackStep())
+}
+
+// beginStep notes, before any host has left, that there is no way but back.
+func (r *rollback) beginStep() step.Step {
+	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return nil })
 }
 
 // onceStep is done when it is noted so: nothing on the host tells.
@@ -155,7 +160,7 @@ func (r *rollback) down(ctx context.Context, n config.Node) error {
 	if r.fleet != nil {
 		return r.far(ctx, n, "rollback", "--yes", "--of", r.record.To.ID)
 	}
-	r.p.Say("on %s, run:\n  airgap rollback", n.Name)
+	r.p.Say("on %s, run:\n  airgap rollback --of %s", n.Name, r.record.To.ID[:12])
 	r.p.Now("waits for " + n.Name)
 	defer r.p.Now("")
 	return awaitSilence(ctx, n.Address+":2379", 2*time.Second)
@@ -210,12 +215,15 @@ func answers(ctx context.Context, address string) bool {
 
 // back brings another host back: a control-plane host joins the restored cluster
 // anew, a worker that was upgraded goes the way of an upgrade in the other direction,
-// and one that was not just hears that it may stay as it is.
+// and one that was not just hears that it may stay as it is. One that was no node when the
+// backup was taken is none now.
 func (r *rollback) back(ctx context.Context, n config.Node) error {
-	if r.nodes == nil {
-		if err := r.look(ctx); err != nil {
-			return err
-		}
+	if err := r.knowNodes(ctx); err != nil {
+		return err
+	}
+	if _, was := r.nodes[n.Name]; !was {
+		r.p.Say("%s was no node before the upgrade: airgap reset there if it is one by now, and its join line (airgap join --new-code) brings it in", n.Name)
+		return nil
 	}
 	if !n.Has(config.ControlPlane) {
 		if err := r.drain(ctx, n); err != nil {
@@ -229,4 +237,19 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 		return nil
 	}
 	return kubeadm.Uncordon(ctx, r.client, n.Name)
+}
+
+// knowNodes asks the restored cluster for its nodes, once.
+func (r *rollback) knowNodes(ctx context.Context) error {
+	if r.nodes != nil {
+		return nil
+	}
+	return r.look(ctx)
+}
+
+func (r *rollback) compare(ctx context.Context) error {
+	if err := r.knowNodes(ctx); err != nil {
+		return err
+	}
+	return r.upgrade.compare(ctx)
 }

@@ -182,6 +182,9 @@ func (u *upgrade) open(ctx context.Context, t *trust) error {
 	if u.record, err = readUpgradeRecord(); err != nil {
 		return err
 	}
+	if err := u.record.refuseAmidRollback(); err != nil {
+		return err
+	}
 	if u.record.under() && u.record.To.ID != u.target {
 		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")

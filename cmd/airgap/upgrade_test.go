@@ -125,15 +125,55 @@ func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
 	c := clusterFrom(t)
 	under := upgradeRecord{To: bundleRef{Name: "next", ID: "id"}, Began: time.Now()}
 	other := c.Nodes[slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name != c.Master().Name })]
-	if err := (&site{config: c, node: c.Master()}).refuseAmidUpgrade(under, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not ended") {
+	first, second := &site{config: c, node: c.Master()}, &site{config: c, node: other}
+	if err := first.refuseAmidUpgrade(under, nil, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not ended") {
 		t.Errorf("the first host says %v", err)
 	}
-	if err := (&site{config: c, node: other}).refuseAmidUpgrade(under, "turn"); err != nil {
+	if err := second.refuseAmidUpgrade(under, []string{"w1"}, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not come to w1") {
+		t.Errorf("another host, amid it, says %v", err)
+	}
+	if err := second.refuseAmidUpgrade(under, nil, "turn"); err != nil {
 		t.Error(err)
 	}
 	under.Ended = time.Now()
-	if err := (&site{config: c, node: c.Master()}).refuseAmidUpgrade(under, "turn"); err != nil {
+	if err := first.refuseAmidUpgrade(under, nil, "turn"); err != nil {
 		t.Error(err)
+	}
+	under.Back = []string{"begins"}
+	if err := first.refuseAmidUpgrade(under, nil, "turn"); err == nil {
+		t.Error("nothing is refused amid a rollback")
+	}
+}
+
+// TestWithout: a node that says nothing of itself has not been reached.
+func TestWithout(t *testing.T) {
+	note := func(name string, notes map[string]string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: notes}}
+	}
+	got := without([]corev1.Node{note("cp1", map[string]string{bundleNote: "id"}), note("cp2", map[string]string{bundleNote: "old", preparedNote: "id"}), note("w1", nil)}, bundleNote, "id")
+	if !slices.Equal(got, []string{"cp2", "w1"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestNoUpgradeAmidRollback: a host that has left the cluster must not go on in it.
+func TestNoUpgradeAmidRollback(t *testing.T) {
+	now := time.Now()
+	to := bundleRef{Name: "next", ID: "id", Kubernetes: "1.36.3"}
+	for name, tc := range map[string]struct {
+		r       upgradeRecord
+		refused bool
+	}{
+		"none":                    {upgradeRecord{}, false},
+		"an upgrade under way":    {upgradeRecord{To: to}, false},
+		"it is being taken back":  {upgradeRecord{To: to, Back: []string{"begins"}}, true},
+		"also where it had ended": {upgradeRecord{To: to, Ended: now, Back: []string{"begins", "down-cp2"}}, true},
+		"it was taken back":       {upgradeRecord{To: to, Back: []string{"begins", "compare"}, RolledBack: now}, false},
+	} {
+		err := tc.r.refuseAmidRollback()
+		if (err != nil) != tc.refused || err != nil && !strings.Contains(err.Error(), "is being taken back") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -185,6 +225,8 @@ func TestUnder(t *testing.T) {
 		{upgradeRecord{To: bundleRef{ID: "b"}}, true},
 		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now}, false},
 		{upgradeRecord{To: bundleRef{ID: "b"}, RolledBack: now}, false},
+		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}}, true},
+		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}, RolledBack: now}, false},
 	} {
 		if got := tc.r.under(); got != tc.want {
 			t.Errorf("%+v: %v", tc.r, got)

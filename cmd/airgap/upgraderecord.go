@@ -1,15 +1,21 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
@@ -62,18 +68,63 @@ func readUpgradeRecord() (upgradeRecord, error) {
 	return host.ReadJSON[upgradeRecord](upgradeRecordFile)
 }
 
-// under reports whether an upgrade has begun and not ended.
+// under reports whether an upgrade, or the way back from one, has begun and not ended.
 func (r upgradeRecord) under() bool {
-	return r.To.ID != "" && r.Ended.IsZero() && r.RolledBack.IsZero()
+	return r.To.ID != "" && r.RolledBack.IsZero() && (r.Ended.IsZero() || len(r.Back) > 0)
+}
+
+// refuseAmidRollback is for an upgrade: on a host that has left the cluster it would go on
+// with what is about to be taken back.
+func (r upgradeRecord) refuseAmidRollback() error {
+	if !r.under() || len(r.Back) == 0 {
+		return nil
+	}
+	return hint(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s) is being taken back, and that has not ended", r.To.Name, r.To.Kubernetes), "airgap rollback ends it")
 }
 
 // refuseAmidUpgrade is for what an upgrade of the cluster must not meet. Only the first
-// control-plane host is told of the end: the others keep their records for the way back.
-func (s *site) refuseAmidUpgrade(r upgradeRecord, what string) error {
-	if s.node.Name != s.config.Master().Name || !r.under() {
+// control-plane host is told of the end: the others keep their records for the way back,
+// and ask the nodes. away are those to which the upgrade has not come.
+func (s *site) refuseAmidUpgrade(r upgradeRecord, away []string, what string) error {
+	first := s.config.Master().Name
+	switch {
+	case !r.under():
 		return nil
+	case s.node.Name == first:
+		return hint(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
+	case len(away) > 0:
+		return hint(fmt.Errorf("%s: the upgrade to bundle %s has not come to %s", what, r.To.Name, strings.Join(away, ", ")),
+			"airgap upgrade on %s ends it, airgap rollback there takes it back; where it has ended, run this on %s", first, first)
 	}
-	return hint(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
+	return nil
+}
+
+// away are the nodes that do not say of themselves that they are as the upgrade has them.
+func (r upgradeRecord) away(ctx context.Context, m kubeadm.Machine) ([]string, error) {
+	if !r.under() {
+		return nil, nil
+	}
+	client, err := m.Client(kubeadm.AdminConf)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	return without(nodes.Items, bundleNote, r.To.ID), nil
+}
+
+// without are the names of the nodes whose annotation is another one.
+func without(nodes []corev1.Node, key, id string) (names []string) {
+	for i := range nodes {
+		if noted(&nodes[i], key, id) != nil {
+			names = append(names, nodes[i].Name)
+		}
+	}
+	return names
 }
 
 // note changes the record.

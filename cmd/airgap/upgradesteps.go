@@ -24,12 +24,12 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := append([]step.Step{recordStep(u.record), u.baselineStep()}, s.registrySteps(u.view, u.trusted, u.p)...)
+	steps := append([]step.Step{recordStep(u.record), anew(u.baselineStep(), recordedChange)}, s.registrySteps(u.view, u.trusted, u.p)...)
 	steps = append(steps, s.joinMaterialStep(u.view.Top()), images)
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
-	steps = append(steps, backupBefore(u.record.To.ID), u.changedStep())
+	steps = append(steps, anew(backupBefore(u.record.To.ID), recordedChange), u.changedStep())
 	steps = append(append(steps, own...), u.compareStep(s.node.Name, "after "+s.node.Name))
 	var workers []step.Step
 	for _, n := range u.others() {
@@ -83,16 +83,40 @@ func (u *upgrade) baselineStep() step.Step {
 	}
 }
 
+// recordedChange reports whether an upgrade has begun to change the first host.
+func recordedChange() (bool, error) {
+	r, err := readUpgradeRecord()
+	return r.Changed, err
+}
+
+// anew is a step that writes down what was before: each run does so until the first host
+// is changed, for the run before may be days old.
+func anew(s step.Step, changed func() (bool, error)) step.Step {
+	done, run, ran := s.Done, s.Run, false
+	s.Done = func(ctx context.Context) (bool, error) {
+		if is, err := changed(); err != nil || !is && !ran {
+			return false, err
+		}
+		return done(ctx)
+	}
+	s.Run = func(ctx context.Context) error {
+		err := run(ctx)
+		ran = err == nil
+		return err
+	}
+	return s
+}
+
 // changedStep notes, before it is so, that there is something to take back, and which
 // nodes were cordoned by then: from here on it is the upgrade that does it.
 func (u *upgrade) changedStep() step.Step {
 	return step.Step{
 		Name: "upgrade-begins", Title: "Note that the first host is about to be changed",
-		Done: func(context.Context) (bool, error) {
-			r, err := readUpgradeRecord()
-			return r.Changed, err
-		},
-		Run: func(context.Context) error {
+		Done: func(context.Context) (bool, error) { return recordedChange() },
+		Run: func(ctx context.Context) error {
+			if err := u.look(ctx); err != nil { // other hosts may have taken days to be prepared
+				return err
+			}
 			return noteUpgrade(func(r *upgradeRecord) { r.Changed, r.Cordoned = true, u.record.Cordoned })
 		},
 	}

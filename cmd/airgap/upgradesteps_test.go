@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +11,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
+
+// TestWrittenDownAnew: what is compared with, and gone back to, is what was before the
+// first host was changed, not before a run that was broken off.
+func TestWrittenDownAnew(t *testing.T) {
+	changed, written, taken := false, true, 0 // a run before has written it
+	of := func() step.Step {
+		return anew(step.Step{
+			Name: "baseline",
+			Done: func(context.Context) (bool, error) { return written, nil },
+			Run:  func(context.Context) error { written = true; taken++; return nil },
+		}, func() (bool, error) { return changed, nil })
+	}
+	for i, want := range []int{1, 2, 2, 2} { // runs, the third and fourth after the change
+		changed = i >= 2
+		if _, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "journal")), []step.Step{of()}, func(step.Event) {}); err != nil || taken != want {
+			t.Errorf("run %d: taken %d times, want %d: %v", i, taken, want, err)
+		}
+	}
+}
 
 // TestStepsOfAnUpgrade: every host has its images, and every control-plane host its
 // backup, before the first host is changed; then one host comes after the other, each

@@ -76,11 +76,16 @@ func (u *upgrading) killedAmid(ctx context.Context, round int, step string) erro
 // killedWhen begins the upgrade, and ends it by kill -9 two seconds after a command
 // counts more than it did before.
 func (u *upgrading) killedWhen(ctx context.Context, counts string) error {
-	const upgrade = `rm -f /run/up.*; count() { %[1]s; }; n=$(count)
+	return u.endedWhen(ctx, counts, upgradeCommand()...)
+}
+
+// endedWhen is killedWhen for any command.
+func (u *upgrading) endedWhen(ctx context.Context, counts string, command ...string) error {
+	const begin = `rm -f /run/up.*; count() { %[1]s; }; n=$(count)
 %[2]s >/run/up.out 2>/run/up.err </dev/null & p=$!
 until [ $(count) -gt $n ]; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.1; done
 sleep 2; kill -9 $p; wait $p; echo killed`
-	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(upgrade, counts, strings.Join(upgradeCommand(), " ")))
+	_, err := u.e.must(ctx, u.first(), []string{"killed"}, "sh", "-c", fmt.Sprintf(begin, counts, strings.Join(command, " ")))
 	return err
 }
 
@@ -94,7 +99,7 @@ func (u *upgrading) torn(ctx context.Context) error {
 
 // takenBack wants what was written before the upgrade to be there.
 func (u *upgrading) takenBack(ctx context.Context, round int) error {
-	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	r, err := u.e.On(ctx, u.first(), "", rollbackCommand()...)
 	if err != nil {
 		return err
 	}

@@ -48,11 +48,14 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"install is not the way", func() error { return u.noInstall(ctx) }},
 			{"an etcd that is full", func() error { return u.fullEtcd(ctx) }},
 			{"no room for the backup of before", func() error { return u.noRoom(ctx) }},
-			{"a workload, and those who ask it", func() error { return u.shop(ctx) }},
+			{"a workload", func() error { return u.shop(ctx) }},
 			{"a budget that never allows", func() error { return u.neverAllows(ctx) }},
 			{"a webhook that nobody answers", func() error { return u.deadWebhook(ctx) }},
 			{"dry run", func() error { return u.rehearsed(ctx) }},
 			{"broken off before other hosts are prepared", func() error { return u.forgotten(ctx) }},
+			{"killed while another host is at work", func() error { return u.killedAtWork(ctx) }},
+			{"taken back, half-way", func() error { return u.halfBack(ctx) }},
+			{"those who ask the workload", func() error { return u.askers(ctx) }},
 			{"upgrade, killed while another host is at work", func() error { return u.killedAtWork(ctx) }},
 			{"upgrade, by the same command", func() error { return u.upgrade(ctx) }},
 			{"one host after the other, drained and compared", func() error { return u.inTurn(ctx) }},
@@ -102,8 +105,7 @@ func (u *upgrading) versions(ctx context.Context, kubernetes, containerd string)
 		fmt.Sprintf(kubectl+`-n kube-system rollout status ds/kube-proxy --timeout=60s && `+kubectl+`-n kube-system get ds kube-proxy -o jsonpath={.spec.template.spec.containers[0].image} | grep -q ':v%s$'`, kubernetes))
 }
 
-// shop is a workload of which one pod may be away, a desk in front of it on each worker,
-// and a program on the first server that asks the shop ten times a second by its Service.
+// shop is a workload of which one pod may be away, and a desk in front of it on each worker.
 func (u *upgrading) shop(ctx context.Context) error {
 	r, err := u.e.On(ctx, u.first(), shopYAML, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
@@ -112,10 +114,12 @@ func (u *upgrading) shop(ctx context.Context) error {
 	if err := r.want("apply the shop", 0); err != nil {
 		return err
 	}
-	if err := u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s", kubectl+"rollout status deploy/desk --timeout=120s"); err != nil {
-		return err
-	}
-	r, err = u.e.On(ctx, u.first(), shoppersPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
+	return u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s", kubectl+"rollout status deploy/desk --timeout=120s")
+}
+
+// askers is a program on the first server that asks the shop ten times a second by its Service.
+func (u *upgrading) askers(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), shoppersPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
 	if err != nil {
 		return err
 	}
@@ -147,6 +151,10 @@ func (u *upgrading) bundleIn(ctx context.Context, dir string) error {
 
 func upgradeCommand(options ...string) []string {
 	return append([]string{"airgap", "upgrade", labSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
+}
+
+func rollbackCommand() []string {
+	return []string{"airgap", "rollback", "--yes", labSkips, "--progress", "plain"}
 }
 
 // refused wants the upgrade to be refused with these words, and nothing changed.
@@ -250,11 +258,43 @@ func (u *upgrading) forgotten(ctx context.Context) error {
 	if err := u.killedWhen(ctx, `grep -c '"step":"store","event":"began"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
-	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes 1.35.8"}, "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes 1.35.8"}, rollbackCommand()...)
 	for _, m := range u.l.Machines[1:3] {
 		err = errors.Join(err, u.e.script(ctx, m, "! test -e "+upgradeDir, "test $(ls /var/lib/airgap/store/*/bundle.json | wc -l) = 1"))
 	}
 	return errors.Join(err, u.versions(ctx, "1.35.8", "1.7.35"))
+}
+
+// halfBack takes an upgrade back of which one control-plane host has come to its end and
+// another is amid its own part. While that is under way, airgap upgrade is refused.
+func (u *upgrading) halfBack(ctx context.Context) error {
+	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, rollbackCommand()...); err != nil {
+		return err
+	}
+	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("upgrade amid a rollback", 1, "is being taken back", "airgap rollback ends it"); err != nil {
+		return err
+	}
+	return u.back(ctx)
+}
+
+// back takes the upgrade back, to its end.
+func (u *upgrading) back(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), "", rollbackCommand()...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(u.e.Log, r.Stderr)
+	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
+		return err
+	}
+	return errors.Join(
+		u.versions(ctx, "1.35.8", "1.7.35"),
+		u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s"),
+		u.e.verified(ctx, u.first()))
 }
 
 // killedAtWork ends the upgrade by kill -9 when the second host has been drained and has
@@ -287,6 +327,9 @@ func (u *upgrading) inTurn(ctx context.Context) error {
 	}
 	var turns []string
 	for _, j := range entries {
+		if j.Event == "ended" && j.Step == "rolled-back" {
+			turns = nil // of an upgrade that was taken back
+		}
 		if j.Event == "ended" && (strings.HasPrefix(j.Step, "upgrade-node") || strings.HasPrefix(j.Step, "compare-")) {
 			turns = append(turns, j.Step)
 		}
@@ -356,18 +399,7 @@ func (u *upgrading) allBack(ctx context.Context) error {
 	if err := u.e.script(ctx, u.first(), kubectl+"create configmap since --from-literal=a=b", "airgap registry prune --dry-run | grep -q 'airgap rollback goes back to it'"); err != nil {
 		return err
 	}
-	r, err := u.e.On(ctx, u.first(), "", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(u.e.Log, r.Stderr)
-	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
-		return err
-	}
-	return errors.Join(
-		u.versions(ctx, "1.35.8", "1.7.35"),
-		u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s", "! "+kubectl+"get configmap since"),
-		u.e.verified(ctx, u.first()))
+	return errors.Join(u.back(ctx), u.e.script(ctx, u.first(), "! "+kubectl+"get configmap since"))
 }
 
 func (u *upgrading) again(ctx context.Context) error {

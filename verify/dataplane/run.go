@@ -149,11 +149,12 @@ func (p *prober) told(err error) {
 }
 
 // goesOn: what was told is being looked at again. A round takes minutes where many nodes
-// do not answer, and who says so has to stay ready.
+// do not answer, and who says so has to stay ready. Of a pod that has told nothing yet
+// nobody knows anything.
 func (p *prober) goesOn() {
 	p.heard.mu.Lock()
 	defer p.heard.mu.Unlock()
-	if p.heard.err == nil {
+	if p.heard.err == nil && !p.heard.last.IsZero() {
 		p.heard.last = time.Now()
 	}
 }
