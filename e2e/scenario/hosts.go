@@ -16,8 +16,8 @@ import (
 
 // onHosts takes two servers of the lab for somebody's: of them nothing is known but
 // what a file of hosts says, and nothing leads there but sshd. What a person would
-// call runs journey on them: it is refused where it might do harm, it dies on the
-// way and is taken back by another command, and it goes all the way.
+// call runs journey and ctrl-c on them: it is refused where it might do harm, it dies on
+// the way and is taken back by another command, and it goes all the way.
 func onHosts(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		o := &others{Env: e, first: l.Machines[0], worker: l.Machines[1]}
@@ -38,7 +38,8 @@ func onHosts(ctx context.Context, e *Env) error {
 			{"it is taken back", func() error {
 				return o.calls(ctx, 0, []string{"host node2: given back", "host node1: given back"}, "down")
 			}},
-			{"journey, to its end", func() error { return o.journey(ctx) }},
+			{"journey, to its end", func() error { return o.whole(ctx, "journey") }},
+			{"ctrl-c, to its end", func() error { return o.whole(ctx, "ctrl-c") }},
 			{"the hosts are as before", func() error {
 				return errors.Join(e.asBefore(ctx, o.first, first, afterLogins()...), e.asBefore(ctx, o.worker, worker, afterLogins()...))
 			}},
@@ -184,9 +185,9 @@ func (o *others) killedRun(ctx context.Context) error {
 	return o.script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
 }
 
-// journey is the whole of it; to ops everything went by sudo.
-func (o *others) journey(ctx context.Context) error {
-	cmd, err := o.lab(ctx, "run", "journey")
+// whole is a scenario to its end; to ops everything went by sudo.
+func (o *others) whole(ctx context.Context, name string) error {
+	cmd, err := o.lab(ctx, "run", name)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (o *others) journey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.want("journey on hosts", 0, "PASS journey", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
+	if err := r.want(name+" on hosts", 0, "PASS "+name+" ", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
 		return err
 	}
 	fmt.Fprint(o.Log, r.Stderr)

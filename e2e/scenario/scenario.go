@@ -57,7 +57,7 @@ func All() []Scenario {
 		{"grow", "hosts are added, replaced and removed, control-plane hosts too, while somebody counts etcd's members", grow, []Need{needPower, needNetwork, needMore}},
 		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash, []Need{needPower, needUpstream}},
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH, []Need{needPower, needThrowaway, needMore}},
-		{"hosts", "journey once more, through plain SSH, on two servers that are nobody's: killed, taken back, done", onHosts, []Need{needFresh}},
+		{"hosts", "journey and ctrl-c once more, through plain SSH, on two servers that are nobody's: killed, taken back, done", onHosts, []Need{needFresh}},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline, []Need{needUpstream, needThrowaway}},
 		{"certs", "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", certs, []Need{needUpstream}},
 		{"certs-ha", "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", certsHA, []Need{needNetwork, needMore}},
