@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,12 +40,15 @@ another one it is reached through SSH:
 
   ssh -L 8088:127.0.0.1:8088 SERVER airgap docs --listen 127.0.0.1:8088
 
+Pages are in Korean where the first of LC_ALL, LC_MESSAGES and LANG that is set says so
+(ko_KR.UTF-8), else in English.
+
 The same book lies on the stick as ` + docs.English.File() + ` and ` + docs.Korean.File() + `: one file that needs nothing else,
 to be opened, searched and printed.`,
 		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := docs.Read(docs.Language(o.language))
+			b, err := docs.Read(cmp.Or(docs.Language(o.language), spoken(os.Getenv)))
 			if err != nil {
 				return usage("%v", err)
 			}
@@ -60,11 +66,21 @@ to be opened, searched and printed.`,
 			}
 		},
 	}
-	cmd.Flags().StringVar(&o.language, "language", string(docs.English), "of the book: en or ko")
+	cmd.Flags().StringVar(&o.language, "language", "", "of the book: en or ko; default: by LC_ALL, LC_MESSAGES or LANG")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the pages")
 	cmd.Flags().StringVar(&o.file, "file", "", "write the whole book to this file, as HTML")
 	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "address on this computer that the browser asks; port 0 is any free one")
 	return gives(cmd, asText, asJSON)
+}
+
+// spoken is the language that the environment asks for, if there is a book in it.
+func spoken(getenv func(string) string) docs.Language {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_MESSAGES"), getenv("LANG"))
+	language := docs.Language(locale[:strings.IndexAny(locale+".", "_.@")])
+	if slices.Contains(docs.Languages(), language) {
+		return language
+	}
+	return docs.English
 }
 
 func (a *app) listPages(b *docs.Book) error {

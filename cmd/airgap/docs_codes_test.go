@@ -47,6 +47,7 @@ func TestDocsCodes(t *testing.T) {
 // TestDocsOf prints what its help promises: a field, a section of airgap.yaml, a check that
 // has the name of a section, a code.
 func TestDocsOf(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
 	for name, want := range map[string]string{
 		"network.port": "network.port", "gpu.branch": "gpu.branch", "nodes.roles": "nodes[].roles", "hostSettings": "hostSettings.swap", "packages": "packages.repositories",
 		"swap": "## How to mend it", "3": "preflight failed", "denied": "507",
