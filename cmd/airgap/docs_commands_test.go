@@ -11,25 +11,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDocsCommands: a page for each command, which is its help.
+// TestDocsCommands: a page for each command that people see, which is its help; cobra's own
+// are among them, but for help itself.
 func TestDocsCommands(t *testing.T) {
 	rows := [][]string{{"Command", "What"}}
 	pages := map[string]bool{}
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		if cmd.HasParent() {
-			name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".md"
-			pages[name] = true
-			keep(t, "commands/"+name, commandPage(cmd))
-			rows = append(rows, []string{"[" + cmd.CommandPath() + "](commands/" + name + ")", cmd.Short})
-		}
-		for _, sub := range cmd.Commands() {
-			if !sub.Hidden && sub.Name() != "help" && sub.Name() != "completion" {
-				walk(sub)
-			}
-		}
+	root := (&app{}).root()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range documented(root)[1:] {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".md"
+		pages[name] = true
+		keep(t, "commands/"+name, commandPage(cmd))
+		rows = append(rows, []string{"[" + cmd.CommandPath() + "](commands/" + name + ")", cmd.Short})
 	}
-	walk((&app{}).root())
 	made(t, "commands.md", "commands", markdownTable(rows...))
 	noOthers(t, "commands", pages)
 }

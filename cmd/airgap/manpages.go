@@ -33,12 +33,11 @@ func manPages(at time.Time) (map[string][]byte, error) {
 	return pages, nil
 }
 
-// documented are cmd and all commands below it that are for people; of cobra's
-// own, completion and help, cobra tells.
+// documented are cmd and all commands below it that are for people.
 func documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "help" && sub.Name() != "completion" {
+		if sub.IsAvailableCommand() {
 			all = append(all, documented(sub)...)
 		}
 	}

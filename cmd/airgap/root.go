@@ -50,6 +50,7 @@ func (a *app) root() *cobra.Command {
 			return oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON))
 		},
 	}
+	root.CompletionOptions.HiddenDefaultCmd = true // airgap.rpm brings what shells complete by
 	root.PersistentFlags().StringVar(&a.output, "output", asText, "format of the result: text, json, yaml; preflight, install and verify also junit and html")
 	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "progress on stderr: auto, bars, plain, json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
