@@ -180,11 +180,11 @@ func staticProgram() (string, error) {
 	}
 	f, err := elf.Open(program)
 	if err != nil {
-		return "", hint(fmt.Errorf("put this program on the stick: %w", err), "bundle on a Linux host")
+		return "", hint(fmt.Errorf("hand this program on: %w", err), "do it on a Linux host")
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 || needsLibraries(f) {
-		return "", hint(errors.New("put this program on the stick: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
+		return "", hint(errors.New("hand this program on: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
 	}
 	return program, nil
 }

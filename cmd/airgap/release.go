@@ -47,15 +47,15 @@ func (a *app) runRelease(o releaseOptions) error {
 	if o.out == "" {
 		return usage("airgap release: where to? Give --out DIR")
 	}
+	these, err := thesePrograms()
+	if err != nil {
+		return err
+	}
 	keys, err := checkKeys(o.keys, o.signKey)
 	if err != nil {
 		return err
 	}
 	if err := keys.make(o.keys); err != nil {
-		return err
-	}
-	these, err := thesePrograms()
-	if err != nil {
 		return err
 	}
 	files, err := releaseFiles(these, keys)

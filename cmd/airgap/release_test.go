@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,31 @@ done`, "sh", one, filepath.Join(dir, "db"))
 		t.Fatal(err)
 	}
 	checkReleaseSBOM(t, text)
+}
+
+// TestReleaseNeedsNoLibraries: what not every server could start is no release. The test's own
+// program is one such, where there is cgo.
+func TestReleaseNeedsNoLibraries(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := elf.Open(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	if program.Section(".interp") == nil {
+		t.Skip("built without cgo")
+	}
+	dir := t.TempDir()
+	err = (&app{}).runRelease(releaseOptions{out: filepath.Join(dir, "release"), keys: filepath.Join(dir, "keys")})
+	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(adviceOf(err), "make build") {
+		t.Errorf("a release of %s: %v", own, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
 }
 
 // checkReleaseSBOM wants what go version -m says of the programs.
