@@ -255,7 +255,7 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 }
 
 // TestNoKeyIsListed: whatever the patterns of files find, nothing of the table in
-// docs/design.md is among it.
+// docs/security.md is among it.
 func TestNoKeyIsListed(t *testing.T) {
 	s := &sickHost{dir: t.TempDir()}
 	secret := []string{

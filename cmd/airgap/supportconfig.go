@@ -78,7 +78,7 @@ func (e *evidence) configFiles() []string {
 	return slices.DeleteFunc(all, holdsSecrets)
 }
 
-// holdsSecrets goes by the table in docs/design.md, "Secrets".
+// holdsSecrets goes by the table in docs/security.md, "Secrets".
 func holdsSecrets(name string) bool {
 	switch path.Ext(name) {
 	case ".key", ".pem", ".crt", ".htpasswd", ".p12":
