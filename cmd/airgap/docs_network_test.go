@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -68,6 +72,42 @@ func TestDocsNetwork(t *testing.T) {
 	}
 	inBoth(t, "network.md", "plugins", markdownTable(rows...))
 	inBoth(t, "network.md", "local-ports", markdownTable(own...))
+}
+
+// TestDocsNetworkPorts: a port that the page names in its own words stands in its tables, which
+// the program makes, or is tried between hosts.
+func TestDocsNetworkPorts(t *testing.T) {
+	plan, err := probePlan(docsConfig(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := regexp.MustCompile(`(?s)<!-- made: .*?<!-- end -->`)
+	for _, page := range []string{"network.md", "ko/network.md"} {
+		text, err := os.ReadFile(filepath.Join(docsDir, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := portsIn(fmt.Sprintf("%s %v %v", tables.FindAll(text, -1), plan.UDP, plan.VXLAN))
+		named := portsIn(string(tables.ReplaceAll(text, nil)))
+		if len(named) < 10 {
+			t.Errorf("docs/%s names the ports %v alone: are they looked for still?", page, named)
+		}
+		for _, port := range named {
+			if !slices.Contains(known, port) {
+				t.Errorf("docs/%s names port %s, which nothing uses", page, port)
+			}
+		}
+	}
+}
+
+// portsIn are the numbers that say they are ports, and those of four or five digits: no others
+// are as long there.
+func portsIn(text string) []string {
+	var ports []string
+	for _, m := range regexp.MustCompile(`(?:TCP|UDP|port)[ =](\d+)|\b(\d{4,5})\b`).FindAllStringSubmatch(text, -1) {
+		ports = append(ports, m[1]+m[2])
+	}
+	return ports
 }
 
 func flowRows(c *config.Cluster) [][]string {
