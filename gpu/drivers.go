@@ -52,13 +52,18 @@ func (g Generation) Modules() string {
 	return strings.Join(flavours, ", ")
 }
 
-// Generations lists them, oldest first.
+// Generations lists them, oldest first. The proprietary module began with the driver of
+// the first CUDA that knew the architecture: 10.0, 11.0 and 11.8. The open one began
+// with branch 515.
 func Generations() []Generation {
+	const both = "NVIDIA: CUDA toolkit, driver and architecture matrix; CUDA release notes; Unix graphics feature deprecation schedule; open-gpu-kernel-modules"
 	return []Generation{
 		{[]Architecture{Fermi}, nil, &Span{To: 390}, "NVIDIA: current graphics driver releases, legacy releases"},
 		{[]Architecture{Kepler}, nil, &Span{To: 470}, "NVIDIA: current graphics driver releases, legacy releases"},
 		{[]Architecture{Maxwell, Pascal, Volta}, nil, &Span{To: 580}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules#19"},
-		{[]Architecture{Turing, Ampere, Ada, Hopper}, &Span{From: 515}, &Span{To: 619}, "NVIDIA: Unix graphics feature deprecation schedule; open-gpu-kernel-modules"},
+		{[]Architecture{Turing}, &Span{From: 515}, &Span{410, 619}, both},
+		{[]Architecture{Ampere}, &Span{From: 515}, &Span{450, 619}, both},
+		{[]Architecture{Ada, Hopper}, &Span{From: 520}, &Span{520, 619}, both},
 		{[]Architecture{Blackwell}, &Span{From: 570}, nil, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
 	}
 }
