@@ -9,16 +9,17 @@ import (
 type Architecture string
 
 const (
-	Fermi     Architecture = "Fermi"
-	Kepler    Architecture = "Kepler"
-	Maxwell   Architecture = "Maxwell"
-	Pascal    Architecture = "Pascal"
-	Volta     Architecture = "Volta"
-	Turing    Architecture = "Turing"
-	Ampere    Architecture = "Ampere"
-	Ada       Architecture = "Ada"
-	Hopper    Architecture = "Hopper"
-	Blackwell Architecture = "Blackwell"
+	Fermi       Architecture = "Fermi"
+	Kepler      Architecture = "Kepler"
+	Maxwell     Architecture = "Maxwell"
+	Pascal      Architecture = "Pascal"
+	Volta       Architecture = "Volta"
+	Turing      Architecture = "Turing"
+	Ampere      Architecture = "Ampere"
+	Ada         Architecture = "Ada"
+	Hopper      Architecture = "Hopper"
+	GraceHopper Architecture = "Grace Hopper" // Hopper's chip beside NVIDIA's own processor: GH200
+	Blackwell   Architecture = "Blackwell"
 )
 
 // IDRange is a block of PCI device IDs.
@@ -45,6 +46,7 @@ func IDRanges() []IDRange {
 		pciIDs     = "pci.ids 2023.04.11"
 		envytools  = "envytools: docs/hw/pciid.rst"
 		adminTools = "NVIDIA/gpu-admin-tools: gpu/devid_chips.py"
+		selfHosted = "NVIDIA/open-gpu-kernel-modules: detect-self-hosted.h"
 	)
 	return []IDRange{
 		{0x06c0, 0x06df, Fermi, "GF100", envytools},
@@ -69,7 +71,8 @@ func IDRanges() []IDRange {
 		{0x2080, 0x20ff, Ampere, "GA100", pciIDs},
 		{0x2180, 0x21ff, Turing, "TU116", pciIDs},
 		{0x2200, 0x227f, Ampere, "GA102", pciIDs},
-		{0x2300, 0x237f, Hopper, "GH100", pciIDs},
+		{0x2300, 0x233f, Hopper, "GH100", pciIDs},
+		{0x2340, 0x237f, GraceHopper, "GH100", selfHosted},
 		{0x2400, 0x25ff, Ampere, "GA103 GA104 GA106 GA107", pciIDs},
 		{0x2680, 0x28ff, Ada, "AD102 AD103 AD104 AD106 AD107", pciIDs},
 		{0x2900, 0x29ff, Blackwell, "GB100 GB102", adminTools},

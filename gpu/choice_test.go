@@ -9,7 +9,7 @@ import (
 
 // TestChoose: what drives all cards of a host, and for whom nothing does.
 func TestChoose(t *testing.T) {
-	const v100, t4, a100, l40s, h200, b200, k80, m2090, c1060, gap, newer = "1db6", "1eb8", "20b2", "26b9", "2335", "2901", "102d", "1091", "05e7", "1500", "3f00"
+	const v100, t4, a100, l40s, h200, gh200, b200, k80, m2090, c1060, gap, newer = "1db6", "1eb8", "20b2", "26b9", "2335", "2342", "2901", "102d", "1091", "05e7", "1500", "3f00"
 	for _, test := range []struct {
 		name  string
 		cards string
@@ -32,6 +32,8 @@ func TestChoose(t *testing.T) {
 		{"a branch that nobody knows yet", b200, Wish{Branch: 640}, "640 (open)"},
 		{"V100 with 595", v100, Wish{Branch: 595}, "error: no driver 595 drives all cards: NVIDIA Volta 10de:1db6 wants proprietary 580 and earlier (NVIDIA: Unix"},
 		{"Blackwell with the proprietary module", b200 + " " + b200, Wish{Flavour: Proprietary}, "error: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later (NVIDIA: transitions"},
+		{"GH200", gh200, Wish{}, "580 (open)"},
+		{"GH200 with the proprietary module", gh200, Wish{580, Proprietary}, "error: no driver 580 (proprietary) drives all cards: NVIDIA Grace Hopper 10de:2342 wants open 570 and later (NVIDIA: transitions"},
 		{"the proprietary module after its end", a100, Wish{620, Proprietary}, "error: no driver 620 (proprietary) drives all cards: NVIDIA Ampere 10de:20b2 wants open 515 and later, proprietary 450 to 619 (NVIDIA: CUDA"},
 		{"T4 before the open module", t4, Wish{Branch: 470}, "470 (proprietary)"},
 		{"T4 with 390", t4, Wish{Branch: 390}, "error: no driver 390 drives all cards: NVIDIA Turing 10de:1eb8 wants open 515 and later, proprietary 410 to 619"},

@@ -64,7 +64,7 @@ func Generations() []Generation {
 		{[]Architecture{Turing}, &Span{From: 515}, &Span{410, 619}, both},
 		{[]Architecture{Ampere}, &Span{From: 515}, &Span{450, 619}, both},
 		{[]Architecture{Ada, Hopper}, &Span{From: 520}, &Span{520, 619}, both},
-		{[]Architecture{Blackwell}, &Span{From: 570}, nil, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
+		{[]Architecture{GraceHopper, Blackwell}, &Span{From: 570}, nil, "NVIDIA: transitions fully towards open-source GPU kernel modules"},
 	}
 }
 

@@ -18,7 +18,7 @@ func TestDriversAreWholeRows(t *testing.T) {
 		}
 		all = append(all, g.Architectures...)
 	}
-	want := []gpu.Architecture{gpu.Fermi, gpu.Kepler, gpu.Maxwell, gpu.Pascal, gpu.Volta, gpu.Turing, gpu.Ampere, gpu.Ada, gpu.Hopper, gpu.Blackwell}
+	want := []gpu.Architecture{gpu.Fermi, gpu.Kepler, gpu.Maxwell, gpu.Pascal, gpu.Volta, gpu.Turing, gpu.Ampere, gpu.Ada, gpu.Hopper, gpu.GraceHopper, gpu.Blackwell}
 	if !slices.Equal(all, want) {
 		t.Errorf("rows are for %v, want %v", all, want)
 	}

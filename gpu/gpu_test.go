@@ -40,7 +40,7 @@ func TestMachines(t *testing.T) {
 		"hgx-a100":       "8 × NVIDIA Ampere 10de:20b2, 6 × NVSwitch 10de:1af1",
 		"hgx-h200":       "4 × NVSwitch 10de:22a3, 8 × NVIDIA Hopper 10de:2335",
 		"hgx-b200":       "8 × NVIDIA Blackwell 10de:2901",
-		"gh200":          "1 × NVIDIA Hopper 10de:2342",
+		"gh200":          "1 × NVIDIA Grace Hopper 10de:2342",
 		"a10":            "4 × NVIDIA Ampere 10de:2236",
 		"a30":            "1 × NVIDIA Ampere 10de:20b7",
 		"l40s":           "2 × NVIDIA Ada 10de:26b9",
@@ -125,7 +125,10 @@ func TestArchitecture(t *testing.T) {
 		{"26b9", gpu.Ada},    // L40S
 		{"27b8", gpu.Ada},    // L4
 		{"2335", gpu.Hopper}, // H200
-		{"2342", gpu.Hopper}, // GH200
+		{"233f", gpu.Hopper},
+		{"2342", gpu.GraceHopper}, // GH200
+		{"2348", gpu.GraceHopper}, // GH200 144 GB
+		{"237f", gpu.GraceHopper},
 		{"2941", gpu.Blackwell},
 		{"2bb5", gpu.Blackwell},
 		{"3182", gpu.Blackwell},
