@@ -26,7 +26,7 @@ type Config struct {
 	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
 	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
 	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
-	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). All cards of a host are divided in the same way; where one of them cannot be, the installation stops at it."`
+	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). All cards of a host are divided in the same way; where one of them cannot be, no bundle is made."`
 }
 
 // Download is a file that is fetched when the bundle is made.

@@ -40,8 +40,12 @@ var ErrNoCard = errors.New("there is no card on its PCI bus that containers can 
 // Plan decides what the server needs. Names are those of NVIDIA's repositories
 // for Enterprise Linux, compute-only (NVIDIA: driver installation guide, Red Hat
 // Enterprise Linux); precompiled modules are called after driver and kernel
-// (NVIDIA/yum-packaging-precompiled-kmod). What no driver can drive is refused.
+// (NVIDIA/yum-packaging-precompiled-kmod). What no driver can drive is refused, and so
+// is a card that cannot be divided as the section has it.
 func (c Config) Plan(s Server) (Plan, error) {
+	if err := c.MIG.refuse(s.Devices); err != nil {
+		return Plan{}, err
+	}
 	if c.Source == Site {
 		return Plan{Packages: []string{toolkit}}, nil
 	}

@@ -13,6 +13,7 @@ func TestPlan(t *testing.T) {
 	const h100, v100 = "10de:2330:030200", "10de:1db6:030200"
 	const el9, next = "5.14.0-570.18.1.el9_6.x86_64", "5.14.0-570.21.1.el9_6.x86_64"
 	built := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-devel-" + el9}
+	thirds := MIGConfig{Strategy: migSingle, Profiles: []string{"2g.20gb", "2g.20gb", "2g.20gb"}}
 	installer := Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"}}
 	for _, test := range []struct {
 		name     string
@@ -54,6 +55,14 @@ func TestPlan(t *testing.T) {
 			packages: []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-uek-devel-6.12.0-100.el9uek.x86_64", "gcc-toolset-14-gcc", "dkms"}, version: "580."},
 		{name: "the site's own", config: Config{Source: Site}},
 		{name: "another card than the installer's", config: Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-595.45.run"}}, kernels: []string{el9}, cards: []string{v100}, refusal: "no driver 595 drives all cards: NVIDIA Volta"},
+		{name: "divided", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:20b7:030200", "10de:2342:030200", "10de:2901:030200", "10de:2bb5:030200"}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
+		{name: "divided, newer than the table", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{"10de:3f00:030200"}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
+		{name: "V100, divided", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{h100, v100}, refusal: "NVIDIA Volta 10de:1db6 cannot be divided"},
+		{name: "T4, divided", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{"10de:1eb8:030200"}, refusal: "NVIDIA Turing 10de:1eb8 cannot be divided"},
+		{name: "A10, divided", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{"10de:2236:030200"}, refusal: "NVIDIA Ampere 10de:2236 cannot be divided"},
+		{name: "L40S, divided, by the site's own driver", config: Config{Source: Site, MIG: thirds}, cards: []string{"10de:26b9:030200"}, refusal: "NVIDIA Ada 10de:26b9 cannot be divided"},
 		{name: "no card", kernels: []string{el9}, refusal: "no card on its PCI bus"},
 		{name: "no kernel", cards: []string{h100}, refusal: "its kernel is unknown"},
 	} {
