@@ -55,7 +55,7 @@ func TestCompatibility(t *testing.T) {
 		if device != "" {
 			f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
 		}
-		f.Driver = driver
+		f.Driver, f.Packages = driver, []preflight.Package{{Name: "python3-dnf-plugin-versionlock"}}
 		return []*preflight.Facts{f}
 	}
 	wanting := func(section string) *config.Cluster {
@@ -67,6 +67,10 @@ func TestCompatibility(t *testing.T) {
 	locked[0].SecureBoot.On = true
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
+	unlocked := gpuHost("2330", "")
+	unlocked[0].Packages = nil
+	brings := wanting("")
+	brings.Packages.Install = []string{"python3-dnf-plugin-versionlock"}
 	unread := func(fact, device string) []*preflight.Facts {
 		hosts := gpuHost(device, "")
 		hosts[0].Unknown = []preflight.Unknown{{Fact: fact, Reason: "no access"}}
@@ -114,6 +118,9 @@ func TestCompatibility(t *testing.T) {
 		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
 		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
+		"nothing locks the driver":          {wanting(""), unlocked, nil, []string{"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install"}},
+		"the bundle brings what locks it":   {brings, unlocked, nil, nil},
+		"the site's own, which it locks":    {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
 		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
 		"Secure Boot, precompiled":          {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
 		"NVIDIA's installer was here":       {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -42,9 +43,25 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		if end := gpu.Ended(plan.Choice.Branch, now); end != "" {
 			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s has had no fixes since %s", plan.Choice, end), want: "a branch that has", source: "gpu.branch"})
 		}
+		if c.GPU.Source != gpu.Site && !locks(c, surveyed[i]) {
+			clashes = append(clashes, clash{
+				of: n.Name, found: "it has no " + lockPlugin + ", without which dnf may update kernel and driver apart from each other", want: "both locked",
+				fix: "add " + lockPlugin + " to packages.install: the installation locks them where it is",
+			})
+		}
 		plans[n.Name] = plan
 	}
 	return plans, clashes
+}
+
+// lockPlugin has dnf's plugin versionlock on EL 8, 9 and 10, in BaseOS.
+const lockPlugin = "python3-dnf-plugin-versionlock"
+
+// locks tells whether the host has the plugin, or gets it: by that name, with a version
+// behind it, or as dnf-command(versionlock).
+func locks(c *config.Cluster, f *preflight.Facts) bool {
+	asked := func(spec string) bool { return strings.Contains(spec, "versionlock") }
+	return slices.ContainsFunc(c.Packages.Install, asked) || slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == lockPlugin })
 }
 
 // unreadForDriver are the facts without which nobody can choose a driver, and that the
