@@ -64,6 +64,9 @@ func (c Config) Plan(s Server) (Plan, error) {
 		p.Driver = append(c.modules(choice, s.Kernels), "nvidia-driver-cuda", "nvidia-persistenced")
 	}
 	if c.Source == Runfile || c.Source == DKMS {
+		if err := s.compilers(); err != nil {
+			return Plan{}, err
+		}
 		p.Packages = append(p.Packages, s.builders()...)
 	}
 	if c.Source == DKMS {
@@ -130,7 +133,7 @@ func (s Server) builders() []string {
 	all := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc"}
 	for _, k := range s.Kernels {
 		devel := "kernel-devel-"
-		if strings.Contains(k, "uek") { // Oracle's own kernel
+		if oracles(k) {
 			devel = "kernel-uek-devel-"
 		}
 		all = append(all, devel+k)
@@ -140,6 +143,23 @@ func (s Server) builders() []string {
 	}
 	return all
 }
+
+// compilers refuses a kernel of Oracle's that the host has yet to boot: it may be built by
+// another compiler than the system's, and the running kernel, Red Hat's, does not tell.
+func (s Server) compilers() error {
+	if oracles(s.Kernels[0]) {
+		return nil
+	}
+	for _, k := range s.Kernels[1:] {
+		if oracles(k) {
+			return fmt.Errorf("it runs %s and boots %s next, and only when that runs is it known which compiler builds the driver for it: reboot into it and run airgap survey again", s.Kernels[0], k)
+		}
+	}
+	return nil
+}
+
+// oracles tells Oracle's own kernel from Red Hat's, whose compiler is the system's.
+func oracles(kernel string) bool { return strings.Contains(kernel, "uek") }
 
 // systemCompiler is the major version of the package gcc: those of RHEL 8.0, 9.0
 // and 10.0, which stay (Red Hat: developer tools of RHEL).

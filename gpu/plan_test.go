@@ -12,6 +12,7 @@ import (
 func TestPlan(t *testing.T) {
 	const h100, v100 = "10de:2330:030200", "10de:1db6:030200"
 	const el9, next = "5.14.0-570.18.1.el9_6.x86_64", "5.14.0-570.21.1.el9_6.x86_64"
+	const uek = "6.12.0-100.el9uek.x86_64"
 	built := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-devel-" + el9}
 	thirds := MIGConfig{Strategy: migSingle, Profiles: []string{"2g.20gb", "2g.20gb", "2g.20gb"}}
 	installer := Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"}}
@@ -53,6 +54,13 @@ func TestPlan(t *testing.T) {
 		{name: "Oracle's kernel", os: "el9", kernels: []string{"6.12.0-100.el9uek.x86_64"}, compiler: 14, cards: []string{h100}, choice: "580 (open)",
 			driver:   []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"},
 			packages: []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-uek-devel-6.12.0-100.el9uek.x86_64", "gcc-toolset-14-gcc", "dkms"}, version: "580."},
+		{name: "Oracle's kernel, and Red Hat's with the next boot", os: "el9", kernels: []string{uek, el9}, compiler: 14, cards: []string{h100}, choice: "580 (open)",
+			driver:   []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"},
+			packages: []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc", "kernel-uek-devel-" + uek, "kernel-devel-" + el9, "gcc-toolset-14-gcc", "dkms"}, version: "580."},
+		{name: "Red Hat's kernel, and Oracle's with the next boot", os: "el9", kernels: []string{el9, uek}, compiler: 11, cards: []string{h100}, refusal: "boots " + uek + " next, and only when that runs"},
+		{name: "the same, by NVIDIA's installer", config: installer, os: "el9", kernels: []string{el9, uek}, compiler: 11, cards: []string{h100}, refusal: "reboot into it and run airgap survey again"},
+		{name: "the same, built elsewhere", config: Config{Source: Precompiled}, os: "el9", kernels: []string{el9, uek}, cards: []string{h100}, choice: "580 (open)",
+			driver: []string{"kmod-nvidia-open-{version}-5.14.0-570.18.1", "kmod-nvidia-open-{version}-6.12.0-100", "nvidia-driver-cuda", "nvidia-persistenced"}, version: "580."},
 		{name: "the site's own", config: Config{Source: Site}},
 		{name: "another card than the installer's", config: Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-595.45.run"}}, kernels: []string{el9}, cards: []string{v100}, refusal: "no driver 595 drives all cards: NVIDIA Volta"},
 		{name: "divided", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:20b7:030200", "10de:2342:030200", "10de:2901:030200", "10de:2bb5:030200"}, choice: "580 (open)",
