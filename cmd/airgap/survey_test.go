@@ -22,7 +22,8 @@ const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100",
 	"temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984}`
 
 // TestSurveyedCards: the facts have all that the library says of cards, but for serial
-// numbers, and the driver's errors; and miss nothing where the library says nothing.
+// numbers, and the driver's errors; and that the library is of another version than the
+// driver.
 func TestSurveyedCards(t *testing.T) {
 	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}
 	const says = `{"driver": "580.82.07", "cuda": "13.0", "cards": [` + fullCard + `, {"index": 1, "lost": "GPU is lost"}]}`
@@ -44,7 +45,7 @@ func TestSurveyedCards(t *testing.T) {
 		unknown string
 	}{
 		"no driver":               {cardHost{cardFiles(h100("0000:17:00.0")), says, fellOff}, nil, nil, ""},
-		"no answer":               {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", fellOff}, nil, xids, ""},
+		"another version's":       {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
 		"two, a lost one":         {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, fellOff}, said, xids, ""},
 		"a log that is not to be": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
