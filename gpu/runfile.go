@@ -162,7 +162,10 @@ func (r runfile) unload(ctx context.Context) error {
 			return err
 		}
 	}
-	err := r.run(ctx, "modprobe", "-r", "nvidia_uvm", "nvidia")
+	// Each before the ones that it needs. One that is not loaded may not be there at all,
+	// at which modprobe fails.
+	modules := slices.DeleteFunc([]string{"nvidia_uvm", "nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia"}, func(m string) bool { return !r.loaded(m) })
+	err := r.run(ctx, "modprobe", append([]string{"-r"}, modules...)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

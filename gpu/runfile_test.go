@@ -69,14 +69,16 @@ func (m *machine) bundle(context.Context) (io.ReadCloser, error) {
 // not loaded again.
 func TestRunfileOverAnother(t *testing.T) {
 	m, s := withRunfile(t)
-	m.put(t, "sys/module/nvidia/refcnt", "1")
+	for _, module := range []string{"nvidia", "nvidia_modeset", "nvidia_drm", "nvidia_uvm"} {
+		m.put(t, "sys/module/"+module+"/refcnt", "1")
+	}
 	m.put(t, modulesFile, "nvidia\n")
 	m.put(t, "path/modprobe", "#!/bin/sh\necho \"$@\" >"+m.root+"/unloaded; exit 1\n")
 	if err := os.Chmod(filepath.Join(m.root, "path/modprobe"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := RunfileStep(s, m.bundle).Run(t.Context())
-	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia" {
+	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia_drm nvidia_modeset nvidia" {
 		t.Errorf("got %v, ran modprobe %q", err, m.get("unloaded"))
 	}
 }
