@@ -78,7 +78,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 		p.Packages = append(p.Packages, "kernel-devel-matched-"+s.Core)
 	}
 	if HasSwitches(s.Devices) { // NVIDIA's installer has no fabric manager: a package of its very version does
-		p.Driver = append(p.Driver, "nvidia-fabricmanager")
+		p.Driver = append(p.Driver, fabricPackage(choice.Branch))
 	}
 	if HasHiddenSwitches(s.Devices) {
 		p.Packages = append(p.Packages, "nvlsm")
@@ -103,6 +103,16 @@ func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
 		w.Branch = c.installerBranch()
 	}
 	return Choose(devices, w)
+}
+
+// fabricPackage is the fabric manager's in NVIDIA's repositories, which had another name
+// before branch 580 (NVIDIA/gpu-driver-container#585; before 470, one with the
+// branch in it: NVIDIA/yum-packaging-fabric-manager#1).
+func fabricPackage(branch int) string {
+	if branch < 580 {
+		return "nvidia-fabric-manager"
+	}
+	return "nvidia-fabricmanager"
 }
 
 // modules are the packages with the kernel's modules.

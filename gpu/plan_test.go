@@ -38,6 +38,8 @@ func TestPlan(t *testing.T) {
 			driver: []string{"kmod-nvidia-latest-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "kernel-devel-"+next, "dkms"), version: "580."},
 		{name: "NVSwitches", os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:22a3:068000"}, choice: "580 (open)",
 			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced", "nvidia-fabricmanager"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
+		{name: "NVSwitches before 580", config: Config{Branch: 535}, os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:22a3:068000"}, choice: "535 (open)",
+			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced", "nvidia-fabric-manager"}, packages: append(slices.Clone(built), "dkms"), version: "535."},
 		{name: "NVSwitches that are not on the bus", os: "el9", kernels: []string{el9}, cards: slices.Repeat([]string{"10de:2901:030200"}, 8), choice: "580 (open)",
 			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced", "nvidia-fabricmanager"}, packages: append(slices.Clone(built), "dkms", "nvlsm"), version: "580."},
 		{name: "Blackwell in slots", os: "el9", kernels: []string{el9}, cards: slices.Repeat([]string{"10de:2bb5:030200"}, 8), choice: "580 (open)",
