@@ -176,6 +176,9 @@ func TestChecks(t *testing.T) {
 
 		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
 		{"fapolicyd", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "install has it trust"},
+		{"fapolicyd, and NVIDIA's installer", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{Roles: []Role{GPU}, Installer: true}, Fail, "NVIDIA's installer brings the driver"},
+		{"fapolicyd, and NVIDIA's installer elsewhere", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{Roles: []Role{Worker}, Installer: true}, Pass, "install has it trust"},
+		{"no fapolicyd, and NVIDIA's installer", fapolicyd, &Facts{}, Want{Roles: []Role{GPU}, Installer: true}, Pass, "not active"},
 		{"firewalld is ours to open", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
 		{"firewalld beside calico", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{NetworkPlugin: "calico"}, Fail, "active"},
 		{"no firewalld beside calico", firewalld, &Facts{}, Want{NetworkPlugin: "calico"}, Pass, "not active"},

@@ -49,11 +49,18 @@ var fapolicyd = Check{
 	Needs:  []string{"units"}, Run: judgeFapolicyd,
 }
 
-func judgeFapolicyd(f *Facts, _ *Want) Result {
-	if !f.unit("fapolicyd.service").Active() {
+// judgeFapolicyd knows that nobody vouches for what NVIDIA's installer unpacks, nor for
+// the programs that it installs.
+func judgeFapolicyd(f *Facts, w *Want) Result {
+	switch {
+	case !f.unit("fapolicyd.service").Active():
 		return pass("not active")
+	case w.Is(GPU) && w.Installer:
+		return Result{Fail, "active, and NVIDIA's installer brings the driver", "packages, for which rpm vouches",
+			"set gpu.source to dkms or precompiled, and make the bundle again; or have fapolicyd's owners allow the installer, and set preflight.checks.fapolicyd.severity: warn"}
+	default:
+		return pass("active; install has it trust the runtime's programs")
 	}
-	return pass("active; install has it trust the runtime's programs")
 }
 
 var firewalld = Check{

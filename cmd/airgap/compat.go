@@ -110,7 +110,7 @@ func assumed(all []clash) []clash {
 // hostChecks are the preflight checks that the bundle's choices can fail: what
 // they ask of a host is not changed by an installation.
 func hostChecks() []string {
-	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver", "gpu-foreign", "secure-boot"}
+	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver", "gpu-foreign", "secure-boot", "fapolicyd"}
 }
 
 // hostClashes lets preflight judge the survey, with the site's settings, as it

@@ -67,6 +67,8 @@ func TestCompatibility(t *testing.T) {
 	locked[0].SecureBoot.On = true
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
+	vouched := gpuHost("2330", "")
+	vouched[0].Units = []preflight.Unit{{Name: "fapolicyd.service", State: "active"}}
 	unlocked := gpuHost("2330", "")
 	unlocked[0].Packages = nil
 	brings := wanting("")
@@ -78,6 +80,7 @@ func TestCompatibility(t *testing.T) {
 	}
 	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
 	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
+	runfile := "gpu: {source: runfile, installer: {url: \"https://example.com/NVIDIA-Linux-x86_64-580.82.07.run\", sha256: " + strings.Repeat("a", 64) + "}}\n"
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
 	for name, tc := range map[string]struct {
 		config  *config.Cluster
@@ -118,6 +121,8 @@ func TestCompatibility(t *testing.T) {
 		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
 		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
+		"fapolicyd, NVIDIA's installer":     {wanting(runfile), vouched, []string{"gpu1: active, and NVIDIA's installer brings the driver, want packages, for which rpm vouches (k3s#9008, fapolicyd#310); set gpu.source to dkms"}, nil},
+		"fapolicyd, packages":               {wanting(""), vouched, nil, nil},
 		"nothing locks the driver":          {wanting(""), unlocked, nil, []string{"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install"}},
 		"the bundle brings what locks it":   {brings, unlocked, nil, nil},
 		"the site's own, which it locks":    {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
