@@ -6,11 +6,14 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -68,6 +71,36 @@ func TestCameLater(t *testing.T) {
 	err := (&rollback{}).open(t.Context(), rollbackOptions{of: "c0ffee012345"})
 	if h, is := errors.AsType[*coded](err); !is || !strings.Contains(err.Error(), "came into the cluster later") || !strings.Contains(h.hint, "airgap reset here") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPreparedNoMore: an upgrade to the same bundle, after a rollback, prepares the hosts
+// again, which have forgotten it.
+func TestPreparedNoMore(t *testing.T) {
+	client := fake.NewClientset(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Annotations: map[string]string{preparedNote: "new", bundleNote: "old"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: map[string]string{preparedNote: "old"}}},
+	)
+	r := &rollback{upgrade: upgrade{client: client, record: upgradeRecord{To: bundleRef{ID: "new"}}}}
+	look := func() {
+		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.nodes = map[string]corev1.Node{}
+		for _, n := range nodes.Items {
+			r.nodes[n.Name] = n
+		}
+	}
+	look()
+	if got := r.prepared(); !slices.Equal(got, []string{"cp2"}) {
+		t.Fatalf("prepared: %q", got)
+	}
+	if err := r.unpreparedStep().Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if look(); len(r.prepared()) > 0 || r.nodes["w1"].Annotations[preparedNote] != "old" {
+		t.Errorf("the Nodes say %v", r.nodes)
 	}
 }
 

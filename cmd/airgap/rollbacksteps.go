@@ -31,7 +31,7 @@ func (r *rollback) steps() []step.Step {
 	for _, n := range r.others() {
 		steps = append(steps, r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
 	}
-	return append(steps, r.onceStep("compare", "Compare the cluster with what it was like", r.compare), r.rolledBackStep())
+	return append(steps, r.onceStep("compare", "Compare the cluster with what it was like", r.compare), r.unpreparedStep(), r.rolledBackStep())
 }
 
 // forgetSteps take an upgrade back that has changed no host.
@@ -44,7 +44,7 @@ func (r *rollback) forgetSteps() []step.Step {
 	}
 	s := r.site
 	steps = append(steps, r.forgetBundleStep(), s.joinMaterialStep(r.view.Top()))
-	return append(steps, r.rolledBackStep())
+	return append(steps, r.unpreparedStep(), r.rolledBackStep())
 }
 
 // beginStep notes, before any host has left, that there is no way but back.
@@ -67,6 +67,37 @@ func (r *rollback) onceStep(name, title string, run func(context.Context) error)
 			return noteUpgrade(func(u *upgradeRecord) { u.Back = append(u.Back, name) })
 		},
 	}
+}
+
+// unpreparedStep takes off what says that hosts have what they need of the new bundle: the
+// backup was taken when they had, and an upgrade to the same one would not prepare them again.
+func (r *rollback) unpreparedStep() step.Step {
+	return step.Step{
+		Name: "rollback-unprepared", Title: "Note that no host is prepared for the new bundle any more",
+		Done: func(ctx context.Context) (bool, error) {
+			err := r.look(ctx)
+			return len(r.prepared()) == 0, err
+		},
+		Run: func(ctx context.Context) error {
+			for _, name := range r.prepared() {
+				if err := annotate(ctx, r.client, name, preparedNote, ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// prepared are the nodes that say they have what they need of the new bundle.
+func (r *rollback) prepared() (names []string) {
+	for name, n := range r.nodes {
+		if noted(&n, preparedNote, r.record.To.ID) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (r *rollback) rolledBackStep() step.Step {
