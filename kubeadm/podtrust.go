@@ -148,8 +148,12 @@ func oldTrusters(ctx context.Context, client kubernetes.Interface, since time.Ti
 
 // startedBefore reports whether a program of a pod that lives may have read a file
 // as it was before the time: a container that was started again within an old pod
-// needs the kubelet to have brought the new one.
+// needs the kubelet to have brought the new one. A pod that was made because of a restart
+// of then is none of before, whatever the clock says that gave it its second.
 func startedBefore(pod *corev1.Pod, since time.Time) bool {
+	if made, err := time.Parse(time.RFC3339, pod.Annotations[restartedAt]); err == nil && !made.Before(since) {
+		return false
+	}
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil || !pod.CreationTimestamp.Time.Before(since) {
 		return false
 	}

@@ -568,7 +568,12 @@ func TestPodsAreStartedAnew(t *testing.T) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: created}}}}
 		return p
 	}
+	started := pod("shop", "early-1", "StatefulSet", "new", before, true) // by a clock that is behind, or in the second of the restart
+	started.Annotations = map[string]string{restartedAt: since.UTC().Format(time.RFC3339)}
+	longAgo := pod("shop", "web-2", "StatefulSet", "web", before, true)
+	longAgo.Annotations = map[string]string{restartedAt: before.UTC().Format(time.RFC3339)}
 	client := fake.NewClientset(
+		started, longAgo,
 		pod("kube-system", "proxy-1", "DaemonSet", "kube-proxy", before, true),
 		pod("shop", "web-1", "StatefulSet", "web", before, true),
 		pod("shop", "new-1", "StatefulSet", "new", after, true),
