@@ -157,7 +157,7 @@ func (s Server) builders() []string {
 // compilers refuses a kernel of Oracle's that the host has yet to boot: it may be built by
 // another compiler than the system's, and the running kernel, Red Hat's, does not tell.
 func (s Server) compilers() error {
-	if oracles(s.Kernels[0]) {
+	if len(s.Kernels) == 0 || oracles(s.Kernels[0]) {
 		return nil
 	}
 	for _, k := range s.Kernels[1:] {

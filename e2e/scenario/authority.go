@@ -109,6 +109,10 @@ func (e *Env) authorityGone(ctx context.Context, first, worker lab.Machine) erro
 	); err != nil {
 		return err
 	}
+	// Who follows hears of the end when it asks again.
+	if err := e.script(ctx, worker, "timeout 60 tail --pid=$(cat /root/follows) -f /dev/null || { cat /root/followed; exit 1; }"); err != nil {
+		return err
+	}
 	for _, m := range []lab.Machine{first, worker} {
 		if err := e.script(ctx, m,
 			"! test -e /etc/kubernetes/pki/next && ! test -e /var/lib/airgap/authority.json",

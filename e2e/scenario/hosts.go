@@ -207,6 +207,6 @@ func (o *others) whole(ctx context.Context, name string) error {
 func afterLogins() []exception {
 	return append(always(), userStays(),
 		exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "people have logged in"},
-		exception{`^[+-] (unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
+		exception{`^[+-] (unit-file\tsession-\d+\.scope transient$|unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
 	)
 }
