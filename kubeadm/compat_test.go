@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,16 +9,35 @@ import (
 
 // The bundled kubeadm has the last word on the images it will ask for.
 func TestImagesAreKubeadms(t *testing.T) {
-	program := labProgram(t, "kubernetes/kubeadm")
-	version := strings.TrimSpace(output(t, program, "version", "-o", "short"))
-	want := strings.Fields(output(t, program, "config", "images", "list", "--kubernetes-version", version))
-	slices.Sort(want)
-	got, err := Images(version)
-	if err != nil {
-		t.Fatal(err)
+	for _, program := range labKubeadms(t) {
+		version := strings.TrimSpace(output(t, program, "version", "-o", "short"))
+		want := strings.Fields(output(t, program, "config", "images", "list", "--kubernetes-version", version))
+		slices.Sort(want)
+		got, err := Images(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
+}
+
+func TestGatesAreKubeadms(t *testing.T) {
+	gate := regexp.MustCompile(`(?m)(\w+)=true\|false \(`)
+	for _, program := range labKubeadms(t) {
+		version := strings.TrimSpace(output(t, program, "version", "-o", "short"))
+		var want []string
+		for _, m := range gate.FindAllStringSubmatch(output(t, program, "init", "--help"), -1) {
+			want = append(want, m[1])
+		}
+		own, err := releaseOf(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(own.Gates, want) {
+			t.Errorf("%s: got %v, want %v", version, own.Gates, want)
+		}
 	}
 }
 

@@ -159,6 +159,18 @@ func labProgram(t *testing.T, name string) string {
 	return program
 }
 
+// labKubeadms is the kubeadm of the minor that scenarios install, and those of others that
+// scenarios have asked for.
+func labKubeadms(t *testing.T) []string {
+	t.Helper()
+	all := []string{labProgram(t, "kubernetes/kubeadm")}
+	others, err := filepath.Glob(filepath.Join(filepath.Dir(all[0]), "../kubernetes1*/kubeadm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(all, others...)
+}
+
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := host.Local{}.Run(t.Context(), host.Cmd{Name: name, Args: args})

@@ -24,28 +24,27 @@ type Release struct {
 	Assumed bool   `json:"assumed"`
 	Cgroup  string `json:"cgroup"` // that the kubelet starts on
 	Ends    string `json:"ends"`   // the last month with fixes, "2027-06"
-	// Gone are feature gates of kubeadm's own that it knows until the minor before: one
-	// that is still set ends it (kubernetes#134178, #134781, #135773, #138645).
-	Gone   []string `json:"gone"`
+	// Gates are feature gates of kubeadm's own: any other one that is set ends it
+	// (cmd/kubeadm/app/features/features.go; ValidateFeatureGates).
+	Gates  []string `json:"gates"`
 	Source string   `json:"source"`
 }
 
 // Releases are the minors that can be installed. Versions of images are the
 // constants of kubeadm's own source (cmd/kubeadm/app/constants/constants.go:
-// DefaultEtcdVersion, CoreDNSVersion, PauseVersion) at the tags of each minor. 1.36
-// was checked against `kubeadm config images list`, which is also what the tests
-// do where a kubeadm is at hand. Ends are the project's (kubernetes.io, Releases: end of
-// life).
+// DefaultEtcdVersion, CoreDNSVersion, PauseVersion) at the tags of each minor; where a
+// kubeadm of the lab's is at hand the tests ask it. Ends are the project's (kubernetes.io,
+// Releases: end of life).
 func Releases() []Release {
 	const (
 		v2      = "v2; v1 with failCgroupV1: false"
-		kubeadm = "kubeadm constants.go; kubernetes#134744, KEP-5573; CRI-O README; kubernetes.io: releases"
+		kubeadm = "kubeadm constants.go, features.go; kubernetes#134744, KEP-5573; CRI-O README; kubernetes.io: releases"
 		stated  = "; containerd RELEASES.md, Kubernetes support"
 	)
 	return []Release{
-		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, "2027-02", []string{"RootlessControlPlane", "WaitForAllControlPlaneComponents"}, kubeadm + stated},
-		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, "2027-06", []string{"ControlPlaneKubeletLocalMode"}, kubeadm + stated},
-		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, "2027-10", []string{"NodeLocalCRISocket"}, kubeadm + "; containerd: assumed"},
+		{"1.35", "3.6.6-0", "v1.13.1", "3.10.1", []string{"2.2.0", "2.1.5", "1.7.28"}, "1.35.12", false, v2, "2027-02", []string{"ControlPlaneKubeletLocalMode", "NodeLocalCRISocket", "PublicKeysECDSA", "RootlessControlPlane"}, kubeadm + stated},
+		{"1.36", "3.6.8-0", "v1.14.2", "3.10.2", []string{"2.3.0", "2.2.0"}, "1.36.3", false, v2, "2027-06", []string{"NodeLocalCRISocket", "PublicKeysECDSA", "RootlessControlPlane"}, kubeadm + stated},
+		{"1.37", "3.7.0-0", "v1.14.6", "3.10.2", []string{"2.3.0"}, "1.37.4", true, v2, "2027-10", []string{"RootlessControlPlane"}, kubeadm + "; containerd: assumed"},
 	}
 }
 

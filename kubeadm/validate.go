@@ -2,10 +2,12 @@ package kubeadm
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -79,8 +81,8 @@ func checkEndpoint(text string) error {
 	return nil
 }
 
-// validateGates forbids feature gates that kubeadm of this version, or of one before,
-// has dropped: it would say so when the packages are on the servers.
+// validateGates forbids feature gates that kubeadm of this version does not know, or no
+// longer: it would say so when the packages are on the servers.
 func (c Config) validateGates(at *field.Path) field.ErrorList {
 	set, _ := c.Overrides.ClusterConfiguration["featureGates"].(map[string]any)
 	own, err := releaseOf(c.Version)
@@ -88,14 +90,9 @@ func (c Config) validateGates(at *field.Path) field.ErrorList {
 		return nil // Validate has said it
 	}
 	var errs field.ErrorList
-	for _, r := range Releases() {
-		for _, gate := range r.Gone {
-			if _, is := set[gate]; is {
-				errs = append(errs, field.Forbidden(at.Child(gate), "kubeadm knows it no longer from "+r.Minor+" on: leave it out"))
-			}
-		}
-		if r.Minor == own.Minor {
-			break
+	for _, gate := range slices.Sorted(maps.Keys(set)) {
+		if !slices.Contains(own.Gates, gate) {
+			errs = append(errs, field.Forbidden(at.Child(gate), fmt.Sprintf("kubeadm %s does not know it, but %s: leave it out", own.Minor, strings.Join(own.Gates, ", "))))
 		}
 	}
 	return errs
