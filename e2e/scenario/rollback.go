@@ -112,10 +112,15 @@ func (u *upgrading) takenBack(ctx context.Context, round int) error {
 		u.e.verified(ctx, u.first()))
 }
 
+// morePods is an edit of how kubelets are configured.
+func morePods() []string {
+	return []string{"      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n"}
+}
+
 // reconfigured upgrades to a bundle with the same versions, whose kubelets and API
 // server are configured otherwise, with nobody who reaches the worker through SSH.
 func (u *upgrading) reconfigured(ctx context.Context) error {
-	u.edits = append(u.edits, "      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n", "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")
+	u.edits = append(u.edits, append(morePods(), "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")...)
 	if err := u.bundleIn(ctx, "otherwise"); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ func All() []Scenario {
 		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1, []Need{needUpstream}},
 		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, killed on the way, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
 		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback, []Need{needUpstream}},
+		{"minors", "Kubernetes 1.35 to 1.36 to 1.37, not two minors at once, and back from the last", minors, []Need{needUpstream}},
 		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict, []Need{needUpstream, needThrowaway}},
 		{"gpu", "workers with cards: driver by RPM and by NVIDIA's installer, pods that have a card or a part of one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},
 		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network, []Need{needNetwork, needMore}},

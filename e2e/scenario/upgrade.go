@@ -309,13 +309,18 @@ func (u *upgrading) killedAtWork(ctx context.Context) error {
 }
 
 func (u *upgrading) upgrade(ctx context.Context, words ...string) error {
+	return u.from(ctx, "1.35.8", "1.36.3", words...)
+}
+
+// from upgrades, from one version of Kubernetes to another.
+func (u *upgrading) from(ctx context.Context, version, next string, words ...string) error {
 	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(u.e.Log, r.Stderr)
 	u.said = r.Stderr
-	return r.want("upgrade", 0, append(words, "upgraded from Kubernetes 1.35.8 to 1.36.3 and verified")...)
+	return r.want("upgrade", 0, append(words, fmt.Sprintf("upgraded from Kubernetes %s to %s and verified", version, next))...)
 }
 
 // inTurn wants the cluster to have been compared after each host, before the next one's

@@ -22,10 +22,10 @@ func (b *builder) images() ([]oci.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := recipe.Newest()
-	images := b.controlPlane(newest)
+	current := recipe.Current()
+	images := b.controlPlane(current)
 	return append(images,
-		b.kubernetes(newest, "kube-proxy", userland),
+		b.kubernetes(current, "kube-proxy", userland),
 		b.image("ghcr.io/flannel-io/flannel:v"+recipe.Flannel, "flannel/flanneld", "opt/bin/flanneld", userland),
 		b.image("ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1", "cni-plugins/flannel", "flannel", oci.Layer{Files: shell}),
 		b.image("quay.io/lab/tools:1.0", "programs/tools", "usr/bin/tools", oci.Layer{Files: shell}),

@@ -62,9 +62,9 @@ func DockerPackages(cache string) string { return filepath.Join(places(cache).fi
 // CRIOPackages is the directory of the CRI-O project's repository, likewise.
 func CRIOPackages(cache string) string { return filepath.Join(places(cache).files(), crioRepo) }
 
-// KubernetesPackages is the directory of the newest minor's packages, and older ones beside.
+// KubernetesPackages is the directory of the current minor's packages, and older ones beside.
 func KubernetesPackages(cache string) string {
-	return filepath.Join(places(cache).files(), "pkgs.k8s.io/core:/stable:/v"+recipe.Newest().Minor+"/rpm")
+	return filepath.Join(places(cache).files(), "pkgs.k8s.io/core:/stable:/v"+recipe.Current().Minor+"/rpm")
 }
 
 // PodmanPackages is the directory of podman, runc and crun, likewise.

@@ -24,7 +24,7 @@ func TestVendorsPackagesAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubelet, err := (&builder{}).kubelet(recipe.Newest())
+	kubelet, err := (&builder{}).kubelet(recipe.Current())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func nameOf(relation string) string {
 }
 
 func TestOlderPackagesHoldNoProgram(t *testing.T) {
-	old := older((&builder{}).kubectl(recipe.Newest()), recipe.Newest())
-	if old.Version != recipe.Newest().Minor+".0" || !strings.HasPrefix(old.Summary, "stub") {
+	old := older((&builder{}).kubectl(recipe.Current()), recipe.Current())
+	if old.Version != recipe.Current().Minor+".0" || !strings.HasPrefix(old.Summary, "stub") {
 		t.Errorf("it is %+v", old)
 	}
 	for _, f := range old.Files {

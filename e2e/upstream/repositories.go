@@ -23,7 +23,7 @@ func (b *builder) repositories(ctx context.Context) error {
 	if err := os.MkdirAll(b.cache.keys(), 0o700); err != nil {
 		return err
 	}
-	if err := b.kubernetesRepository(ctx, recipe.Newest()); err != nil {
+	if err := b.kubernetesRepository(ctx, recipe.Current()); err != nil {
 		return err
 	}
 	el, err := elPackages()

@@ -50,15 +50,24 @@ func Build(ctx context.Context, cache string, progress io.Writer) error {
 	return b.putImages(ctx, b.cache.images(), images)
 }
 
-// BuildBefore adds the minor of Kubernetes before the newest, in its packages and its
-// images, to a cache that Build has brought up to date.
+// BuildBefore adds the minor of Kubernetes before the one that scenarios install to a
+// cache that Build has brought up to date.
 func BuildBefore(ctx context.Context, cache string, progress io.Writer) error {
+	return buildMinor(ctx, cache, progress, recipe.Before())
+}
+
+// BuildAfter is BuildBefore for the minor after.
+func BuildAfter(ctx context.Context, cache string, progress io.Writer) error {
+	return buildMinor(ctx, cache, progress, recipe.After())
+}
+
+// buildMinor adds a minor of Kubernetes, in its packages and its images.
+func buildMinor(ctx context.Context, cache string, progress io.Writer, c recipe.Cluster) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	c := recipe.Before()
 	if err := b.programs(ctx, c.Recipes()); err != nil {
 		return err
 	}

@@ -27,11 +27,14 @@ type Cluster struct {
 	suffix string // of the recipes
 }
 
-// Newest is what scenarios install.
-func Newest() Cluster { return Cluster{"1.36", Kubernetes, Etcd, CoreDNS, "3.10.2", ""} }
+// Current is what scenarios install.
+func Current() Cluster { return Cluster{"1.36", Kubernetes, Etcd, CoreDNS, "3.10.2", ""} }
 
 // Before is the minor before, for those that ask for it.
 func Before() Cluster { return Cluster{"1.35", "1.35.8", "3.6.6", "1.13.1", "3.10.1", "135"} }
+
+// After is the minor after, for those that ask for it.
+func After() Cluster { return Cluster{"1.37", "1.37.2", "3.7.0", "1.14.6", "3.10.2", "137"} }
 
 // Program is where a program of a cluster's component lies below the recipes' results.
 func (c Cluster) Program(component, name string) string { return component + c.suffix + "/" + name }
@@ -59,7 +62,7 @@ func (c Cluster) Recipes() []Recipe {
 
 // All lists the recipes that every scenario needs, Kubernetes first: it takes longest.
 func All() []Recipe {
-	return append(Newest().Recipes(), []Recipe{
+	return append(Current().Recipes(), []Recipe{
 		{
 			Name: "containerd", Dir: "upstream/recipes/containerd", Packages: []string{"tool"},
 			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs"},

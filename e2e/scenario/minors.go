@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// afterEdits choose the minor after the one that scenarios install.
+func afterEdits() []string { return []string{`version: "1.36.3"`, `version: "1.37.2"`} }
+
+// minors takes a cluster through all three minors that can be installed, one after the
+// other, since kubeadm goes up one at a time; and back, over a minor of etcd, too.
+func minors(ctx context.Context, e *Env) error {
+	if err := errors.Join(upstream.BuildBefore(ctx, e.Cache, e.Log), upstream.BuildAfter(ctx, e.Cache, e.Log)); err != nil {
+		return err
+	}
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		overSSH := []string{"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n"}
+		before := upgrading{e: e, l: l, edits: overSSH}
+		after := upgrading{e: e, l: l, edits: slices.Concat(overSSH, afterEdits())}
+		otherwise := upgrading{e: e, l: l, edits: slices.Concat(after.edits, morePods())}
+		return e.inOrder([]part{
+			{"a cluster of Kubernetes 1.35", func() error { return before.cluster(ctx) }},
+			{"a bundle two minors ahead", func() error { return after.bundleIn(ctx, "ahead") }},
+			{"it is refused", func() error {
+				return after.refused(ctx, 1, "a cluster goes up one minor at a time: 1.36 comes next", "build a bundle with kubernetes.version 1.36")
+			}},
+			{"the bundle between", func() error { return before.nextBundle(ctx) }},
+			{"upgrade to 1.36", func() error { return before.upgrade(ctx) }},
+			{"the bundle after", func() error { return after.bundleIn(ctx, "after") }},
+			{"upgrade to 1.37", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
+			{"every host has the new versions", func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
+			{"verify", func() error { return e.verified(ctx, l.Machines[0]) }},
+			{"a workload", func() error { return e.workload(ctx, l.Machines[0]) }},
+			{"taken back to 1.36", func() error { return after.backTo(ctx, "1.36.3") }},
+			{"upgrade to 1.37, again", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
+			{"the bundle with another configuration", func() error { return otherwise.bundleIn(ctx, "otherwise") }},
+			{"upgrade to it", func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
+			{"taken back within 1.37", func() error { return otherwise.backTo(ctx, "1.37.2") }},
+		})
+	})
+}
+
+// backTo takes the last upgrade back, to a version of Kubernetes on the same containerd.
+func (u *upgrading) backTo(ctx context.Context, version string) error {
+	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes " + version}, rollbackCommand()...)
+	return errors.Join(err, u.versions(ctx, version, "2.3.7"), u.e.verified(ctx, u.first()))
+}
