@@ -24,7 +24,7 @@ func TestImagesAreKubeadms(t *testing.T) {
 }
 
 func TestGatesAreKubeadms(t *testing.T) {
-	gate := regexp.MustCompile(`(?m)(\w+)=true\|false \(`)
+	gate := regexp.MustCompile(`(\w+)=true\|false \(`)
 	for _, program := range labKubeadms(t) {
 		version := strings.TrimSpace(output(t, program, "version", "-o", "short"))
 		var want []string

@@ -92,7 +92,7 @@ func (c Config) validateGates(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, gate := range slices.Sorted(maps.Keys(set)) {
 		if !slices.Contains(own.Gates, gate) {
-			errs = append(errs, field.Forbidden(at.Child(gate), fmt.Sprintf("kubeadm %s does not know it, but %s: leave it out", own.Minor, strings.Join(own.Gates, ", "))))
+			errs = append(errs, field.Forbidden(at.Child(gate), fmt.Sprintf("kubeadm %s does not know it, but %s: leave it out, or set it where it belongs (kubelet.featureGates, extraArgs of a component)", own.Minor, strings.Join(own.Gates, ", "))))
 		}
 	}
 	return errs

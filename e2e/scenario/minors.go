@@ -19,9 +19,8 @@ func minors(ctx context.Context, e *Env) error {
 		return err
 	}
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
-		overSSH := []string{"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n"}
-		before := upgrading{e: e, l: l, edits: overSSH}
-		after := upgrading{e: e, l: l, edits: slices.Concat(overSSH, afterEdits())}
+		before := upgrading{e: e, l: l, edits: overSSH()}
+		after := upgrading{e: e, l: l, edits: slices.Concat(overSSH(), afterEdits())}
 		otherwise := upgrading{e: e, l: l, edits: slices.Concat(after.edits, morePods())}
 		return e.inOrder([]part{
 			{"a cluster of Kubernetes 1.35", func() error { return before.cluster(ctx) }},
@@ -36,17 +35,13 @@ func minors(ctx context.Context, e *Env) error {
 			{"every host has the new versions", func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
 			{"verify", func() error { return e.verified(ctx, l.Machines[0]) }},
 			{"a workload", func() error { return e.workload(ctx, l.Machines[0]) }},
-			{"taken back to 1.36", func() error { return after.backTo(ctx, "1.36.3") }},
+			{"taken back to 1.36", func() error { return errors.Join(after.backTo(ctx, "1.36.3", "2.3.7"), e.verified(ctx, l.Machines[0])) }},
 			{"upgrade to 1.37, again", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
 			{"the bundle with another configuration", func() error { return otherwise.bundleIn(ctx, "otherwise") }},
 			{"upgrade to it", func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
-			{"taken back within 1.37", func() error { return otherwise.backTo(ctx, "1.37.2") }},
+			{"taken back within 1.37", func() error {
+				return errors.Join(otherwise.backTo(ctx, "1.37.2", "2.3.7"), e.verified(ctx, l.Machines[0]))
+			}},
 		})
 	})
-}
-
-// backTo takes the last upgrade back, to a version of Kubernetes on the same containerd.
-func (u *upgrading) backTo(ctx context.Context, version string) error {
-	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes " + version}, rollbackCommand()...)
-	return errors.Join(err, u.versions(ctx, version, "2.3.7"), u.e.verified(ctx, u.first()))
 }

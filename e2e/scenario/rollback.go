@@ -33,9 +33,7 @@ func rollback(ctx context.Context, e *Env) error {
 		return err
 	}
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
-		u := upgrading{e: e, l: l, edits: []string{
-			"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n",
-		}}
+		u := upgrading{e: e, l: l, edits: overSSH()}
 		parts := []part{
 			{"a cluster of Kubernetes 1.35", func() error { return u.cluster(ctx) }},
 			{"the next bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
@@ -97,19 +95,30 @@ func (u *upgrading) torn(ctx context.Context) error {
 		u.e.script(ctx, u.first(), "pkill -9 -x kubeadm; cd /etc/kubernetes/manifests && : >etcd.yaml && rm -f kube-apiserver.yaml"))
 }
 
+// overSSH is an edit by which the first host reaches the others.
+func overSSH() []string {
+	return []string{"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n"}
+}
+
 // takenBack wants what was written before the upgrade to be there.
 func (u *upgrading) takenBack(ctx context.Context, round int) error {
+	return errors.Join(
+		u.backTo(ctx, "1.35.8", "1.7.35"),
+		u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"get configmap before-%d", round)),
+		u.e.verified(ctx, u.first()))
+}
+
+// backTo takes the last upgrade back, to these versions of Kubernetes and containerd.
+func (u *upgrading) backTo(ctx context.Context, kubernetes, containerd string) error {
 	r, err := u.e.On(ctx, u.first(), "", rollbackCommand()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
+	fmt.Fprint(u.e.Log, r.Stderr)
+	if err := r.want("rollback", 0, "rolled back to Kubernetes "+kubernetes); err != nil {
 		return err
 	}
-	return errors.Join(
-		u.e.script(ctx, u.first(), fmt.Sprintf(kubectl+"get configmap before-%d", round)),
-		u.versions(ctx, "1.35.8", "1.7.35"),
-		u.e.verified(ctx, u.first()))
+	return u.versions(ctx, kubernetes, containerd)
 }
 
 // morePods is an edit of how kubelets are configured.

@@ -281,18 +281,10 @@ func (u *upgrading) halfBack(ctx context.Context) error {
 	return u.back(ctx)
 }
 
-// back takes the upgrade back, to its end.
+// back takes the upgrade back, to its end, and wants the shop to be open.
 func (u *upgrading) back(ctx context.Context) error {
-	r, err := u.e.On(ctx, u.first(), "", rollbackCommand()...)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(u.e.Log, r.Stderr)
-	if err := r.want("rollback", 0, "rolled back to Kubernetes 1.35.8"); err != nil {
-		return err
-	}
 	return errors.Join(
-		u.versions(ctx, "1.35.8", "1.7.35"),
+		u.backTo(ctx, "1.35.8", "1.7.35"),
 		u.e.script(ctx, u.first(), kubectl+"rollout status deploy/shop --timeout=120s"),
 		u.e.verified(ctx, u.first()))
 }
