@@ -56,6 +56,19 @@ func (m Machine) LocalEtcd() (*EtcdMember, error) {
 	return e, e.connect(m.path(pki+"ca.crt"), m.path(pki+"healthcheck-client.crt"), m.path(pki+"healthcheck-client.key"))
 }
 
+// EtcdBytes is how much the database of this host's member takes on the disk, and about
+// what a snapshot of it takes; 0 where there is none.
+func (m Machine) EtcdBytes() (int64, error) {
+	info, err := os.Stat(m.path(etcdDir + "/member/snap/db"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find out how large etcd's database is: %w", err)
+	}
+	return info.Size(), nil
+}
+
 func (e *EtcdMember) connect(caFile, certFile, keyFile string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {

@@ -112,18 +112,6 @@ func (e *EtcdMember) Full(ctx context.Context) error {
 
 const fullNext = "find out what is stored so often, delete it, then compact, defrag on each host, and alarm disarm, by etcdctl, which is in the pod: airgap docs etcd has its line; airgap verify tells how large it is"
 
-// Size is how many bytes this member's database takes on the disk: about what a snapshot
-// of it takes.
-func (e *EtcdMember) Size(ctx context.Context) (int64, error) {
-	var answer struct {
-		Size int64 `json:"dbSize,string"`
-	}
-	if err := e.ask(ctx, "/v3/maintenance/status", struct{}{}, &answer); err != nil {
-		return 0, fmt.Errorf("ask etcd for the size of its database: %w", err)
-	}
-	return answer.Size, nil
-}
-
 // ask posts a question to the JSON gateway and reads the answer, unless into is nil.
 func (e *EtcdMember) ask(ctx context.Context, path string, question, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)

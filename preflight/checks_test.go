@@ -166,6 +166,10 @@ func TestChecks(t *testing.T) {
 		{"room that is not ours to use", diskSpace, quota(1000*gigabyte, 300*gigabyte, 100*gigabyte), Want{}, Fail, "90 % used"},
 		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
 		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
+		{"a new bundle, and etcd's backup before it", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 8 * gigabyte, BackupBytes: 3 * gigabyte}, Fail, "10.0 GB free on / (kubelet, images, bundle, etcd's backup), 11.8 GB needed"},
+		{"a small disk for etcd's backup", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			Filesystem{Path: backupPath, Mount: "/var/lib/airgap", Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
+			Want{Ours: true, BackupBytes: 3 * gigabyte}, Fail, "2.0 GB free on /var/lib/airgap (etcd's backup), 3.0 GB needed"},
 		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "imagesFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},
 
 		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "imagesFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},

@@ -70,6 +70,9 @@ func (w *Want) space() []need {
 		store := w.limit(storeFail)
 		needs = append(needs, need{storePath, store, store, "bundle"})
 	}
+	if w.BackupBytes > 0 {
+		needs = append(needs, need{backupPath, w.BackupBytes, w.BackupBytes, "etcd's backup"})
+	}
 	return needs
 }
 

@@ -16,6 +16,7 @@ const EtcdDir = "/var/lib/etcd"
 // will live there.
 const (
 	storePath      = "/var/lib/airgap/store"
+	backupPath     = "/var/lib/airgap/upgrade" // of etcd, before it is upgraded
 	kubeletPath    = "/var/lib/kubelet"
 	containerdPath = "/var/lib/containerd"
 	crioPath       = "/var/lib/crio"
@@ -41,7 +42,7 @@ type Filesystem struct {
 // surveyedPaths are those that something of the cluster is written to or
 // started from.
 func surveyedPaths() []string {
-	return []string{"/", "/var", "/var/lib", storePath, kubeletPath, containerdPath, crioPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
+	return []string{"/", "/var", "/var/lib", storePath, backupPath, kubeletPath, containerdPath, crioPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
 }
 
 func readFilesystems(ctx context.Context, r reader, f *Facts) error {

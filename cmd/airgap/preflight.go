@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -279,7 +280,11 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	if s.servesRegistry() && !stored {
 		w.StoreBytes = cmp.Or(s.toStore, holds.Size)
 	}
-	return w, nil
+	etcd, err := s.machine.EtcdBytes()
+	if etcd > 0 {
+		w.BackupBytes = backup.Takes(etcd)
+	}
+	return w, err
 }
 
 // begunHere reports whether the journal says that airgap works on this host

@@ -169,9 +169,6 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	if err := u.site.notFull(ctx); err != nil {
 		return err
 	}
-	if err := u.roomForBackup(ctx); err != nil {
-		return err
-	}
 	if err := u.noWayBack(); err != nil && !u.options.noWayBack {
 		return hint(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,24 +36,6 @@ func registryKey(read func(path string) ([]byte, error)) error {
 		return fmt.Errorf("read the registry's authority: %w", err)
 	}
 	return registry.CheckAuthority(ca, key, time.Now())
-}
-
-// roomForBackup wants room on this host for what backupBefore keeps. The other
-// control-plane hosts take theirs when they are prepared, which is before any host is
-// changed, too.
-func (u *upgrade) roomForBackup(ctx context.Context) error {
-	etcd, err := u.site.machine.LocalEtcd()
-	if err != nil {
-		return err
-	}
-	size, err := etcd.Size(ctx)
-	if err != nil {
-		return err
-	}
-	if err := backupsBefore(u.record.To.ID).Room(size); err != nil {
-		return hint(fmt.Errorf("keep the control plane as it is before the upgrade: %w", err), "make room there: airgap rollback needs that backup")
-	}
-	return nil
 }
 
 func (u *upgrade) wayBack() string {

@@ -85,14 +85,20 @@ func TestNoWayBack(t *testing.T) {
 	}
 }
 
-// TestRoomForBackup: an etcd of which no copy fits onto the disk.
-func TestRoomForBackup(t *testing.T) {
-	for size, says := range map[string]string{"1000000000000000000": "should stay free for etcd itself", "full": "size of its database"} {
-		m := withEtcd(t, map[string]string{"alarm": "{}", "status": `{"dbSize":"` + size + `"}`})
-		u := &upgrade{site: &site{config: clusterFrom(t), machine: m}, record: upgradeRecord{To: bundleRef{ID: strings.Repeat("b", 64)}}, p: ui.Discard()}
-		u.options.noWayBack = true // a backup is made all the same
-		if err := u.undisturbed(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v", size, err)
+// TestBackupWantsRoom: a host that runs etcd keeps a copy of it before it is upgraded, and
+// preflight asks each of them for its room.
+func TestBackupWantsRoom(t *testing.T) {
+	s := settingsSite(t, "")
+	s.machine.Root = t.TempDir()
+	for _, size := range []int64{0, 5 << 30} {
+		if size > 0 {
+			putFiles(t, s.machine.Root, map[string]string{"/var/lib/etcd/member/snap/db": ""})
+			if err := os.Truncate(filepath.Join(s.machine.Root, "/var/lib/etcd/member/snap/db"), size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w, err := s.want(true); err != nil || (w.BackupBytes > size) != (size > 0) {
+			t.Errorf("beside an etcd of %d bytes: %d wanted, %v", size, w.BackupBytes, err)
 		}
 	}
 }

@@ -203,7 +203,7 @@ func (u *upgrading) noRoom(ctx context.Context) error {
 	}
 	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
 	if err == nil {
-		err = r.want("upgrade without room", 1, "should stay free for etcd itself", "airgap rollback needs that backup")
+		err = r.want("upgrade without room", 3, "disk-space", "(etcd's backup)")
 	}
 	return errors.Join(err,
 		u.e.script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),

@@ -134,24 +134,6 @@ func TestTakeFails(t *testing.T) {
 	}
 }
 
-// TestRoom is asked before there is a directory.
-func TestRoom(t *testing.T) {
-	s := Store{Dir: filepath.Join(t.TempDir(), "not", "there")}
-	free, err := host.FreeSpace(filepath.Dir(filepath.Dir(s.Dir)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Room(free + 1<<20 - reserve); err == nil || !strings.Contains(err.Error(), s.Dir+" has ") || !strings.Contains(err.Error(), "should stay free for etcd itself") {
-		t.Errorf("a megabyte more than there is: %v", err)
-	}
-	if err := s.Room(free/2 - reserve); err != nil {
-		t.Errorf("half of what there is: %v", err)
-	}
-	if _, err := os.Stat(s.Dir); err == nil {
-		t.Error("asking has made the directory")
-	}
-}
-
 // huge is an etcd that no disk has room for.
 type huge struct{}
 

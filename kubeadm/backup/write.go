@@ -32,7 +32,7 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, about About, dir str
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return 0, err
 	}
-	err = host.Write(filepath.Join(dir, snapshotName), 0o600, func(w io.Writer) error { return etcd.Snapshot(ctx, s.Room, w) })
+	err = host.Write(filepath.Join(dir, snapshotName), 0o600, func(w io.Writer) error { return etcd.Snapshot(ctx, s.room, w) })
 	if err != nil {
 		return 0, err
 	}
@@ -57,19 +57,17 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, about About, dir str
 	return sizeOf(dir)
 }
 
-// Room is nil where a snapshot of so many bytes has room, beside what has to stay
-// free. Dir need not be there yet.
-func (s Store) Room(bytes int64) error {
-	there := s.Dir
-	free, err := host.FreeSpace(there)
-	for errors.Is(err, fs.ErrNotExist) && there != filepath.Dir(there) {
-		there = filepath.Dir(there)
-		free, err = host.FreeSpace(there)
-	}
+// Takes are the bytes that have to be free for a snapshot of so many.
+func Takes(snapshot int64) int64 { return snapshot + reserve }
+
+// room is nil where a snapshot of so many bytes has room, beside what has to stay
+// free.
+func (s Store) room(bytes int64) error {
+	free, err := host.FreeSpace(s.Dir)
 	if err != nil {
 		return err
 	}
-	if free < bytes+reserve {
+	if free < Takes(bytes) {
 		return fmt.Errorf("%s has %s free: a snapshot of etcd takes %s, and %s should stay free for etcd itself", s.Dir, ui.Size(free), ui.Size(bytes), ui.Size(reserve))
 	}
 	return nil
