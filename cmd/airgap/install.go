@@ -248,7 +248,7 @@ func (s *site) runtimeSteps() []step.Step {
 	if err != nil {
 		return []step.Step{{Name: "runtime", Title: "Start the runtime", Done: func(context.Context) (bool, error) { return false, err }}}
 	}
-	steps := []step.Step{kubeadm.RuntimeService(s.machine, options)}
+	steps := []step.Step{kubeadm.RuntimeService(s.machine, options), kubeadm.CrictlStep(s.machine, s.config.Runtime)}
 	if s.config.Registry.Existing == nil {
 		steps = append(steps, kubeadm.PullStep(s.machine, registry.Canary, options.Mirrors))
 	}

@@ -49,6 +49,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Take the mirror from the runtime's configuration", registry.RemoveMirrors(
 			registry.Mirror{Dir: certsDir, CAFile: existingCAFile}, registry.Mirror{CRIO: true, Dir: kubeadm.CRIOContainers})),
 		back("Stop the runtime", kubeadm.RuntimeService(m, kubeadm.RuntimeOptions{})),
+		back("Have crictl ask for no runtime of ours", kubeadm.CrictlStep(m, kubeadm.Runtime{})),
 		back("Forget that the runtime has pulled", kubeadm.PullStep(m, "", "")),
 		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
