@@ -103,9 +103,9 @@ func (e *Env) besidePodman(ctx context.Context, m lab.Machine) error {
 	return e.script(ctx, m, podmans)
 }
 
-// pinnedByCRIO asks the runtime itself, by the program that came with it.
+// pinnedByCRIO asks the runtime itself, by the program that came with kubeadm.
 func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
-	r, err := e.must(ctx, m, nil, "/opt/airgap/bin/crictl", "--runtime-endpoint", "unix:///run/crio/crio.sock", "images", "--output", "json")
+	r, err := e.must(ctx, m, nil, "crictl", "images", "--output", "json")
 	if err != nil {
 		return err
 	}

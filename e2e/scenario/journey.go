@@ -43,6 +43,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"each host reports what only it knows", func() error { return e.reported(ctx, first, worker) }},
+			{"crictl asks the runtime", func() error { return errors.Join(e.crictlSees(ctx, first), e.crictlSees(ctx, worker)) }},
 			{"the control plane is backed up", func() error { return e.backedUp(ctx, first, worker) }},
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
 			e.withNeed(needUpstream, part{"add-ons", func() error { return e.addonsRun(ctx, first) }}),
@@ -53,6 +54,18 @@ func journey(ctx context.Context, e *Env) error {
 			{"its report goes with its node", func() error { return e.forgotten(ctx, first, worker) }},
 		})
 	})
+}
+
+// crictlSees has crictl, which much advice names, say what runs, and complain of nothing.
+func (e *Env) crictlSees(ctx context.Context, m lab.Machine) error {
+	r, err := e.must(ctx, m, nil, "crictl", "ps", "--name", "kube-proxy", "--output", "json")
+	if err != nil {
+		return err
+	}
+	if r.Stderr != "" || !strings.Contains(r.Stdout, `"CONTAINER_RUNNING"`) {
+		return fmt.Errorf("%s: crictl has no kube-proxy that runs, or complains: %q, %q", m.Name(), r.Stdout, r.Stderr)
+	}
+	return nil
 }
 
 // survey carries the program in and the facts of every server out.

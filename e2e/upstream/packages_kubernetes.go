@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"cmp"
 	"embed"
+	"path/filepath"
 
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 	"airgap.dev/airgap/e2e/upstream/internal/recipe"
@@ -11,10 +13,10 @@ import (
 //go:embed units
 var units embed.FS
 
-const (
-	kubernetesRelease = "150500.1.1"
-	olderCNI          = "1.8.0"
-)
+const kubernetesRelease = "150500.1.1"
+
+// olderVersions are those of packages that do not go with Kubernetes' own versions.
+var olderVersions = map[string]string{"kubernetes-cni": "1.8.0", "cri-tools": "1.34.0"}
 
 // kubernetesPackages are those of pkgs.k8s.io, and an older version of each,
 // which holds no program: nobody should get it who asks for the best.
@@ -27,7 +29,7 @@ func (b *builder) kubernetesPackages(c recipe.Cluster) ([]rpms.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := []rpms.Package{kubelet, cni, b.kubectl(c), b.kubeadm(c)}
+	newest := []rpms.Package{kubelet, cni, b.kubectl(c), b.kubeadm(c), b.criTools()}
 	packages := newest
 	for _, p := range newest {
 		packages = append(packages, older(p, c))
@@ -61,8 +63,15 @@ func (b *builder) kubectl(c recipe.Cluster) rpms.Package {
 
 func (b *builder) kubeadm(c recipe.Cluster) rpms.Package {
 	p := b.kubernetesPackage(c, "kubeadm", "builds a Kubernetes cluster")
-	p.Requires = []string{"kubelet >= 1.35.0", "kubectl >= 1.35.0", "kubernetes-cni >= 1.2.0"}
+	p.Requires = []string{"kubelet >= 1.35.0", "kubectl >= 1.35.0", "kubernetes-cni >= 1.2.0", "cri-tools >= 1.30.0"}
 	return p
+}
+
+func (b *builder) criTools() rpms.Package {
+	return rpms.Package{
+		Name: "cri-tools", Version: recipe.CRITools, Release: kubernetesRelease, Summary: "crictl, which asks a container runtime",
+		Files: []archive.File{{Path: "usr/bin/crictl", Source: filepath.Join(b.cache.programs("crictl"), "crictl"), Mode: 0o755}},
+	}
 }
 
 func (b *builder) kubernetesCNI() (rpms.Package, error) {
@@ -85,10 +94,7 @@ func (b *builder) kubernetesPackage(c recipe.Cluster, name, summary string) rpms
 }
 
 func older(p rpms.Package, c recipe.Cluster) rpms.Package {
-	p.Version = c.Minor + ".0"
-	if p.Name == "kubernetes-cni" {
-		p.Version = olderCNI
-	}
+	p.Version = cmp.Or(olderVersions[p.Name], c.Minor+".0")
 	p.Summary = "stub of an older version: " + p.Summary
 	p.Files = []archive.File{{Path: "usr/share/doc/" + p.Name + "/STUB", Data: []byte("no program in here\n"), Mode: 0o644}}
 	return p
