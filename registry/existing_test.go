@@ -30,6 +30,7 @@ type bank struct {
 	Existing
 
 	before func(http.ResponseWriter, *http.Request) bool // false: it has answered
+	after  func(*http.Request)                           // the engine has
 	sent   atomic.Int64                                  // uploads that were begun
 }
 
@@ -40,13 +41,14 @@ func newBank(t testing.TB, path string) *bank {
 	f, err := openFiles(dir)
 	must(t, err)
 	app := newEngine(t.Context(), storage{StorageDriver: f, writable: true, pushed: dir})
-	b := &bank{before: func(http.ResponseWriter, *http.Request) bool { return true }}
+	b := &bank{before: func(http.ResponseWriter, *http.Request) bool { return true }, after: func(*http.Request) {}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			b.sent.Add(1)
 		}
 		if b.before(w, r) {
 			app.ServeHTTP(w, r)
+			b.after(r)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -196,19 +198,26 @@ func TestPushOfADeltaOnOtherImagesLayers(t *testing.T) {
 func TestPushGoesOn(t *testing.T) {
 	f := bundletest.New(t)
 	b := newBank(t, "/airgap")
-	var committed atomic.Int64
+	var begun atomic.Int64
+	arrived := make(chan struct{})
 	b.before = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && committed.Add(1) > 3 {
-			http.Error(w, "the power is gone", http.StatusInsufficientStorage)
-			return false
+		if r.Method != http.MethodPut || begun.Add(1) == 1 {
+			return true
 		}
-		return true
+		<-arrived // an error ends those that are on their way beside it
+		http.Error(w, "the power is gone", http.StatusInsufficientStorage)
+		return false
+	}
+	b.after = func(r *http.Request) {
+		if r.Method == http.MethodPut {
+			close(arrived)
+		}
 	}
 	if _, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "507") {
 		t.Errorf("with a full disk: %v", err)
 	}
 	b.sent.Store(0)
-	b.before = func(http.ResponseWriter, *http.Request) bool { return true }
+	b.before, b.after = func(http.ResponseWriter, *http.Request) bool { return true }, func(*http.Request) {}
 	_, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
 	if again := b.sent.Load(); again == 0 || again >= 7 {
