@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/upstream"
 )
@@ -13,7 +15,8 @@ import (
 func afterEdits() []string { return []string{`version: "1.36.3"`, `version: "1.37.2"`} }
 
 // minors takes a cluster through all three minors that can be installed, one after the
-// other, since kubeadm goes up one at a time; and back, over a minor of etcd, too.
+// other, since kubeadm goes up one at a time; and back, over a minor of etcd, too. On the
+// way a host dies amid its own upgrade.
 func minors(ctx context.Context, e *Env) error {
 	if err := errors.Join(upstream.BuildBefore(ctx, e.Cache, e.Log), upstream.BuildAfter(ctx, e.Cache, e.Log)); err != nil {
 		return err
@@ -36,7 +39,9 @@ func minors(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.verified(ctx, l.Machines[0]) }},
 			{"a workload", func() error { return e.workload(ctx, l.Machines[0]) }},
 			{"taken back to 1.36", func() error { return errors.Join(after.backTo(ctx, "1.36.3", "2.3.7"), e.verified(ctx, l.Machines[0])) }},
-			{"upgrade to 1.37, again", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
+			{"again, and the worker does not come back", func() error { return after.loses(ctx, l.Machines[1]) }},
+			{"upgrade to 1.37, by the same command", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
+			{"every host has the new versions, again", func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
 			{"the bundle with another configuration", func() error { return otherwise.bundleIn(ctx, "otherwise") }},
 			{"upgrade to it", func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
 			{"taken back within 1.37", func() error {
@@ -44,4 +49,29 @@ func minors(ctx context.Context, e *Env) error {
 			}},
 		})
 	})
+}
+
+// loses cuts the power of a host as its upgraded kubelet starts, and wants the upgrade to
+// end and say so. The host is back afterwards.
+func (u *upgrading) loses(ctx context.Context, m lab.Machine) error {
+	g, at := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		r, err := u.e.On(at, u.first(), "", upgradeCommand()...)
+		if err != nil {
+			return err
+		}
+		return r.want("upgrade without "+m.Name(), 1, m.Name()+": ", "the connection was lost", "run the same command again", "airgap rollback takes the upgrade back")
+	})
+	g.Go(func() error {
+		const begins = `count() { grep -c '"step":"kubelet-upgrade","event":"began"' /var/lib/airgap/journal.jsonl; }
+n=$(count); until [ $(count) -gt $n ]; do sleep 0.1; done`
+		if err := u.e.script(at, m, begins); err != nil {
+			return err
+		}
+		return m.Kill(at)
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return m.Start(ctx)
 }
