@@ -52,7 +52,7 @@ func minors(ctx context.Context, e *Env) error {
 }
 
 // loses cuts the power of a host as its upgraded kubelet starts, and wants the upgrade to
-// end and say so. The host is back afterwards.
+// wait for it, then to end and say so. The host is back afterwards.
 func (u *upgrading) loses(ctx context.Context, m lab.Machine) error {
 	g, at := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -60,7 +60,7 @@ func (u *upgrading) loses(ctx context.Context, m lab.Machine) error {
 		if err != nil {
 			return err
 		}
-		return r.want("upgrade without "+m.Name(), 1, m.Name()+": ", "the connection was lost", "run the same command again", "airgap rollback takes the upgrade back")
+		return r.want("upgrade without "+m.Name(), 1, m.Name()+": wait 10m0s for the host to come back: ", "run the same command again", "airgap rollback takes the upgrade back")
 	})
 	g.Go(func() error {
 		const begins = `count() { grep -c '"step":"kubelet-upgrade","event":"began"' /var/lib/airgap/journal.jsonl; }
