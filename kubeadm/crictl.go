@@ -13,9 +13,9 @@ import (
 const crictlConfig = "/etc/crictl.yaml"
 
 // CrictlStep tells crictl which runtime to ask. Left to itself it asks containerd before
-// CRI-O, so that beside Docker it would show the wrong one's containers, and it complains
-// each time that nobody has told it. A file that is there already, a package's or the
-// site's, is left alone.
+// CRI-O, so that beside Docker it would show the wrong one's containers, complains each
+// time that nobody has told it, and gives a busy runtime two seconds to answer. A file that
+// is there already, a package's or the site's, is left alone.
 func CrictlStep(m Machine, r Runtime) step.Step {
 	text := func() []byte {
 		endpoint := r.engine().endpoint()
