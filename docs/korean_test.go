@@ -42,6 +42,39 @@ func TestKoreanPagesFollow(t *testing.T) {
 	}
 }
 
+// TestRowsHaveTheirCells: a bar that is not escaped ends a cell, and what stands behind the
+// last one is dropped, without a word.
+func TestRowsHaveTheirCells(t *testing.T) {
+	rows := 0
+	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".md") {
+			return err
+		}
+		text, err := fs.ReadFile(files, file)
+		head := 0
+		for line := range strings.Lines(string(text)) {
+			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+			switch {
+			case !strings.HasPrefix(line, "|"):
+				head = 0
+			case head == 0:
+				head = bars
+			case bars != head:
+				t.Errorf("docs/%s: %d bars in a table with %d: %s", file, bars, head, line)
+			default:
+				rows++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows < 1000 {
+		t.Errorf("%d rows looked at", rows)
+	}
+}
+
 // TestEveryPageIsInKorean: nobody on site has to read another language than the one of the book.
 func TestEveryPageIsInKorean(t *testing.T) {
 	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {

@@ -40,6 +40,9 @@ const smallest = `The smallest airgap.yaml:
     repositories:
       - name: baseos
         baseURL: https://dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/
+        gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]
+      - name: appstream   # has container-selinux, conntrack-tools and socat
+        baseURL: https://dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os/
         gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]`
 
 const bundleHelp = `Decides what the cluster of airgap.yaml needs (images, RPMs with everything they
@@ -97,7 +100,7 @@ func (a *app) bundle() *cobra.Command {
 		Short: "Put everything the cluster needs onto one stick",
 		Long:  bundleHelp + smallest,
 		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
-			"  airgap bundle -f airgap.yaml -o /media/stick --delta-from last-year/bank   # its bundle.json and SHA256SUMS* are enough\n" +
+			"  airgap bundle --facts facts/ -o /media/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
 			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

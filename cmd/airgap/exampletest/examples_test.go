@@ -60,6 +60,7 @@ func TestPlans(t *testing.T) {
 			golden(t, name, plan(t, program, u, visit(t, u, name, from)).String())
 		})
 	}
+	t.Run("shown", func(t *testing.T) { shown(t, program, u) })
 	t.Run("mistakes", func(t *testing.T) { mistakes(t, program, u) })
 	t.Run("metadata that is not as it was signed", func(t *testing.T) { altered(t, program, u) })
 	t.Run("real metadata", func(t *testing.T) { realMetadata(t, program, u) })

@@ -42,7 +42,10 @@ type outcome struct {
 // plan runs the program in a directory where nothing lies.
 func plan(t testing.TB, program string, u *upstream, s site) outcome {
 	t.Helper()
-	args := []string{"bundle", "-f", s.config(), "--facts", s.facts, "--plan", "--output", "json", "--progress", "json"}
+	args := []string{"bundle", "-f", s.config(), "--plan", "--output", "json", "--progress", "json"}
+	if s.facts != "" {
+		args = append(args, "--facts", s.facts)
+	}
 	cmd := exec.CommandContext(t.Context(), program, append(args, s.flags...)...)
 	cmd.Env, cmd.Dir = s.env, t.TempDir()
 	var stdout, stderr bytes.Buffer

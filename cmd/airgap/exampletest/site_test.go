@@ -26,7 +26,7 @@ const (
 // its own, with the files that it names beside it, and the facts of its servers.
 type site struct {
 	dir   string
-	facts string
+	facts string // its directory, or "": nobody has been there
 	env   []string
 	flags []string
 }
@@ -63,9 +63,6 @@ func beside(t testing.TB, u *upstream) map[string][]byte {
 // airgap.yaml.
 func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string) site {
 	t.Helper()
-	dir := t.TempDir()
-	here := site{dir: filepath.Join(dir, name)}
-	must(t, os.Mkdir(here.dir, 0o755))
 	text := string(example(t, name))
 	for i := 0; i < len(edits); i += 2 {
 		if !strings.Contains(text, edits[i]) {
@@ -73,6 +70,15 @@ func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string)
 		}
 		text = strings.ReplaceAll(text, edits[i], edits[i+1])
 	}
+	return layOut(t, u, name, text, s)
+}
+
+// layOut makes a site of an airgap.yaml.
+func layOut(t testing.TB, u *upstream, name, text string, s servers) site {
+	t.Helper()
+	dir := t.TempDir()
+	here := site{dir: filepath.Join(dir, name)}
+	must(t, os.Mkdir(here.dir, 0o755))
 	write(t, here.config(), []byte(text))
 	for file, content := range beside(t, u) {
 		if strings.Contains(text, file) {
@@ -87,6 +93,9 @@ func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string)
 		"SSL_CERT_FILE=" + trusted, "SSL_CERT_DIR=" + home, // what the connected host's system trusts
 	}
 	here.dockerLogin(t, home)
+	if len(s.names) == 0 {
+		return here
+	}
 	here.facts = filepath.Join(dir, "facts")
 	must(t, os.Mkdir(here.facts, 0o755))
 	for _, host := range s.names {
