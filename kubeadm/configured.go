@@ -55,10 +55,16 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	half, err := host.ReadJSON[configured](m.path(upgradedFile))
+	if err != nil {
+		return "", err
+	}
 	want, err := m.configuredBy(c, n)
 	switch {
 	case err != nil:
 		return "", err
+	case half != configured{}: // even where it is as before otherwise: its kubelet may not be
+		return "half of an upgrade to Kubernetes " + half.Version, nil
 	case have.Version != want.Version:
 		return fmt.Sprintf("Kubernetes %s, not %s", have.Version, want.Version), nil
 	case have.Hash != "" && have.Hash != want.Hash:

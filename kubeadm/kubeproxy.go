@@ -2,8 +2,10 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +19,12 @@ import (
 const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods read when they start
 
 // proxiedFile says with which configuration this host has set up kube-proxy in an
-// upgrade.
-const proxiedFile = stateDir + "/kube-proxy.configured"
+// upgrade, proxyingFile that its pods may have to be started anew: it is there from
+// before kubeadm writes their configuration until they have been.
+const (
+	proxiedFile  = stateDir + "/kube-proxy.configured"
+	proxyingFile = stateDir + "/kube-proxy.begun"
+)
 
 // KubeProxy has kubeadm write kube-proxy's own document, which its upgrade does not
 // replace, on the first host, when all API servers are upgraded: kube-proxy must not
@@ -44,7 +50,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return err
 			}
-			return host.WriteFile(u.Machine.path(proxiedFile), want, 0o600)
+			return errors.Join(host.WriteFile(u.Machine.path(proxiedFile), want, 0o600), host.Remove(u.Machine.path(proxyingFile)))
 		},
 	}
 }
@@ -55,22 +61,26 @@ func (u Upgrade) proxy() ([]byte, error) {
 	return fmt.Appendf(text, "# %s\n", u.Config.Tag()), err
 }
 
-// kubeProxy starts the pods anew where their configuration has changed: they would not
-// notice.
+// kubeProxy starts the pods anew where their configuration has changed, or an interrupted
+// run may have changed it: they would not notice.
 func (u Upgrade) kubeProxy(ctx context.Context) error {
 	client, err := u.Machine.Client(AdminConf)
 	if err != nil {
 		return err
 	}
+	_, notBegun := os.Stat(u.Machine.path(proxyingFile))
 	before, err := proxyConfig(ctx, client)
 	if err != nil {
+		return err
+	}
+	if err := host.WriteFile(u.Machine.path(proxyingFile), nil, 0o600); err != nil {
 		return err
 	}
 	if err := u.Machine.kubeadm(ctx, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.path(ConfigFile)); err != nil {
 		return err
 	}
 	after, err := proxyConfig(ctx, client)
-	if err != nil || maps.Equal(before, after) {
+	if err != nil || after == nil || notBegun != nil && maps.Equal(before, after) {
 		return err
 	}
 	if err := (workload{"daemonset", metav1.NamespaceSystem, kubeProxy}).restart(ctx, client, time.Now()); err != nil {

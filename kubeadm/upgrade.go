@@ -29,7 +29,8 @@ type Upgrade struct {
 
 const (
 	// upgradedFile says for which configuration kubeadm has done its part of an
-	// upgrade, when the kubelet has yet to do its own.
+	// upgrade, when the kubelet has yet to do its own. While it is there it alone
+	// counts: a host that goes back has the configuration of before noted all along.
 	upgradedFile = stateDir + "/kubeadm.upgraded"
 	upgradeFile  = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
 )
@@ -40,7 +41,7 @@ const (
 func (u Upgrade) ControlPlane() step.Step {
 	return step.Step{
 		Name: "kubeadm-upgrade", Title: "Upgrade this host's part of the cluster (kubeadm upgrade)",
-		Done: func(context.Context) (bool, error) { return u.notes(configuredFile, upgradedFile) },
+		Done: u.planeDone,
 		Plan: func(context.Context) ([]string, error) { return u.plan(), nil },
 		Run:  u.run,
 	}
@@ -51,26 +52,33 @@ func (u Upgrade) ControlPlane() step.Step {
 func (u Upgrade) Kubelet() step.Step {
 	return step.Step{
 		Name: "kubelet-upgrade", Title: "Start the upgraded kubelet",
-		Done: func(context.Context) (bool, error) { return u.notes(configuredFile) },
+		Done: u.kubeletDone,
 		Plan: func(context.Context) ([]string, error) { return []string{"restart kubelet.service"}, nil },
 		Run:  u.startKubelet,
 	}
 }
 
-// notes reports whether one of the files has this host's configuration as it is to
-// be.
-func (u Upgrade) notes(files ...string) (bool, error) {
-	want, err := u.Machine.configuredBy(u.Config, u.Node)
-	if err != nil {
-		return false, err
+func (u Upgrade) planeDone(context.Context) (bool, error) {
+	want, whole, half, err := u.noted()
+	return half == want || half == configured{} && whole == want, err
+}
+
+func (u Upgrade) kubeletDone(context.Context) (bool, error) {
+	want, whole, half, err := u.noted()
+	return half == configured{} && whole == want, err
+}
+
+// noted is how this host is to be configured, how it is, and for what kubeadm alone has
+// done its part.
+func (u Upgrade) noted() (want, whole, half configured, err error) {
+	if want, err = u.Machine.configuredBy(u.Config, u.Node); err != nil {
+		return want, whole, half, err
 	}
-	for _, file := range files {
-		have, err := host.ReadJSON[configured](u.Machine.path(file))
-		if err != nil || have == want {
-			return have == want, err
-		}
+	if whole, err = host.ReadJSON[configured](u.Machine.path(configuredFile)); err != nil {
+		return want, whole, half, err
 	}
-	return false, nil
+	half, err = host.ReadJSON[configured](u.Machine.path(upgradedFile))
+	return want, whole, half, err
 }
 
 func (u Upgrade) plan() []string {

@@ -156,6 +156,40 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestHalfAnUpgradeIsTakenBack: a worker whose upgrade was broken off between kubeadm and
+// the kubelet is not as before, though that is what it has noted; and it is when its kubelet
+// has been started anew, killed on the way or not.
+func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
+	f, m := newFake(t)
+	upgradeAPI(t, f, m)
+	n, was := Node{Name: "w1"}, section(t, "version: 1.35.8")
+	up := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: n}
+	if err := errors.Join(m.noteConfigured(was, n), m.setState(ended), up.ControlPlane().Run(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	back := Upgrade{Machine: m, Config: was, Node: n}
+	for _, says := range []string{"half of an upgrade to Kubernetes 1.36.3", "half of an upgrade to Kubernetes 1.35.8"} { // the second: killed
+		if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != says {
+			t.Errorf("it is behind by %q, %v, want %q", behind, err, says)
+		}
+		mustHold(t, back.Kubelet().Done, false)
+		if done, err := back.ControlPlane().Done(t.Context()); err != nil || done != strings.HasSuffix(says, "1.35.8") {
+			t.Errorf("%s: kubeadm's part is done: %v, %v", says, done, err)
+		}
+		if err := back.ControlPlane().Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := back.Kubelet().Run(t.Context()); err != nil || f.ran("systemctl restart kubelet") != 1 {
+		t.Errorf("%v, ran %q", err, f.calls)
+	}
+	mustHold(t, back.ControlPlane().Done, true)
+	mustHold(t, back.Kubelet().Done, true)
+	if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != "" {
+		t.Errorf("at the end it is behind by %q, %v", behind, err)
+	}
+}
+
 // TestKubeletDoesNotComeBack: a host whose kubelet does not show the new version in time
 // is told, with the kubelet's own last words, and counts as not upgraded.
 func TestKubeletDoesNotComeBack(t *testing.T) {
@@ -195,6 +229,38 @@ func TestKubeProxy(t *testing.T) {
 	mustHold(t, s.Done, true)
 	u.Config.Overrides.KubeProxy = map[string]any{"metricsBindAddress": "0.0.0.0:10249"}
 	mustHold(t, u.KubeProxy().Done, false)
+}
+
+// TestKubeProxyKilled: who was killed after kubeadm had written the configuration does
+// not know whether the pods have it.
+func TestKubeProxyKilled(t *testing.T) {
+	f, m := newFake(t)
+	var restarts atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPatch {
+			restarts.Add(1)
+			fmt.Fprint(w, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"kube-proxy"}}`)
+			return
+		}
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-proxy"},"data":{"config.conf":"mode: iptables"}}`)
+	}))
+	t.Cleanup(server.Close)
+	a := &api{Server: server}
+	f.put(t, ClusterCA, a.ca())
+	f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
+	s := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}.KubeProxy()
+	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
+		t.Errorf("the same configuration: %v, %d restarts", err, restarts.Load())
+	}
+	f.put(t, proxyingFile, "")
+	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
+		t.Errorf("after a kill: %v, %d restarts", err, restarts.Load())
+	}
+	mustHold(t, s.Done, true)
+	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
+		t.Errorf("once more: %v, %d restarts", err, restarts.Load())
+	}
 }
 
 // TestUpgradeFails: what kubeadm could not do is not noted as done.

@@ -65,7 +65,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	m := s.machine
 	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
 	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
-	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.Name, h.trusted), s.registryAddr())...)
+	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr())...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
 	steps = append(steps, kubeadm.SpreadDNS(m), backup.Step(backups()))

@@ -66,7 +66,7 @@ func (a *app) runRemove(ctx context.Context, name string, o removeOptions) error
 	if err := mustBeRoot("remove"); err != nil {
 		return err
 	}
-	s, err := storedSite(o.keys, "")
+	s, err := installedSite(ctx, o.keys)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.store.Named(s.index.Name, t.keys...)
+	v, err := s.store.Named(s.index.ID(), t.keys...)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,12 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err := thisMachine().RefuseAmidReplacement("take the last upgrade back"); err != nil {
 		return err
 	}
-	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
+	var rules []string
+	var err error
+	if o.skip, rules, err = splitSkip(o.skip); err != nil {
+		return err
+	}
+	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
 	record, err := readUpgradeRecord()
 	if err != nil {
 		return err

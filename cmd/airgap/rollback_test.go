@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/bundle/bundletest"
@@ -32,8 +33,20 @@ func TestForgetBundle(t *testing.T) {
 	}
 	for from, forgets := range map[string]bool{"another": true, b.ID(): false} {
 		r := &rollback{upgrade: upgrade{site: &site{store: store}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: from}, To: bundleRef{ID: b.ID()}}}}
-		if done, err := r.forgetBundleStep().Done(t.Context()); err != nil || done == forgets {
-			t.Errorf("from %s: it is forgotten: %t, %v", from, done, err)
+		b, err := r.newBundle()
+		if err != nil || (b != nil) != forgets {
+			t.Errorf("from %s: it is to be forgotten: %t, %v", from, b != nil, err)
+		}
+		if !forgets {
+			continue
+		}
+		for range 2 { // the second time it is gone
+			if err := r.forgetBundle(); err != nil {
+				t.Error(err)
+			}
+		}
+		if b, err := r.newBundle(); b != nil {
+			t.Errorf("it is still there: %v", err)
 		}
 	}
 }
@@ -101,6 +114,45 @@ func TestPreparedNoMore(t *testing.T) {
 	}
 	if look(); len(r.prepared()) > 0 || r.nodes["w1"].Annotations[preparedNote] != "old" {
 		t.Errorf("the Nodes say %v", r.nodes)
+	}
+}
+
+// TestUnsaid: the backup says in the name of hosts that they are as before; each has to say so
+// itself, unless the upgrade has not come to it.
+func TestUnsaid(t *testing.T) {
+	c := clusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w9, address: 192.0.2.29, roles: [worker]}\npackages:")
+	for _, tc := range []struct {
+		verified []string
+		want     string
+	}{
+		{nil, "cp1 w1"}, // no host but the first was touched, but cp2 has left
+		{[]string{"cp1"}, "cp1"},
+	} {
+		var objects []runtime.Object
+		for _, name := range []string{"cp1", "cp2", "w1"} {
+			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{bundleNote: "old"}}})
+		}
+		client := fake.NewClientset(objects...)
+		r := &rollback{upgrade: upgrade{
+			client: client, site: &site{config: c, node: c.Nodes[0]}, record: upgradeRecord{Verified: tc.verified},
+			nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "w1": {}},
+		}}
+		if err := r.unsay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var still []string
+		for i := range nodes.Items {
+			if noted(&nodes.Items[i], bundleNote, "old") == nil {
+				still = append(still, nodes.Items[i].Name)
+			}
+		}
+		if got := strings.Join(still, " "); got != tc.want {
+			t.Errorf("verified %q: %s still say so, want %s", tc.verified, got, tc.want)
+		}
 	}
 }
 

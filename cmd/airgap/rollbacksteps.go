@@ -28,6 +28,7 @@ func (r *rollback) steps() []step.Step {
 		r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown),
 		r.forgetBundleStep())
 	steps = append(steps, restoration{site: r.site, from: r.backup}.again(r.view, r.trusted, r.p)...)
+	steps = append(steps, r.onceStep("unsaid", "Have every other host say anew that it is as before", r.unsay))
 	for _, n := range r.others() {
 		steps = append(steps, r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
 	}
@@ -140,28 +141,38 @@ func (r *rollback) standDown(ctx context.Context) error {
 // forgetBundleStep takes the new bundle out of this host's store, so that packages,
 // images and the signed index are those of before.
 func (r *rollback) forgetBundleStep() step.Step {
-	return step.Step{
-		Name: "forget-bundle", Title: "Take the new bundle out of the store",
-		Done: func(context.Context) (bool, error) {
-			b, err := r.newBundle()
-			if b != nil {
-				b.Close()
-			}
-			return b == nil, err
-		},
-		Run: func(ctx context.Context) error {
-			b, err := r.newBundle()
-			if err != nil || b == nil {
-				return err
-			}
-			defer b.Close()
-			if err := r.site.store.Remove(b); err != nil {
-				return err
-			}
-			_, err = host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
+	s := r.onceStep("bundle", "Take the new bundle out of the store", func(ctx context.Context) error {
+		if r.record.To.ID == r.record.From.ID {
+			return nil
+		}
+		if err := r.forgetBundle(); err != nil {
 			return err
-		},
+		}
+		// Also where an interrupted run has taken it out: the registry would go on serving it.
+		_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
+		return err
+	})
+	noted := s.Done
+	s.Done = func(ctx context.Context) (bool, error) {
+		if is, err := noted(ctx); err != nil || !is {
+			return false, err
+		}
+		b, err := r.newBundle()
+		if b != nil {
+			b.Close()
+		}
+		return b == nil, err
 	}
+	return s
+}
+
+func (r *rollback) forgetBundle() error {
+	b, err := r.newBundle()
+	if err != nil || b == nil {
+		return err
+	}
+	defer b.Close()
+	return r.site.store.Remove(b)
 }
 
 // newBundle is nil where the store does not have it, or where the upgrade was to the
@@ -268,6 +279,24 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 		return nil
 	}
 	return kubeadm.Uncordon(ctx, r.client, n.Name)
+}
+
+// unsay takes off what the backup says in the name of hosts that have changed since: which
+// bundle they are as. Each says it again when it has come back; one that the upgrade has not
+// come to is as before.
+func (r *rollback) unsay(ctx context.Context) error {
+	if err := r.knowNodes(ctx); err != nil {
+		return err
+	}
+	for _, n := range r.others() {
+		_, was := r.nodes[n.Name]
+		if was && (n.Has(config.ControlPlane) || slices.Contains(r.record.Verified, r.site.node.Name)) {
+			if err := annotate(ctx, r.client, n.Name, bundleNote, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // knowNodes asks the restored cluster for its nodes, once.

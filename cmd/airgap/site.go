@@ -93,6 +93,38 @@ func storedSite(keys []string, node string) (*site, error) {
 	return s, nil
 }
 
+// installedSite is the site of the bundle that this host, a node, is as; a newer one in its
+// store may be there for an upgrade only. In the midst of one it is as none.
+func installedSite(ctx context.Context, keys []string) (*site, error) {
+	s, err := storedSite(keys, "")
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.ownNote(ctx, bundleNote)
+	if err != nil {
+		return nil, err
+	}
+	if id != "" && id != s.index.ID() {
+		t, err := trustedKeys(keys, storedBundles(storeDir)...)
+		if err != nil {
+			return nil, err
+		}
+		index, err := storedIndex(s.store, t.keys, func(i *bundle.Index) bool { return i.ID() == id })
+		if err != nil {
+			return nil, err
+		}
+		if s, err = newSite(index, s.node.Name); err != nil {
+			return nil, err
+		}
+		s.required = t.required
+	}
+	reason, err := s.behind(ctx)
+	if err != nil || reason == "" {
+		return s, err
+	}
+	return nil, hint(fmt.Errorf("this host is amid an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
+}
+
 // thisMachine is the host as the steps change it.
 func thisMachine() kubeadm.Machine {
 	return kubeadm.Machine{Host: host.Local{}, Network: kubeadm.Traces(cni.Leaves())}

@@ -25,6 +25,7 @@ import (
 
 type upgradeOptions struct {
 	keys, skip   []string
+	rules        []string // of verify, to leave out; skip are preflight checks
 	dryRun       bool
 	noSSH        bool
 	noWayBack    bool
@@ -35,7 +36,8 @@ const upgradeLong = `Brings a cluster to the bundle in DIR: to the next minor or
 other versions of what comes with it, or only to another configuration. Run it on the
 first control-plane host, with the airgap.rpm of that bundle installed (rpm -U
 --oldpackage --replacepkgs airgap.rpm). The bundle is of the same name: in airgap.yaml
-that stays, only airgap bundle -o names another directory.
+that stays, only airgap bundle -o names another directory. It was made after the one
+that the cluster is as, for of several in a store the newest counts.
 
 What can be checked is checked before anything is changed: that the versions follow
 each other, that airgap.yaml changes nothing that a running cluster cannot change, that
@@ -106,6 +108,10 @@ type upgraded struct {
 
 func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) error {
 	if err := mustBeRoot("upgrade"); err != nil {
+		return err
+	}
+	var err error
+	if o.skip, o.rules, err = splitSkip(o.skip); err != nil {
 		return err
 	}
 	if err := thisMachine().RefuseAmidReplacement("upgrade"); err != nil {
@@ -211,8 +217,24 @@ func (u *upgrade) openOld(ctx context.Context) error {
 	if u.record.under() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
 		return nil // it goes on, or has come to its end
 	}
+	if index.ID() != u.target {
+		if err := newerThan(u.site.index, index); err != nil {
+			return err
+		}
+	}
 	u.record, err = newUpgrade(index, u.site.index)
 	return err
+}
+
+// newerThan refuses a bundle that was made before the one that the cluster is as: of those in
+// a store the newest counts, for dnf, for tags and for hosts that join.
+func newerThan(next, now *bundle.Index) error {
+	if next.Created.After(now.Created) {
+		return nil
+	}
+	const stamp = "2006-01-02 15:04:05 MST"
+	return hint(fmt.Errorf("bundle %s was made %s, and the one that the cluster is as %s: the newest counts", next.Name, next.Created.Format(stamp), now.Created.Format(stamp)),
+		"make the bundle anew of that airgap.yaml and its airgap.lock; or airgap rollback, if it was the last upgrade that is to be taken back")
 }
 
 // others are the nodes beside the first control-plane host, in the order of an
@@ -274,7 +296,7 @@ func (u *upgrade) compare(ctx context.Context) error {
 // verification is of the nodes that there are: others of airgap.yaml join later.
 func (u *upgrade) verification(ctx context.Context, systemOnly bool) (verify.Options, error) {
 	v, err := u.site.verification(ctx, verifyOptions{
-		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.skip, timeout: 10 * time.Minute, soak: 5 * time.Second,
+		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.rules, timeout: 10 * time.Minute, soak: 5 * time.Second,
 	}, u.p)
 	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
 	return v, err

@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/preflight"
 )
 
 const upgradable = `apiVersion: airgap.dev/v1alpha1
@@ -79,6 +81,33 @@ func TestOrderOfHosts(t *testing.T) {
 	}
 }
 
+// TestNewerThan: going back to an older stick would have every server take the newer one's
+// packages.
+func TestNewerThan(t *testing.T) {
+	at := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	now := &bundle.Index{Name: "bank", Created: at}
+	for after, fails := range map[time.Duration]bool{time.Second: false, 0: true, -time.Hour: true} {
+		err := newerThan(&bundle.Index{Name: "bank", Created: at.Add(after)}, now)
+		if (err != nil) != fails || fails && !strings.Contains(adviceOf(err), "make the bundle anew") {
+			t.Errorf("%s later: %v", after, err)
+		}
+	}
+}
+
+// TestSplitSkip: what is left out of an upgrade may be a check, a rule, both, or a mistake.
+func TestSplitSkip(t *testing.T) {
+	checks, rules, err := splitSkip([]string{"swap", "pods", "conntrack"})
+	if err != nil || !slices.Contains(checks, "swap") || slices.Contains(checks, "pods") || !slices.Contains(rules, "pods") || slices.Contains(rules, "swap") {
+		t.Errorf("checks %q, rules %q, %v", checks, rules, err)
+	}
+	if _, _, err := splitSkip([]string{"swpa"}); err == nil || !strings.Contains(err.Error(), "--skip swpa: there is no such check, and no such rule") {
+		t.Errorf("a mistake: %v", err)
+	}
+	if _, err := preflight.Run(t.Context(), &preflight.Facts{}, preflight.Want{}, preflight.Choice{Skip: checks}); err != nil {
+		t.Errorf("preflight does not take them: %v", err)
+	}
+}
+
 // TestAlone: a host is drained where its pods can go somewhere.
 func TestAlone(t *testing.T) {
 	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
@@ -90,6 +119,10 @@ func TestAlone(t *testing.T) {
 		if got := u.alone(c.Nodes[i]); got != want {
 			t.Errorf("%s alone: %v", c.Nodes[i].Name, got)
 		}
+	}
+	u.nodes["w1"] = corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}}}
+	if u.alone(c.Nodes[0]) {
+		t.Error("w1 was left cordoned by an interrupted run, and is taken for no place to go")
 	}
 	u.record.Cordoned = []string{"w1"}
 	if !u.alone(c.Nodes[0]) {

@@ -105,8 +105,11 @@ func noted(node *corev1.Node, key, id string) error {
 	return nil
 }
 
-// keepsPodsOff is a taint that pods seldom tolerate.
-func keepsPodsOff(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoSchedule }
+// keepsPodsOff is a taint that pods seldom tolerate. Kubernetes' own say how a host is just
+// now: one that an interrupted run has left cordoned takes pods again soon.
+func keepsPodsOff(t corev1.Taint) bool {
+	return t.Effect == corev1.TaintEffectNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
+}
 
 func (u *upgrade) members(nodes []config.Node) []*member {
 	var all []*member
@@ -129,6 +132,10 @@ func (u *upgrade) byHand(ctx context.Context, nodes []config.Node, done func(*co
 	}
 	command := strings.Join(append([]string{line.Line}, flags...), " ")
 	u.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U --oldpackage --replacepkgs airgap.rpm), run:\n  %s", strings.Join(names, ", "), command)
+	if u.goesBack() && nodes[0].Has(config.ControlPlane) { // it has left the cluster
+		u.p.Say("it asks for a code; here, in another terminal, airgap join --new-code --node %[1]s prints one.\n"+
+			"If %[1]s is dead for good: press Ctrl-C, airgap remove %[1]s --force, and airgap rollback again", nodes[0].Name)
+	}
 	u.p.Now("waits for " + strings.Join(names, ", "))
 	defer u.p.Now("")
 	return u.await(ctx, nodes, done, 0)
@@ -156,20 +163,29 @@ func (u *upgrade) await(ctx context.Context, nodes []config.Node, done func(*cor
 			if ctx.Err() != nil {
 				return errors.Join(last, ctx.Err())
 			}
-			return notBack(atMost, cmp.Or(last, waiting.Err()))
+			return u.notBack(atMost, cmp.Or(last, waiting.Err()))
 		case <-time.After(2 * time.Second):
 		}
 	}
 }
 
-// notBack is the error of a host that airgap has upgraded, and that the cluster does not
-// see so.
-func notBack(after time.Duration, last error) error {
-	return &kubeadm.Failure{
+// notBack is the error of a host that airgap has upgraded, or taken back, and that the
+// cluster does not see so.
+func (u *upgrade) notBack(after time.Duration, last error) error {
+	f := &kubeadm.Failure{
 		What: fmt.Sprintf("wait %s for the upgraded host to be back in the cluster", after), Err: last,
-		Next: "on that host airgap status and journalctl -u kubelet say why; mend it and run the same command again: it goes on there, and no other host is touched before. airgap rollback takes the upgrade back",
+		Next: "on that host airgap status and journalctl -u kubelet say why; mend it and run the same command again: it goes on there, and no other host is touched before",
 	}
+	if u.goesBack() {
+		f.What = fmt.Sprintf("wait %s for the host to be as it was before", after)
+	} else {
+		f.Next += ". airgap rollback takes the upgrade back"
+	}
+	return f
 }
+
+// goesBack tells the way back from the upgrade.
+func (u *upgrade) goesBack() bool { return u.target == u.record.From.ID && u.target != u.record.To.ID }
 
 func (u *upgrade) all(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (bool, error) {
 	left, err := u.left(ctx, nodes, done)

@@ -50,6 +50,11 @@ func rollback(ctx context.Context, e *Env) error {
 			part{"every host has the new versions", func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			part{"another configuration, the same way", func() error { return u.reconfigured(ctx) }},
 			part{"verify", func() error { return e.verified(ctx, u.first()) }},
+			part{"taken back by hand", func() error { return u.backByHand(ctx) }},
+			part{"killed on the worker, between kubeadm and the kubelet", func() error { return u.halfAWorker(ctx) }},
+			part{"taken back", func() error {
+				return errors.Join(u.backTo(ctx, "1.36.3", "2.3.7"), u.fewerPods(ctx), e.verified(ctx, u.first()))
+			}},
 		))
 	})
 }
@@ -140,28 +145,75 @@ func (u *upgrading) reconfigured(ctx context.Context) error {
 	if err := r.want("install of another configuration", 1, "another configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
 		return err
 	}
-	if err := u.byHand(ctx, u.l.Machines[1], "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {
+	other := u.l.Machines[1]
+	if err := errors.Join(u.e.begin(ctx, other, u.next), other.PullStick(ctx)); err != nil {
 		return err
 	}
-	const of = kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":77'"
-	return u.e.script(ctx, u.first(), fmt.Sprintf(of, "node1"), fmt.Sprintf(of, "node2"), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
+	if err := u.byHand(ctx, upgradeCommand("--no-ssh"), []bool{true, false}, "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {
+		return err
+	}
+	return u.e.script(ctx, u.first(), fmt.Sprintf(hasPods, "node1", 77), fmt.Sprintf(hasPods, "node2", 77), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
 }
 
-// byHand upgrades as a site without SSH between its servers does: the first host says
-// what to run on the other one, and goes on when that is done.
-func (u *upgrading) byHand(ctx context.Context, other lab.Machine, words ...string) error {
-	if err := errors.Join(u.e.script(ctx, u.first(), ": >/run/up.err"), u.e.begin(ctx, other, u.next), other.PullStick(ctx)); err != nil {
+// hasPods asks a node's kubelet whether it runs by a maximum of pods.
+const hasPods = kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":%d'"
+
+// fewerPods wants both hosts, what their kubelets run by and what they would start by, to be
+// as before morePods: with the kubelet's default.
+func (u *upgrading) fewerPods(ctx context.Context) error {
+	var all []error
+	for _, m := range u.l.Machines {
+		all = append(all,
+			u.e.script(ctx, u.first(), fmt.Sprintf(hasPods, m.Name(), 110)),
+			u.e.script(ctx, m, "! grep maxPods /var/lib/kubelet/config.yaml", "! test -e "+halfUpgraded))
+	}
+	return errors.Join(all...)
+}
+
+// backByHand takes the other configuration back with nobody who reaches the worker through
+// SSH. The versions are the same, so nothing but the worker's own word tells that it is back.
+func (u *upgrading) backByHand(ctx context.Context) error {
+	err := u.byHand(ctx, append(rollbackCommand(), "--no-ssh"), []bool{false}, "rolled back to Kubernetes 1.36.3")
+	return errors.Join(err, u.fewerPods(ctx), u.e.verified(ctx, u.first()))
+}
+
+// halfUpgraded is there while kubeadm has done its part of an upgrade and the kubelet has not.
+const halfUpgraded = "/var/lib/airgap/kubeadm.upgraded"
+
+// halfAWorker begins the upgrade to the other configuration again, and ends it on both hosts
+// when kubeadm has done its part on the worker.
+func (u *upgrading) halfAWorker(ctx context.Context) error {
+	group, at := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := u.e.must(at, u.first(), []string{"killed"}, append([]string{"sh", "-c", `"$@"; [ $? = 137 ] && echo killed`, "sh"}, upgradeCommand()...)...)
+		return err
+	})
+	group.Go(func() error {
+		const half = "until test -s " + halfUpgraded + "; do sleep 0.05; done; pkill -9 -f '[a]irgap join '"
+		return errors.Join(
+			u.e.script(at, u.l.Machines[1], half),
+			u.e.script(at, u.first(), "pkill -9 -f '^airgap upgrade '"),
+			u.e.script(at, u.l.Machines[1], "sleep 4; test -s "+halfUpgraded))
+	})
+	return group.Wait()
+}
+
+// byHand runs a command as a site without SSH between its servers does: the first host says
+// what to run on the other one, each time with --prepare or not, and goes on when that is done.
+func (u *upgrading) byHand(ctx context.Context, command []string, prepares []bool, words ...string) error {
+	other := u.l.Machines[1]
+	if err := u.e.script(ctx, u.first(), ": >/run/up.err"); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		const upgrade = `"$@" 2>/run/up.err; code=$?; cat /run/up.err >&2; exit $code`
-		_, err := u.e.must(ctx, u.first(), words, append([]string{"sh", "-c", upgrade, "sh"}, upgradeCommand("--no-ssh")...)...)
+		const run = `"$@" 2>/run/up.err; code=$?; cat /run/up.err >&2; exit $code`
+		_, err := u.e.must(ctx, u.first(), words, append([]string{"sh", "-c", run, "sh"}, command...)...)
 		return err
 	})
 	group.Go(func() error {
 		const told = "until sed -n 's/^ *airgap join /join /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
-		for turn, prepare := range []bool{true, false} {
+		for turn, prepare := range prepares {
 			r, err := u.e.must(ctx, u.first(), nil, "sh", "-c", fmt.Sprintf(told, turn+1))
 			if err != nil {
 				return err

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"slices"
+
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
+)
+
+// splitSkip tells the preflight checks among the ids to leave out from verify's rules.
+// One that both have is both.
+func splitSkip(ids []string) (checks, rules []string, err error) {
+	all := verify.Rules(registriesWhole())
+	for _, id := range ids {
+		_, noCheck := preflight.Lookup(id)
+		isRule := slices.ContainsFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })
+		if noCheck != nil && !isRule {
+			return nil, nil, usage("--skip %s: there is no such check, and no such rule (airgap preflight --list and airgap verify --list have all)", id)
+		}
+		if noCheck == nil {
+			checks = append(checks, id)
+		}
+		if isRule {
+			rules = append(rules, id)
+		}
+	}
+	return checks, rules, nil
+}
