@@ -64,7 +64,7 @@ func (w Wish) branches() []int {
 	}
 	all := Branches()
 	slices.SortStableFunc(all, func(a, b Branch) int {
-		return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(b.Number, a.Number))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Number, a.Number))
 	})
 	var numbers []int
 	for _, b := range all {
@@ -73,8 +73,17 @@ func (w Wish) branches() []int {
 	return numbers
 }
 
-// rank puts branches that last first.
-func rank(kind string) int { return slices.Index([]string{longTerm, production, newFeature}, kind) }
+// preferred is the long-term branch that has fixes and drives all from Maxwell to
+// Blackwell: servers of one site get one driver.
+const preferred = 580
+
+// rank puts branches that last first, and the preferred one before them.
+func rank(b Branch) int {
+	if b.Number == preferred {
+		return -1
+	}
+	return slices.Index([]string{longTerm, production, newFeature}, b.Kind)
+}
 
 func (w Wish) flavours() []Flavour {
 	if w.Flavour != "" {

@@ -27,6 +27,20 @@ func TestBuild(t *testing.T) {
 	m, s = withDriver(t)
 	m.put(t, "lib/modules/"+next+"/build/Makefile", "")
 	m.put(t, "usr/sbin/dkms", "")
+	m.put(t, "var/lib/dkms/nvidia/580.82.07/source/dkms.conf", "")
+	m.fails("dkms autoinstall -k "+next, "Error! Bad return status for module build: zfs")
+	fails := m.answers["dkms autoinstall -k "+next]
+	m.answers["dkms autoinstall -k "+next] = func() (string, error) {
+		m.put(t, "lib/modules/"+next+"/modules.dep", nvidiaDep)
+		return fails()
+	}
+	if err := DriverStep(s).Run(t.Context()); err != nil {
+		t.Errorf("another program's module that fails: %v", err)
+	}
+
+	m, s = withDriver(t)
+	m.put(t, "lib/modules/"+next+"/build/Makefile", "")
+	m.put(t, "usr/sbin/dkms", "")
 	m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", "cc: error: no space left on device\n")
 	m.fails("dkms autoinstall -k "+next, "Error! Bad return status for module build")
 	err := DriverStep(s).Run(t.Context())

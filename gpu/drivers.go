@@ -119,7 +119,15 @@ func Branches() []Branch {
 		{580, longTerm, "2028-06", 13, source},
 		{595, production, "2027-03", 13, source},
 		{610, newFeature, "2026-08", 13, source},
+		{620, longTerm, "2029-09", 13, source},
 	}
+}
+
+// Listed reports whether the table has a branch, or one that is older: NVIDIA takes those
+// from its page that have had no fixes for long.
+func Listed(branch int) bool {
+	all := Branches()
+	return branch > all[len(all)-1].Number || slices.ContainsFunc(all, func(b Branch) bool { return b.Number == branch })
 }
 
 // Ended is the last month in which a branch had fixes, where that is over; ""

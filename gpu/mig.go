@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,7 +143,7 @@ func (m MIG) on(ctx context.Context, cards []Divided) ([]Divided, error) {
 	if !slices.ContainsFunc(cards, off) {
 		return cards, nil
 	}
-	if err := m.run(ctx, "nvidia-smi", "-mig", "1"); err != nil {
+	if err := m.mode(ctx, "1"); err != nil {
 		return nil, &Failure{What: "turn MIG on", Err: err, Next: "not every card has MIG: nvidia-smi mig -lgip lists the profiles of those that do"}
 	}
 	cards, err := m.Cards(ctx)
@@ -206,8 +207,44 @@ func (m MIG) whole(ctx context.Context) error {
 	}
 	m.run(ctx, "nvidia-smi", "mig", "-dci") //nolint:errcheck // the next one would say
 	m.run(ctx, "nvidia-smi", "mig", "-dgi") //nolint:errcheck // the next one would say
-	if err := m.run(ctx, "nvidia-smi", "-mig", "0"); err != nil {
+	if err := m.mode(ctx, "0"); err != nil {
 		return &Failure{What: "make the GPUs whole", Err: err, Next: "nvidia-smi says which processes use them"}
 	}
+	if m.Cards != nil {
+		cards, err := m.Cards(ctx)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(cards, func(d Divided) bool { return d.On }); i >= 0 {
+			return &RebootError{Why: "GPU " + cards[i].Card + " turns MIG off when it is reset"}
+		}
+	}
 	return host.Remove(m.path(migUndo))
+}
+
+// mode turns MIG on or off. Up to Ampere that takes a reset of the card, which whoever
+// has it open prevents: the persistence daemon lets go for so long.
+func (m MIG) mode(ctx context.Context, mode string) error {
+	var held []string
+	for _, unit := range []string{PersistenceUnit, OwnPersistenceUnit} {
+		if !m.hasUnit(unit) {
+			continue
+		}
+		active, err := m.unitIs(ctx, "is-active", unit)
+		if err != nil {
+			return err
+		}
+		if !active {
+			continue
+		}
+		if err := m.run(ctx, "systemctl", "stop", unit); err != nil {
+			return err
+		}
+		held = append(held, unit)
+	}
+	err := m.run(ctx, "nvidia-smi", "-mig", mode)
+	for _, unit := range held { // also after Ctrl-C
+		err = errors.Join(err, m.run(context.WithoutCancel(ctx), "systemctl", "start", unit))
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -13,6 +14,7 @@ func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 	m.put(t, driverFile, open580)
 	cards := []Divided{{Card: "0 (NVIDIA H200)"}, {Card: "1 (NVIDIA H200)"}}
 	m.does("nvidia-smi -mig 1", func() { cards[0].On, cards[1].On = true, true })
+	m.does("nvidia-smi -mig 0", func() { cards[0].On, cards[1].On = false, false })
 	m.does("nvidia-smi mig -dgi", func() { cards[0].Profiles, cards[1].Profiles = nil, nil })
 	m.does("systemctl restart "+MIGUnit, func() {
 		cards[0].Profiles, cards[1].Profiles = slices.Clone(profiles), slices.Clone(profiles)
@@ -116,6 +118,42 @@ func TestMIGWhole(t *testing.T) {
 	holds(t, MIGStep(none).Done, true)
 	if m.has(migFile) || m.enabled[MIGUnit] {
 		t.Error("a boot would divide them again")
+	}
+}
+
+// TestMIGWithoutClients: the persistence daemon has cards open, which keeps an A100 from its
+// new mode; and one that keeps the old mode all the same is not taken for whole.
+func TestMIGWithoutClients(t *testing.T) {
+	m, mig, cards := withMIG(t, "1g.18gb")
+	m.put(t, "usr/lib/systemd/system/"+PersistenceUnit, "")
+	m.active[PersistenceUnit] = true
+	if err := MIGStep(mig).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	none := mig
+	none.Profiles = nil
+	m.says("nvidia-smi -mig 0", "Warning: MIG mode is in pending disable state for GPU 00000000:17:00.0")
+	err := MIGStep(none).Run(t.Context())
+	if _, is := errors.AsType[*RebootError](err); !is || !m.has(migUndo) {
+		t.Errorf("got %v; it is forgotten: %t", err, !m.has(migUndo))
+	}
+	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) turns MIG off when it is reset")
+	m.does("nvidia-smi -mig 0", func() { cards[0].On, cards[1].On = false, false })
+	if err := MIGStep(none).Run(t.Context()); err != nil || m.has(migUndo) {
+		t.Errorf("after the boot: %v", err)
+	}
+	var around []string
+	for _, call := range m.calls {
+		if strings.Contains(call, PersistenceUnit) && !strings.Contains(call, "is-active") || strings.HasPrefix(call, "nvidia-smi -mig") {
+			around = append(around, call)
+		}
+	}
+	var want []string
+	for _, mode := range []string{"1", "0", "0"} {
+		want = append(want, "systemctl stop "+PersistenceUnit, "nvidia-smi -mig "+mode, "systemctl start "+PersistenceUnit)
+	}
+	if !slices.Equal(around, want) {
+		t.Errorf("ran %q, want %q", around, want)
 	}
 }
 

@@ -24,6 +24,10 @@ const (
 	runfileSaid = logDir + "/nvidia-installer.out" // what it says to a terminal
 	runfileLock = "/run/airgap/nvidia-installer.lock"
 	runfileUndo = undoDir + "/nvidia-installer.json"
+	// exchangeFile is there from when the old driver could not be unloaded until it is: by
+	// its cards' numbers udev would load it at the next boot, whatever modules-load.d says.
+	exchangeFile = "/etc/modprobe.d/airgap-nvidia-exchange.conf"
+	exchangeText = ours + "# NVIDIA's driver is about to be exchanged: run the same airgap command again.\ninstall nvidia /bin/false\n"
 	// installerLog is NVIDIA's own list of what it has installed, for its
 	// uninstaller. The version comes first (nvidia-installer, backup.c).
 	installerLog = "/var/lib/nvidia/log"
@@ -73,8 +77,15 @@ func (r runfileRecord) has(version string) bool {
 }
 
 // done wants the module for the running kernel, too: a kernel that came since has
-// none unless DKMS made one.
+// none unless DKMS made one. A driver that is kept from loading is none.
 func (r runfile) done() (bool, error) {
+	if r.has(strings.TrimPrefix(exchangeFile, "/")) {
+		return false, nil
+	}
+	return r.complete()
+}
+
+func (r runfile) complete() (bool, error) {
 	if _, err := os.Stat(r.path(runfileDir)); !errors.Is(err, fs.ErrNotExist) {
 		return false, err // an interrupted run left it
 	}
@@ -93,6 +104,9 @@ func (r runfile) installed() (string, error) {
 }
 
 func (r runfile) install(ctx context.Context) error {
+	if is, err := r.complete(); err != nil || is { // another version was to come, and is not any more
+		return errors.Join(err, host.Remove(r.path(exchangeFile)))
+	}
 	if err := r.refuseForeign(); err != nil {
 		return err
 	}
@@ -146,10 +160,11 @@ func (r runfile) begin() error {
 }
 
 // unload makes room: the installer gives up while a module of NVIDIA's is loaded. One
-// that is in use stays away from the next boot on; DriverStep loads the new one.
+// that is in use, the device plugin's for instance, is kept from loading at the next boot;
+// DriverStep loads the new one.
 func (r runfile) unload(ctx context.Context) error {
 	if !r.loaded("nvidia") {
-		return nil
+		return host.Remove(r.path(exchangeFile))
 	}
 	if err := host.Remove(r.path(modulesFile)); err != nil {
 		return err
@@ -170,9 +185,12 @@ func (r runfile) unload(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil || r.loaded("nvidia") {
+		if err := host.WriteFile(r.path(exchangeFile), []byte(exchangeText), 0o644); err != nil {
+			return err
+		}
 		return &RebootError{Why: "another driver of NVIDIA's is loaded and in use; it is not loaded at the next boot"}
 	}
-	return nil
+	return host.Remove(r.path(exchangeFile))
 }
 
 func (r runfile) unpack(ctx context.Context, to string) error {
@@ -289,6 +307,9 @@ func (r runfile) refuseHalf(version, installed string) error {
 }
 
 func (r runfile) uninstall(ctx context.Context) error {
+	if err := host.Remove(r.path(exchangeFile)); err != nil {
+		return err
+	}
 	record, err := host.ReadJSON[runfileRecord](r.path(runfileUndo))
 	if err != nil || record.Version == "" {
 		return err

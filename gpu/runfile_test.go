@@ -65,8 +65,8 @@ func (m *machine) bundle(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(installer(m.root))), nil
 }
 
-// TestRunfileOverAnother: a loaded driver in use goes with a reboot, after which it is
-// not loaded again.
+// TestRunfileOverAnother: a loaded driver in use goes with a reboot, after which udev does
+// not load it again, and the new one comes.
 func TestRunfileOverAnother(t *testing.T) {
 	m, s := withRunfile(t)
 	for _, module := range []string{"nvidia", "nvidia_modeset", "nvidia_drm", "nvidia_uvm"} {
@@ -78,8 +78,15 @@ func TestRunfileOverAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := RunfileStep(s, m.bundle).Run(t.Context())
-	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia_drm nvidia_modeset nvidia" {
+	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || !strings.Contains(m.get(exchangeFile), "\ninstall nvidia /bin/false\n") || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia_drm nvidia_modeset nvidia" {
 		t.Errorf("got %v, ran modprobe %q", err, m.get("unloaded"))
+	}
+	for _, module := range []string{"nvidia", "nvidia_modeset", "nvidia_drm", "nvidia_uvm"} { // the boot
+		m.remove(t, "sys/module/"+module+"/refcnt")
+		m.remove(t, "sys/module/"+module)
+	}
+	if err := RunfileStep(s, m.bundle).Run(t.Context()); err != nil || !m.has("called") || m.has(exchangeFile) {
+		t.Errorf("after the boot: %v; nvidia is kept from loading: %t", err, m.has(exchangeFile))
 	}
 }
 
@@ -104,10 +111,15 @@ func TestRunfileNewerStops(t *testing.T) {
 				t.Fatalf("the newer one: %v", err)
 			}
 		}
-		if back {
-			holds(t, RunfileStep(older, m.bundle).Done, true)
+		if back { // the older one is to be loaded at boot again
+			st := RunfileStep(older, m.bundle)
+			holds(t, st.Done, false)
+			if err := st.Run(t.Context()); err != nil || m.has(exchangeFile) {
+				t.Errorf("back to the older one: %v", err)
+			}
+			holds(t, st.Done, true)
 		}
-		if err := RunfileStep(Setup{Host: older.Host, Root: older.Root}, nil).Undo(t.Context()); err != nil || !m.has("uninstalled") || m.has(installerLog) || m.has(runfileUndo) {
+		if err := RunfileStep(Setup{Host: older.Host, Root: older.Root}, nil).Undo(t.Context()); err != nil || !m.has("uninstalled") || m.has(installerLog) || m.has(runfileUndo) || m.has(exchangeFile) {
 			t.Errorf("back to the older one: %t; reset: %v; uninstalled: %t", back, err, m.has("uninstalled"))
 		}
 	}

@@ -206,6 +206,7 @@ func TestGPUChecks(t *testing.T) {
 		{"one version", gpuForeign, &Facts{Driver: loaded, Packages: []Package{{Name: "nvidia-driver-cuda-libs", Version: "580.82.07"}}}, node(), Pass, "580.82.07 by RPM"},
 		{"no Fabric Manager", gpuFabric, switches(loaded), node(), Fail, "2 NVSwitches, and no Fabric Manager"},
 		{"another version's", gpuFabric, switches(loaded, Package{Name: "nvidia-fabricmanager", Version: "570.1"}), node(), Fail, "570.1 with driver 580.82.07"},
+		{"another version's, amid an exchange", gpuFabric, switches(loaded, Package{Name: "nvidia-fabricmanager", Version: "580.95.05"}), node("nvidia-fabricmanager"), Warn, "580.95.05 with driver 580.82.07"},
 		{"the driver's", gpuFabric, switches(loaded, Package{Name: "nvidia-fabricmanager", Version: "580.82.07"}), node(), Pass, "580.82.07"},
 		{"in the bundle, before the driver", gpuFabric, switches(""), node("nvidia-fabricmanager"), Pass, "brings it"},
 		{"not thought of yet", gpuFabric, switches(""), node(), Warn, "no Fabric Manager yet"},

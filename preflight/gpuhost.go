@@ -133,6 +133,9 @@ func judgeFabric(f *Facts, w *Want) Result {
 	module := f.driverVersion()
 	for _, name := range names {
 		if p := f.installed(name); p != nil {
+			if module != "" && p.Version != module && brought { // amid an exchange
+				return Result{Warn, fmt.Sprintf("%s %s with driver %s", name, p.Version, module), "the same version", "the bundle brings both of one: run the command to its end, which may ask for a reboot"}
+			}
 			if module != "" && p.Version != module {
 				return Result{Fail, fmt.Sprintf("%s %s with driver %s", name, p.Version, module), module, "install " + name + "-" + module}
 			}

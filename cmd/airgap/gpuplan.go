@@ -24,7 +24,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		if i < 0 {
 			clashes = append(clashes, clash{
 				of: n.Name, found: "it has the role gpu, and nobody knows its cards and its kernel", want: "its facts",
-				fix: "run airgap survey on it and give the file's directory with --facts", fatal: true,
+				fix: "run airgap survey on it and give the file's directory with --facts" + strangers(c, surveyed), fatal: true,
 			})
 			continue
 		}
@@ -40,9 +40,13 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 			clashes = append(clashes, clash{of: n.Name, found: err.Error(), fix: "change the section gpu, or take the role gpu from it", fatal: true})
 			continue
 		}
-		if end := gpu.Ended(plan.Choice.Branch, now); end != "" {
+		switch end := gpu.Ended(plan.Choice.Branch, now); {
+		case end != "":
 			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s has had no fixes since %s", plan.Choice, end), want: "a branch that has", source: "gpu.branch"})
+		case !gpu.Listed(plan.Choice.Branch):
+			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s is of a branch that NVIDIA lists no more", plan.Choice), want: "a branch that has fixes", source: "gpu.branch"})
 		}
+		clashes = append(clashes, inTheWay(plan, surveyed[i])...)
 		if c.GPU.Source != gpu.Site && !locks(c, surveyed[i]) {
 			clashes = append(clashes, clash{
 				of: n.Name, found: "it has no " + lockPlugin + ", without which dnf may update kernel and driver apart from each other", want: "both locked",
@@ -52,6 +56,44 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		plans[n.Name] = plan
 	}
 	return plans, clashes
+}
+
+// strangers are what there are facts of, and no node: by the host name a survey is told whose
+// it is.
+func strangers(c *config.Cluster, surveyed []*preflight.Facts) string {
+	var names []string
+	for _, f := range surveyed {
+		if _, err := c.Node(f.Host); err != nil {
+			names = append(names, f.Host)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; there are facts of %s, which is no node: the host name has to be nodes[].name", strings.Join(names, ", "))
+}
+
+// inTheWay are packages of an earlier driver, which airgap brought, that the plan's would
+// have to push out: they do not go by the same name, and nothing is erased for a package.
+func inTheWay(p gpu.Plan, f *preflight.Facts) []clash {
+	var clashes []clash
+	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
+		for _, brought := range f.Brought {
+			n, err := rpm.ParseNEVRA(brought)
+			if err != nil || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
+				continue
+			}
+			i := slices.IndexFunc(p.Driver, func(name string) bool { return slices.Contains(family, name) })
+			if i < 0 {
+				continue
+			}
+			clashes = append(clashes, clash{
+				of: f.Host, found: fmt.Sprintf("an earlier bundle has brought %s, in whose place %s cannot come by itself", n.Name, p.Driver[i]), want: "the same package, or none",
+				fix: fmt.Sprintf("on that host dnf remove %s, reboot, and survey it again; or let the section gpu keep to what is there", n.Name), fatal: true,
+			})
+		}
+	}
+	return clashes
 }
 
 // lockPlugin has dnf's plugin versionlock on EL 8, 9 and 10, in BaseOS.

@@ -2,10 +2,52 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/preflight"
 )
+
+// TestInTheWay: what an earlier bundle has brought, and a driver's package of another name
+// cannot push out, is known before the trip.
+func TestInTheWay(t *testing.T) {
+	open := gpu.Plan{Driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-fabricmanager"}}
+	for brought, want := range map[string]string{
+		"kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64": "brought kmod-nvidia-latest-dkms, in whose place kmod-nvidia-open-dkms cannot",
+		"nvidia-fabric-manager-0:535.1-1.x86_64":           "brought nvidia-fabric-manager, in whose place nvidia-fabricmanager cannot",
+		"kmod-nvidia-open-dkms-3:580.65.06-1.el9.x86_64":   "",
+		"nvidia-driver-cuda-3:580.65.06-1.el9.x86_64":      "",
+	} {
+		found := inTheWay(open, &preflight.Facts{Brought: []string{brought}})
+		if (len(found) == 1) != (want != "") || want != "" && (!strings.Contains(found[0].found, want) || !strings.Contains(found[0].fix, "dnf remove") || !found[0].fatal) {
+			t.Errorf("%s: %+v, want %q", brought, found, want)
+		}
+	}
+	if found := inTheWay(gpu.Plan{}, &preflight.Facts{Brought: []string{"kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64"}}); len(found) > 0 {
+		t.Errorf("the site sees to the driver: %+v", found)
+	}
+}
+
+// TestFactsOfAnotherName: a survey is told by its host name, and who gave one of another name
+// hears of that.
+func TestFactsOfAnotherName(t *testing.T) {
+	c := clusterFrom(t, "roles: [worker]", "roles: [worker, gpu]")
+	_, clashes := gpuPlans(c, []*preflight.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
+	if len(clashes) != 1 || !strings.Contains(clashes[0].fix, "facts of w1.bank.example, which is no node") {
+		t.Errorf("%+v", clashes)
+	}
+}
+
+// TestEndedBranches: a branch that NVIDIA lists no more, as one whose end it tells.
+func TestEndedBranches(t *testing.T) {
+	for branch, listed := range map[int]bool{570: false, 580: true, 620: true, 625: true} {
+		if gpu.Listed(branch) != listed {
+			t.Errorf("%d: listed %t", branch, !listed)
+		}
+	}
+}
 
 // TestKernelsOf: the running kernel, and the one that comes with the next boot.
 func TestKernelsOf(t *testing.T) {

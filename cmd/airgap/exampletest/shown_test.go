@@ -16,6 +16,7 @@ import (
 func shown(t *testing.T, program string, u *upstream) {
 	help, err := exec.CommandContext(t.Context(), program, "bundle", "--help").Output()
 	must(t, err)
+	u.inspected = false
 	for name, tc := range map[string]struct {
 		text string
 		from servers
