@@ -2,9 +2,12 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -26,6 +29,9 @@ func (m Machine) podCgroups() ([]string, error) {
 // removeCgroups removes those of the pods. The runtime leaves the outer ones,
 // as slices of systemd or, with cgroup v1, as bare directories.
 func (m Machine) removeCgroups(ctx context.Context) error {
+	if err := m.thaw(); err != nil {
+		return err
+	}
 	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
 		return fmt.Errorf("stop what is left of the pods: %w", err)
 	}
@@ -35,7 +41,32 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 	}
 	for _, dir := range found {
 		if err := removeCgroup(dir); err != nil {
-			return &Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + filepath.Base(dir) + " shows them; then run airgap reset again"}
+			return &Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + filepath.Base(dir) + " shows them; then run the same command again"}
+		}
+	}
+	return nil
+}
+
+// thaw lets the processes of pods go on that were stopped in the freezer of cgroup v1, where
+// no signal reaches them, and systemd's waits in vain: a runc that is killed while it makes a
+// container leaves it so, and the runtime knows nothing of it.
+func (m Machine) thaw() error {
+	outer, err := filepath.Glob(m.path("/sys/fs/cgroup/freezer/kubepods*"))
+	if err != nil {
+		return err
+	}
+	for _, top := range outer {
+		err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == "freezer.state" {
+				err = os.WriteFile(file, []byte("THAWED"), 0)
+			}
+			if errors.Is(err, syscall.ENODEV) { // a container that goes takes its cgroup along
+				return nil
+			}
+			return host.IgnoreMissing(err)
+		})
+		if err != nil {
+			return fmt.Errorf("let stopped processes of pods go on: %w", err)
 		}
 	}
 	return nil

@@ -46,6 +46,7 @@ func reset(ctx context.Context, e *Env) error {
 			{"dnf keeps the packages", func() error { return e.locked(ctx, first) }},
 			{"only the runtime starts flannel", func() error { return e.onlyRuntime(ctx, first, worker) }},
 			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
+			{"a process that a killed runc has left frozen", func() error { return e.strand(ctx, worker) }},
 			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
 			{"install over the data that was kept", func() error { return e.installOnce(ctx, first) }},
@@ -89,6 +90,16 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
   <forward/>
 </zone>
 `
+
+// strand puts a process among the pods' that no runtime knows and no signal reaches, as a
+// runc does that is killed while it makes a container with cgroup v1.
+func (e *Env) strand(ctx context.Context, m lab.Machine) error {
+	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
+		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
+	return e.script(ctx, m,
+		"systemd-run --quiet --wait sh -c '"+lost+"'",
+		"read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs; kill -9 $p; sleep 1; read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs")
+}
 
 // locked asks dnf itself, which is to leave neither cache nor log behind.
 func (e *Env) locked(ctx context.Context, m lab.Machine) error {
