@@ -45,7 +45,7 @@ func (m *Manager) addProxy(variable string) {
 	if m.Proxy == nil {
 		m.Proxy = map[string]string{}
 	}
-	m.Proxy[name] = withoutPassword(value)
+	m.Proxy[name] = proxyWithoutPassword(value)
 }
 
 var filesWarn = Limit{

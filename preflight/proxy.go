@@ -24,10 +24,18 @@ func isProxy(name string) bool {
 	return false
 }
 
-var credentials = regexp.MustCompile(`://[^/@\s"']*@`)
+// credentials are a URL's, up to the last @, as curl and Go take them, or those of a proxy
+// that is written without a scheme.
+var credentials = regexp.MustCompile(`(?i)(://|_proxy=["']?)[^/\s"']*@`)
 
-// withoutPassword is a URL without its user and password.
-func withoutPassword(url string) string { return credentials.ReplaceAllString(url, "://***@") }
+// withoutPassword is a text without the users and passwords of URLs and proxies.
+func withoutPassword(text string) string { return credentials.ReplaceAllString(text, "${1}***@") }
+
+// proxyWithoutPassword is the value of a proxy's setting.
+func proxyWithoutPassword(value string) string {
+	_, hidden, _ := strings.Cut(withoutPassword("x_proxy="+value), "=")
+	return hidden
+}
 
 // proxyLine is a setting of /etc/environment or of a shell's profile.
 var proxyLine = regexp.MustCompile(`(?im)^[ \t]*(?:export[ \t]+)?((?:https?|all|no)_proxy)=["']?([^"'\s;]*)`)
@@ -52,7 +60,7 @@ func readProxies(_ context.Context, r reader, f *Facts) error {
 			return err
 		}
 		for _, m := range proxyLine.FindAllStringSubmatch(text, -1) {
-			f.Proxies = append(f.Proxies, ProxySetting{"/" + file, m[1], withoutPassword(m[2])})
+			f.Proxies = append(f.Proxies, ProxySetting{"/" + file, m[1], proxyWithoutPassword(m[2])})
 		}
 	}
 	return nil

@@ -87,6 +87,8 @@ func TestSurveyFilters(t *testing.T) {
 		}
 	}
 	tests := []struct{ filter, file, text, want string }{
+		{"proxies", "etc/environment", "https_proxy=http://svc:sec@ret2024@p:3128\n", "https_proxy=http://***@p:3128"},
+		{"proxies", "etc/environment", "export HTTP_PROXY='svc:sec@ret@p:3128'\nno_proxy=\"a,b\"\n", "export HTTP_PROXY='***@p:3128"},
 		{"proxies", "etc/environment", "LANG=C\nhttps_proxy=http://svc:secret@p:3128\n", "https_proxy=http://***@p:3128"},
 		{"proxies", "etc/profile.d/p.sh", "TOKEN=secret\nexport NO_PROXY=\"a,b\"\n", "NO_PROXY"},
 		{"grep '^[[:space:]]*UMask'", "etc/systemd/system/containerd.service.d/proxy.conf", "[Service]\nEnvironment=HTTPS_PROXY=http://svc:secret@p:3128\nUMask=0022\n", "UMask=0022"},

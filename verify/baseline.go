@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,23 +112,30 @@ func (e *engine) lasting() []KnownFinding {
 }
 
 // know marks those findings of a rule that the baseline had too: as many of an
-// object, by its lasting name, as there were. Those of the very same object
-// come first.
+// object, by its lasting name, that lack the same, as there were. Those of the very
+// same object come first.
 func (b *Baseline) know(v view, rule string, findings []Finding) {
-	had, same := map[string]int{}, map[string]bool{}
+	type fault struct{ object, want string }
+	had, same := map[fault]int{}, map[string]bool{}
 	for _, f := range b.Findings {
 		if f.Rule == rule {
-			had[f.Lasting]++
+			had[fault{f.Lasting, lacks(f.Finding)}]++
 			same[f.Object] = true
 		}
 	}
 	for _, first := range []bool{true, false} {
 		for i := range findings {
 			f := &findings[i]
-			if name := v.lasting(f.Object); same[f.Object] == first && had[name] > 0 {
-				had[name]--
+			if of := (fault{v.lasting(f.Object), lacks(*f)}); same[f.Object] == first && had[of] > 0 {
+				had[of]--
 				f.known = true
 			}
 		}
 	}
 }
+
+var numbered = regexp.MustCompile(`v?\d[\w.:-]*`)
+
+// lacks is what a finding wants, whatever its numbers: a version, a count or a time may be
+// another one by now.
+func lacks(f Finding) string { return numbered.ReplaceAllString(f.Want, "#") }

@@ -147,6 +147,19 @@ func TestKnow(t *testing.T) {
 	if want := []string{"Pod kube-system/coredns-7d-b", "Pod kube-system/kube-proxy-c"}; !slices.Equal(known, want) {
 		t.Errorf("known are %q, want %q", known, want)
 	}
+	pressed := &Baseline{Findings: []KnownFinding{{Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, "Node w1"}, {Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, "etcd on cp1"}}}
+	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
+		f := []Finding{{Object: "Node w1", Want: want}}
+		if pressed.know(now, "nodes-pressure", f); f[0].known != known {
+			t.Errorf("%s is known: %t", want, !known)
+		}
+	}
+	for want, known := range map[string]bool{"one of 30h0m0s at most, v3.7": true, "a leader": false} {
+		f := []Finding{{Object: "etcd on cp1", Want: want}}
+		if pressed.know(now, "etcd", f); f[0].known != known {
+			t.Errorf("%s is known: %t", want, !known)
+		}
+	}
 	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
 	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}
 	b.know(now, "pods", findings)

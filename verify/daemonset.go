@@ -19,7 +19,11 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	if s.ObservedGeneration < d.Generation {
 		return unseen(d.Generation, s.ObservedGeneration)
 	}
-	saw := fewer(s.DesiredNumberScheduled, s.UpdatedNumberScheduled, s.NumberAvailable)
+	updated := s.UpdatedNumberScheduled
+	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+		updated = s.DesiredNumberScheduled // whoever updates it does so when it suits
+	}
+	saw := fewer(s.DesiredNumberScheduled, updated, s.NumberAvailable)
 	if missing := nodesWithout(v, d); len(missing) > 0 {
 		saw = append(saw, "no pod on "+some(missing))
 	}

@@ -94,7 +94,7 @@ func judgePressure(v view) []Finding {
 		for _, c := range node.Status.Conditions {
 			if fix, judged := fixes[c.Type]; judged && c.Status == corev1.ConditionTrue {
 				findings = append(findings, Finding{
-					Object: "Node " + node.Name, Saw: string(c.Type) + ": " + because(c.Reason, c.Message), Want: "enough for what runs there",
+					Object: "Node " + node.Name, Saw: string(c.Type) + ": " + because(c.Reason, c.Message), Want: "no " + string(c.Type),
 					Fix: "on " + node.Name + ": " + fix,
 				})
 			}

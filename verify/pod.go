@@ -78,10 +78,14 @@ func keepPod(p *corev1.Pod) *keptPod {
 	if c, told := condition(p, dataplane.Condition); told {
 		kept.reach = &c
 	}
-	all := statuses(p)
+	own := statuses(p)
+	all := append(own, p.Status.EphemeralContainerStatuses...)
 	kept.containers = make([]keptContainer, len(all))
 	for i, s := range all {
 		kept.containers[i] = keepContainer(s)
+		if i >= len(own) { // somebody looked into the pod (kubectl debug): how that ended says nothing of it
+			kept.containers[i].ended = nil
+		}
 	}
 	return kept
 }
@@ -145,13 +149,12 @@ func originOf(p *corev1.Pod) origin {
 	return from
 }
 
-// statuses are those of all containers: init, ordinary and ephemeral ones.
+// statuses are those of the containers that a pod does its work by: init and ordinary ones.
 func statuses(p *corev1.Pod) []corev1.ContainerStatus {
 	s := p.Status
 	all := make([]corev1.ContainerStatus, 0, len(s.InitContainerStatuses)+len(s.ContainerStatuses)+len(s.EphemeralContainerStatuses))
 	all = append(all, s.InitContainerStatuses...)
-	all = append(all, s.ContainerStatuses...)
-	return append(all, s.EphemeralContainerStatuses...)
+	return append(all, s.ContainerStatuses...)
 }
 
 // Names of the pod indexes.

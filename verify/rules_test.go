@@ -94,6 +94,9 @@ func TestWorkloads(t *testing.T) {
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "no pod on w2"}}},
 		{"daemon not ready", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) { d.Status.NumberAvailable = 0 }), proxyOn("w1")}, nil,
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "0 of 1 pods available"}}},
+		{"daemons that are updated by hand", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) {
+			d.Spec.UpdateStrategy.Type, d.Status.UpdatedNumberScheduled = appsv1.OnDeleteDaemonSetStrategyType, 0
+		}), proxyOn("w1")}, nil, nil},
 		{"daemons keep off by selector", []metav1.Object{w1, daemonSet("kube-proxy-windows", 0, onLinux)}, nil, nil},
 		{"daemons keep off by taint", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted("bank/secret")), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil, nil},
 		{"a cordoned node keeps its daemons", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted(corev1.TaintNodeUnschedulable)), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
@@ -134,6 +137,12 @@ func TestPods(t *testing.T) {
 		{"image of an init container", init, "container plugin: ImagePullBackOff: not found"},
 		{"being made", waiting("ContainerCreating", ""), "container main: ContainerCreating"},
 		{"no room", unscheduled, "not scheduled: Unschedulable: 0/2 nodes are available"},
+		{"somebody looked into it", func(p *corev1.Pod) {
+			p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{
+				{Name: "debugger-a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 130}}},
+				{Name: "debugger-b", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}},
+			}
+		}, ""},
 		{"probe fails", unready("ContainersNotReady", "main"), "Running, not ready: ContainersNotReady: main"},
 		{"evicted, nobody's", failed, "failed: Evicted: disk pressure"},
 		{"evicted, replaced", func(p *corev1.Pod) { failed(p); ownedBy("rs")(p) }, ""},

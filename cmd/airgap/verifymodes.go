@@ -53,6 +53,8 @@ func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) e
 		return usage("airgap verify: --watch waits for no soak window: leave --soak away")
 	case m.watch && m.baseline == saveBaseline:
 		return usage("airgap verify: --baseline save is for a run that ends: leave --watch away")
+	case m.baseline == saveBaseline && len(m.only) > 0:
+		return usage("airgap verify: --baseline save keeps the whole cluster: leave --only away")
 	case m.watch && output != asText && output != asJSON:
 		return usage("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
 	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):

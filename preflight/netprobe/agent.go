@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ func newAgent(plan *Plan) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	macs, err := hardwareAddresses()
+	macs, err := hardwareAddresses(ifi)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,11 @@ func ownInterface(h Host) (*net.Interface, netip.Prefix, error) {
 
 // hardwareAddresses are those that the machine came with, or that somebody gave it; not
 // those of bridges and the like, which the kernel makes up.
-func hardwareAddresses() ([]string, error) {
+//
+// A server's management controller is a network card by USB, and gives that end of it the
+// same address in every server of its kind (ASPEED's: be:3a:f2:b6:05:9f). Such cards count
+// where the host has its own address on them.
+func hardwareAddresses(own *net.Interface) ([]string, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("list the interfaces of this host: %w", err)
@@ -122,11 +127,18 @@ func hardwareAddresses() ([]string, error) {
 	for _, ifi := range all {
 		mac := ifi.HardwareAddr.String()
 		_, err := os.Stat("/sys/class/net/" + ifi.Name + "/device") // there is hardware, or a hypervisor's
-		if mac != "" && err == nil && !slices.Contains(found, mac) {
+		ours := ifi.Name == own.Name || !onUSB("/sys/class/net/"+ifi.Name)
+		if mac != "" && err == nil && ours && !slices.Contains(found, mac) {
 			found = append(found, mac)
 		}
 	}
 	return found, nil
+}
+
+// onUSB tells a network card by USB from the others, by its directory in sysfs.
+func onUSB(card string) bool {
+	bus, err := os.Readlink(card + "/device/subsystem")
+	return err == nil && path.Base(bus) == "usb"
 }
 
 // background runs something until ctx ends; Run waits for it.

@@ -256,10 +256,7 @@ func (m *Matrix) unsized() []Finding {
 
 func (m *Matrix) clocks() []Finding {
 	worst := map[Severity][]string{}
-	for _, s := range m.Skews {
-		if s.Ahead < skewWarns { // that the other is behind is seen from the other side
-			continue
-		}
+	for _, s := range m.apart() {
 		severity := Warns
 		if s.Ahead >= skewStops {
 			severity = Stops
@@ -271,6 +268,29 @@ func (m *Matrix) clocks() []Finding {
 		if len(worst[severity]) > 0 {
 			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", few(worst[severity]), "the same time servers on all hosts: chronyc sources, then chronyc makestep"})
 		}
+	}
+	return found
+}
+
+// apart are the pairs of hosts whose clocks differ, each once and with the one that is ahead
+// as the other: one direction may have been answered alone.
+func (m *Matrix) apart() []Skew {
+	var found []Skew
+	at := map[[2]int]int{}
+	for _, s := range m.Skews {
+		if s.Ahead < 0 {
+			s.From, s.To, s.Ahead = s.To, s.From, -s.Ahead
+		}
+		if s.Ahead < skewWarns {
+			continue
+		}
+		pair := [2]int{min(s.From, s.To), max(s.From, s.To)}
+		if i, told := at[pair]; told {
+			found[i].Ahead = max(found[i].Ahead, s.Ahead)
+			continue
+		}
+		at[pair] = len(found)
+		found = append(found, s)
 	}
 	return found
 }

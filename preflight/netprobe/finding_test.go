@@ -1,9 +1,13 @@
 package netprobe
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pairOf is two hosts between which something is as both verdicts have it.
@@ -33,6 +37,40 @@ func TestWhoOpens(t *testing.T) {
 		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != "hosts" || !strings.Contains(found[0].Fix, test.fix) {
 			t.Errorf("%s: %+v", name, found)
 		}
+	}
+}
+
+// TestClocksOneWay: a host that is behind is told, though only it was answered; a pair is told
+// once.
+func TestClocksOneWay(t *testing.T) {
+	for name, skews := range map[string][]Skew{
+		"ahead":     {{0, 1, time.Hour}},
+		"behind":    {{1, 0, -time.Hour}},
+		"both ways": {{0, 1, time.Hour}, {1, 0, -time.Hour - time.Millisecond}},
+		"worse one": {{0, 1, skewWarns}, {1, 0, -time.Hour}},
+	} {
+		m := pairOf(Verdict{Kind: TCP, Port: 6443, State: Open})
+		m.Skews = skews
+		found := m.clocks()
+		if len(found) != 1 || found[0].Severity != Stops && name != "worse one" || !strings.Contains(fmt.Sprint(found[0].Between), "b is 1h0m0s ahead of a") {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// TestCardsByUSB: that end of a management controller has one address in all servers.
+func TestCardsByUSB(t *testing.T) {
+	for bus, by := range map[string]bool{"usb": true, "pci": false, "virtio": false} {
+		card := t.TempDir()
+		if err := errors.Join(os.Mkdir(card+"/device", 0o755), os.Symlink("../../../../bus/"+bus, card+"/device/subsystem")); err != nil {
+			t.Fatal(err)
+		}
+		if onUSB(card) != by {
+			t.Errorf("%s: by USB %t", bus, !by)
+		}
+	}
+	if onUSB(t.TempDir()) {
+		t.Error("a bridge is by USB")
 	}
 }
 

@@ -173,6 +173,25 @@ func (p pair) reached() bool {
 	return p.at != nil && slices.ContainsFunc(p.at.Sights, func(s Sight) bool { return s.From == p.from.Self })
 }
 
+// mute tells whether this host's kernel lets no packet of UDP to the other one go, on a port
+// or, with 0, on any: only there it says so. TCP and what is in a tunnel is lost in silence.
+func (p pair) mute(port int) bool {
+	sent := p.attempts(UDP, Size)
+	if port != 0 {
+		sent = slices.DeleteFunc(sent, func(a Attempt) bool { return a.Port != port })
+	}
+	return len(sent) > 0 && !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != Unsendable })
+}
+
+// passes tells whether anything of a kind came through.
+func (p pair) passes(kind Kind) bool {
+	return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool {
+		return a.Result == Answered || a.Result == Stranger || p.saw(kind, a.Port, 0, AtInterface)
+	})
+}
+
+const muted = "its kernel lets no UDP to there go either"
+
 func (p pair) verdicts() []Verdict {
 	var all []Verdict
 	add := func(kind Kind, port int, state State, why string) {
@@ -212,6 +231,8 @@ func (p pair) judgePort(a Attempt) (State, string) {
 		return SenderCloses, a.Said
 	case p.saw(a.Kind, a.Port, 0, AtInterface):
 		return HostCloses, string(a.Result)
+	case p.mute(0) && !p.passes(a.Kind):
+		return SenderCloses, muted
 	case p.watches():
 		return NetworkCloses, string(a.Result)
 	default:
@@ -282,6 +303,8 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 		return Open, "what is sent arrives, and the answer does not"
 	case p.saw(VXLANPing, ping.Port, 0, AtInterface):
 		return HostCloses, string(ping.Result)
+	case p.mute(ping.Port), p.mute(0):
+		return SenderCloses, muted
 	case p.watches():
 		return NetworkCloses, string(ping.Result)
 	default:

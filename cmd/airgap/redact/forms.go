@@ -43,6 +43,7 @@ var (
 	headerForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\s+([^"'\\]+)`)
 	cookieForm = regexp.MustCompile(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
 	userForm   = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/"'<>?#]+)@`)
+	proxyForm  = regexp.MustCompile(`(?i)_proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/"'\\:]+:[^\s/"'\\]+)@`) // without a scheme
 	queryForm  = regexp.MustCompile(`(?:[?&;]|\\u0026)([\w.%~\[\]-]+)=([^&\s"'<>\\]+)`)
 	beginForm  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
 	endForm    = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
@@ -65,6 +66,7 @@ func patterns() []pattern {
 		{Header, []string{"authorization"}, headerForm, nil},
 		{Header, []string{"cookie"}, cookieForm, nil},
 		{URL, []string{"://"}, userForm, user},
+		{URL, []string{"_proxy"}, proxyForm, nil},
 		{Query, []string{"?", "&", `\u0026`}, queryForm, parameter},
 	}
 }

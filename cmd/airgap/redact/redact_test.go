@@ -70,6 +70,7 @@ func TestForms(t *testing.T) {
 		"a header":                  {`header "Authorization: Digest ` + planted + ` x" sent`, `header "Authorization: Digest [redacted:header]" sent`},
 		"a cookie":                  {"Cookie: session=" + planted + "; a=b\n", "Cookie: [redacted:header]\n"},
 		"a proxy":                   {"HTTPS_PROXY=http://bank:p@" + planted + "@10.0.0.1:3128/ end\n", "HTTPS_PROXY=http://[redacted:url]@10.0.0.1:3128/ end\n"},
+		"a proxy without a scheme":  {"http_proxy='bank:p@" + planted + "@10.0.0.1:3128' end\n", "http_proxy='[redacted:url]@10.0.0.1:3128' end\n"},
 		"a user that is a token":    {"git https://" + planted + "@git.bank/x\n", "git https://[redacted:url]@git.bank/x\n"},
 		"a signed address":          {"GET https://s3/x?X-Amz-Date=1&X-Amz-Signature=" + planted + "&limit=5 ok\n", "GET https://s3/x?X-Amz-Date=[redacted:query]&X-Amz-Signature=[redacted:query]&limit=5 ok\n"},
 		"a signed address in JSON":  {`"u":"https://s3/x?limit=5\u0026sig=` + planted + `"`, `"u":"https://s3/x?limit=5\u0026sig=[redacted:query]"`},
