@@ -101,7 +101,7 @@ func (d *download) connect() error {
 	d.got = 0
 	d.stop = func() { cancel(nil); response.Body.Close() }
 	d.alarm = time.AfterFunc(d.stall, func() { cancel(errStalled) })
-	d.body = causeReader{ctx, response.Body}
+	d.body = causeReader{ctx, response.Body, func() { d.alarm.Reset(d.stall) }}
 	if err := d.accept(response); err != nil {
 		d.Close()
 		return err
@@ -137,7 +137,6 @@ func (d *download) Read(p []byte) (int, error) {
 			if d.got += int64(n); d.got >= worthwhile {
 				d.fails = 0
 			}
-			d.alarm.Reset(d.stall)
 			return n, nil
 		}
 		if err == nil {
@@ -180,14 +179,19 @@ func (d *download) Close() error {
 	return nil
 }
 
-// causeReader says why a connection was cancelled.
+// causeReader says why a connection was cancelled, and tells each time that something
+// came: also of what is skipped, where the server does not know ranges.
 type causeReader struct {
-	ctx  context.Context
-	body io.Reader
+	ctx   context.Context
+	body  io.Reader
+	comes func()
 }
 
 func (r causeReader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
+	if n > 0 {
+		r.comes()
+	}
 	if err != nil && r.ctx.Err() != nil {
 		err = context.Cause(r.ctx)
 	}

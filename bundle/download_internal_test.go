@@ -3,6 +3,8 @@ package bundle
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -21,6 +23,28 @@ func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 	defer d.Close()
 	got, err := io.ReadAll(d)
 	if err != nil || string(got) != content {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestSkippingIsNoStall: a server that knows no ranges sends from the beginning, and what is
+// skipped comes, too.
+func TestSkippingIsNoStall(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 8 {
+			io.WriteString(w, "12345678") //nolint:errcheck // the client says what came
+			w.(http.Flusher).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	}))
+	defer server.Close()
+	c := &Client{patience: patience{attempts: 1, stall: 400 * time.Millisecond}}
+	d, err := c.download(t.Context(), &login{client: server.Client()}, server.URL, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if got, err := io.ReadAll(d); err != nil || string(got) != "5678" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -1,6 +1,9 @@
 package bundle
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // GPUList stands for what cards need in a package's NeededBy.
 const GPUList = "gpu"
@@ -14,6 +17,9 @@ func (l Lock) PackagesOf(host string) []Package {
 	cards := l.forCards()
 	return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return cards[p.Name()] })
 }
+
+// Assumes tells whether a profile stands for servers that nobody surveyed.
+func (l Lock) Assumes() bool { return strings.Contains(l.Proof, "assumed") }
 
 // forCards are the names of packages that nobody needs but cards, and packages
 // that are for cards themselves.

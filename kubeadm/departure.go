@@ -107,9 +107,11 @@ func (d *Departure) silence() error {
 // Gone reports whether nothing of it is left in the cluster.
 func (d *Departure) Gone() bool { return d.Node == nil && len(d.Own) == 0 }
 
-// Drained reports whether a removal that was interrupted has drained it.
+// Drained reports whether a removal that was interrupted has drained it and had its host
+// reset. One that lives is drained again: pods may have come since, and where none have it
+// takes no time.
 func (d *Departure) Drained() bool {
-	return d.Node != nil && d.Node.Annotations[drained] != "" && d.Node.Spec.Unschedulable
+	return d.Node != nil && d.Silent != nil && d.Node.Annotations[drained] != "" && d.Node.Spec.Unschedulable
 }
 
 // Allowed is nil when the node can leave: a dead host by force only and a living one

@@ -86,6 +86,9 @@ func TestDepartureGoesOn(t *testing.T) {
 	if err := look().Drain(t.Context(), DrainOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	if d := look(); d.Drained() {
+		t.Error("a node that lives is not drained again, whatever has come to it since")
+	}
 	node := look().Node
 	node.Status.Conditions[0].Status = corev1.ConditionUnknown
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {

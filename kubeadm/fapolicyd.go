@@ -40,8 +40,9 @@ type fapolicyd struct {
 // rules are for what a network plugin puts there itself. What a package brought needs
 // none: rpm's database vouches for it.
 func (f fapolicyd) rules() []byte {
-	return fmt.Appendf(nil, "# Written by airgap: network plugins are run by the runtime, and by nobody else.\n"+
-		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n", f.engine.program())
+	return fmt.Appendf(nil, "# Written by airgap: network plugins are run by the runtime, Calico's by Calico's, and by nobody else.\n"+
+		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n"+
+		"allow perm=execute exe=/opt/cni/bin/calico : path=/opt/cni/bin/calico-ipam\n", f.engine.program())
 }
 
 // fapolicydRecord is what was there. The rules that fapolicyd made of its

@@ -62,7 +62,7 @@ func TestFapolicyd(t *testing.T) {
 	if got, want := f.get(trustFile), fmt.Sprintf("/opt/airgap/bin/containerd 3 %064x\n/opt/airgap/bin/runc 5 %064x\n", 3, 5); got != want {
 		t.Errorf("trusted:\n%s", got)
 	}
-	if !strings.Contains(f.get(compiledRules), "allow perm=execute exe=/opt/airgap/bin/containerd : dir=/opt/cni/bin/\ndeny_audit") {
+	if !strings.Contains(f.get(compiledRules), "allow perm=execute exe=/opt/airgap/bin/containerd : dir=/opt/cni/bin/\nallow perm=execute exe=/opt/cni/bin/calico : path=/opt/cni/bin/calico-ipam\ndeny_audit") {
 		t.Errorf("rules:\n%s", f.get(compiledRules))
 	}
 

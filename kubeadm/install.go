@@ -83,12 +83,9 @@ func (i installation) run(ctx context.Context, open Source) error {
 
 // replacePrograms moves what was unpacked to its place. The record is written
 // before: whatever happens then, the postcondition notices it and Undo knows
-// what to remove. The labels come before both, for the postcondition does not
-// see them; a file that is renamed keeps its own.
+// what to remove. Labels go by where a file is, so they come last; where that was cut
+// off, LabelsStep sees it in the next run, before anything is started.
 func (m Machine) replacePrograms(ctx context.Context, record installed) error {
-	if err := m.relabel(ctx); err != nil {
-		return err
-	}
 	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err
@@ -101,7 +98,7 @@ func (m Machine) replacePrograms(ctx context.Context, record installed) error {
 			return err
 		}
 	}
-	return host.SyncDir(m.path(BinDir))
+	return errors.Join(host.SyncDir(m.path(BinDir)), m.relabel(ctx))
 }
 
 // unpack puts the programs of a release into the staging directory and reads

@@ -67,6 +67,11 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 	}
 	args := []string{"--force", "--cri-socket", e.endpoint()}
 	client, others := m.others(ctx)
+	if others && s == ended {
+		if err := m.quorumStays(ctx); err != nil {
+			return err
+		}
+	}
 	if _, err := os.Stat(m.path(AdminConf)); others || err != nil { // on a worker it never was
 		if err := m.noteListed(); err != nil {
 			return err

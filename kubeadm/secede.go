@@ -78,6 +78,38 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 	return host.Remove(m.path(listedFile))
 }
 
+// quorumStays is nil when etcd does without this host's member. kubeadm would only warn
+// where etcd refuses to let it go, and delete its data all the same.
+func (m Machine) quorumStays(ctx context.Context) error {
+	etcd, err := m.LocalEtcd()
+	if errors.Is(err, ErrNoEtcd) {
+		return nil // not the cluster's, or it has left in a run before
+	}
+	if err != nil {
+		return err
+	}
+	name, err := m.nodeName()
+	if err != nil {
+		return err
+	}
+	all, err := etcd.Members(ctx)
+	if err != nil {
+		return ctx.Err() // it is down, or out: the API server answers by the quorum of the others
+	}
+	return mayLeave(all, name)
+}
+
+func mayLeave(all []Member, name string) error {
+	for _, m := range all {
+		if m.Of(name, "") {
+			if err := MayGo(all, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // nodeName is the name under which the kubelet joined: its certificate is for
 // system:node:NAME. "" is a host that has not joined.
 func (m Machine) nodeName() (string, error) {

@@ -54,6 +54,16 @@ func TestSecede(t *testing.T) {
 	}
 }
 
+// TestMayLeave: a host does not leave while another member is away: kubeadm would only warn.
+func TestMayLeave(t *testing.T) {
+	all := membersLike(3, "c", "")
+	for name, may := range map[string]bool{"a": false, "b": false, "c": true, "d": true} {
+		if err := mayLeave(all, name); (err == nil) != may {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestSecedeCut is killed when kubeadm has taken the credentials away: the run
 // that goes on cannot delete the Node, and says so.
 func TestSecedeCut(t *testing.T) {

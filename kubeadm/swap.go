@@ -1,12 +1,14 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +49,17 @@ type swapRecord struct {
 }
 
 type swapArea struct {
-	Path     string `json:"path"`
-	Priority int    `json:"priority"` // below zero the kernel has chosen it
+	Path     string `json:"path"`              // as the kernel calls it
+	Lasting  string `json:"lasting,omitempty"` // of a disk: by its UUID, since the kernel counts disks anew at each boot
+	Priority int    `json:"priority"`          // below zero the kernel has chosen it
+}
+
+// is tells whether another one is the same, whatever the kernel calls it by now.
+func (a swapArea) is(other swapArea) bool {
+	if a.Lasting != "" {
+		return a.Lasting == other.Lasting
+	}
+	return a.Path == other.Path
 }
 
 func (a swapArea) zram() bool { return strings.HasPrefix(a.Path, "/dev/zram") }
@@ -69,10 +80,28 @@ func (s swap) areas() ([]swapArea, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read /proc/swaps: %q", line)
 		}
-		areas = append(areas, swapArea{unescapeMount(words[0]), priority})
+		file := unescapeMount(words[0])
+		areas = append(areas, swapArea{file, s.byUUID(file), priority})
 	}
 	slices.SortStableFunc(areas, func(a, b swapArea) int { return b.Priority - a.Priority })
 	return areas, nil
+}
+
+// byUUID is a disk's name that outlasts a boot; "" for a file, or where udev knows none.
+func (s swap) byUUID(device string) string {
+	if !strings.HasPrefix(device, "/dev/") {
+		return ""
+	}
+	names, err := filepath.Glob(s.m.path("/dev/disk/by-uuid/*"))
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if to, err := filepath.EvalSymlinks(name); err == nil && to == s.m.path(device) {
+			return "/dev/disk/by-uuid/" + filepath.Base(name)
+		}
+	}
+	return ""
 }
 
 // fstab is the file in lines, and which of them are swap.
@@ -177,7 +206,7 @@ func (s swap) off(ctx context.Context) error {
 		return err
 	}
 	for _, a := range areas {
-		if !slices.ContainsFunc(record.Areas, func(known swapArea) bool { return known.Path == a.Path }) {
+		if !slices.ContainsFunc(record.Areas, a.is) {
 			record.Areas = append(record.Areas, a)
 		}
 	}
@@ -312,9 +341,10 @@ func (s swap) on(ctx context.Context, areas []swapArea) error {
 		return err
 	}
 	for _, a := range areas {
-		if slices.ContainsFunc(active, func(now swapArea) bool { return now.Path == a.Path }) {
+		if slices.ContainsFunc(active, a.is) {
 			continue
 		}
+		a.Path = cmp.Or(a.Lasting, a.Path)
 		argv := []string{"swapon", a.Path}
 		if a.Priority >= 0 {
 			argv = []string{"swapon", "--priority", strconv.Itoa(a.Priority), a.Path}

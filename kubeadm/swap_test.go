@@ -113,6 +113,28 @@ func TestSwapInterrupted(t *testing.T) {
 	}
 }
 
+// TestSwapByUUID: years later the kernel calls another disk dm-1.
+func TestSwapByUUID(t *testing.T) {
+	f, m := newFake(t)
+	fakeSwap(t, f)
+	for _, disk := range []string{"dev/dm-1", "dev/dm-3"} {
+		f.put(t, disk, "")
+	}
+	link := filepath.Join(f.root, "dev/disk/by-uuid/c0ffee-01")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink("../../dm-1", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := SwapStep(m).Run(t.Context()); err != nil || f.ran("swapoff /dev/dm-1") != 1 {
+		t.Fatalf("%v, ran %q", err, f.calls)
+	}
+	if err := errors.Join(os.Remove(link), os.Symlink("../../dm-3", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := SwapStep(m).Undo(t.Context()); err != nil || f.ran("swapon /dev/disk/by-uuid/c0ffee-01") != 1 || f.ran("swapon /dev/dm-1") != 0 {
+		t.Errorf("%v, ran %q", err, f.calls)
+	}
+}
+
 func TestSwapOnAHostWithoutAny(t *testing.T) {
 	f, m := newFake(t)
 	mustHold(t, SwapStep(m).Done, true)

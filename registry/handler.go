@@ -109,7 +109,7 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 		mux.Handle(tokenPath, p.users)
 		mux.Handle(pushedPath, p.ledger)
 		for _, peer := range o.Peers {
-			h.replicas = append(h.replicas, newReplica(peer, p.ledger, all.referrers.namespace, cmp.Or(o.Every, followEvery), o.Log))
+			h.replicas = append(h.replicas, newReplica(peer, p, all.referrers.namespace, cmp.Or(o.Every, followEvery), o.Log))
 		}
 	}
 	mux.Handle("/rpm/", http.FileServerFS(files))

@@ -195,18 +195,19 @@ func parseLink(path string) (Reference, bool) {
 }
 
 // push notes a manifest that came, under its digest and, if that is what the
-// client named, under a tag.
-func (l *ledger) push(at Reference, d digest.Digest) error {
+// client named, under a tag. again does once more what the engine has done: another
+// host's older push may have come between.
+func (l *ledger) push(at Reference, d digest.Digest, again func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, reference := range []string{at.Reference, d.String()} {
 		l.now(Reference{at.Repository, reference}, d)
 	}
-	return l.write()
+	return errors.Join(again(), l.write())
 }
 
-// remove notes that a tag, or a manifest with its tags, was deleted.
-func (l *ledger) remove(at Reference) error {
+// remove notes that a tag, or a manifest with its tags, was deleted; again as for push.
+func (l *ledger) remove(at Reference, again func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now(at, "")
@@ -215,7 +216,7 @@ func (l *ledger) remove(at Reference) error {
 			l.now(Reference{at.Repository, reference}, "")
 		}
 	}
-	return l.write()
+	return errors.Join(again(), l.write())
 }
 
 // now is later than what is there, whatever the clock says.
@@ -227,13 +228,18 @@ func (l *ledger) now(at Reference, d digest.Digest) {
 	l.records.set(at, record)
 }
 
-// merge notes what another host did and this one has done as well.
-func (l *ledger) merge(at Reference, record Record) error {
+// follow does here what another host did, and notes it, unless something newer has been
+// done here since it was asked for: copying an image takes minutes.
+func (l *ledger) follow(at Reference, record Record, do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.records.set(at, record) {
+	if old, known := l.records[at.Repository][at.Reference]; known && !record.after(old) {
 		return nil
 	}
+	if err := do(); err != nil {
+		return err
+	}
+	l.records.set(at, record)
 	return l.write()
 }
 

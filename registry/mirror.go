@@ -282,7 +282,7 @@ func (m Mirror) Remove() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(removeAll(all), m.sweep()); err != nil {
+	if err := errors.Join(removeAll(all), m.putBack(), m.sweep()); err != nil {
 		return err
 	}
 	if m.CA != "" || len(m.Sources) == 0 && m.CAFile != "" { // no sources: whatever was there
@@ -304,6 +304,19 @@ func removeAll(files []string) error {
 		_ = os.Remove(filepath.Dir(file)) // when nothing else is in it
 	}
 	return nil
+}
+
+// putBack returns files that were put aside for ours, which were never written: a kill came
+// between.
+func (m Mirror) putBack() error {
+	aside, err := filepath.Glob(filepath.Join(m.Dir, "*", saved(hostsName)))
+	for _, from := range aside {
+		to := strings.TrimSuffix(from, saved(""))
+		if _, missing := os.Lstat(to); errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, os.Rename(from, to))
+		}
+	}
+	return err
 }
 
 // saved is where a file that was there before us waits for Remove.

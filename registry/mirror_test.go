@@ -286,6 +286,20 @@ func TestMirrorKeepsWhatWasThere(t *testing.T) {
 	}
 }
 
+// TestMirrorKilledAside: a kill came between putting their file aside and writing ours.
+func TestMirrorKilledAside(t *testing.T) {
+	m := newMirror(t)
+	file := m.file("docker.io")
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(saved(file), []byte("server = \"https://harbor.bank\"\n"), 0o644))
+	for range 2 {
+		must(t, m.Remove())
+	}
+	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "harbor.bank") {
+		t.Errorf("after Remove: %q, %v", data, err)
+	}
+}
+
 func keepsWhatWasThere(t *testing.T, upstream string) {
 	m := newMirror(t)
 	must(t, os.MkdirAll(filepath.Dir(m.file(upstream)), 0o755))

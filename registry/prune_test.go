@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/bundle"
@@ -92,6 +93,46 @@ func TestPushesNeedTheirLayers(t *testing.T) {
 	}
 	if none, err := PushedBlobs(t.Context(), filepath.Join(t.TempDir(), "none"), nil); err != nil || len(none) != 0 {
 		t.Errorf("without pushes: %v, %v", none, err)
+	}
+}
+
+// TestKeepPushed: what a pushed image rests on outlives the bundle that brought it.
+func TestKeepPushed(t *testing.T) {
+	f := bundletest.New(t)
+	b, pushed, users := f.Open(t), t.TempDir(), filepath.Join(t.TempDir(), "htpasswd")
+	writeUser(t, users)
+	t.Run("push", func(t *testing.T) {
+		r := startWith(t, Options{Bundles: []*bundle.Bundle{b}, Pushed: pushed, Users: users})
+		must(t, remote.Write(r.ref(t, "team/base:1"), f.Images[0].Held, r.login()...))
+	})
+	must(t, KeepPushed(t.Context(), pushed, b, []*bundle.Bundle{b})) // another one has it: nothing to do
+	if _, err := os.Stat(filepath.Join(pushed, filepath.FromSlash(dataPath(digest.Digest(digestOf(t, f.Images[0].Held)))))); err == nil {
+		t.Error("kept what stays")
+	}
+	for range 2 {
+		must(t, KeepPushed(t.Context(), pushed, b, nil))
+	}
+	r := startWith(t, Options{Pushed: pushed, Users: users})
+	image, err := remote.Image(r.ref(t, "team/base:1"), r.login()...)
+	must(t, err)
+	must(t, validate.Image(image))
+}
+
+// TestPlaceStays: a bundle that came second of its name is found after the first has gone.
+func TestPlaceStays(t *testing.T) {
+	first, second := bundletest.NewWith(t, "bank", bundletest.StandardImages(t)...), bundletest.NewWith(t, "bank", bundletest.StandardImages(t)[:1]...)
+	s := Store{Dir: t.TempDir()}
+	for _, f := range []*bundletest.Fixture{first, second} {
+		_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+		must(t, err)
+	}
+	must(t, s.Remove(first.Open(t)))
+	if holds, err := s.Holds(second.Open(t), &second.Key.PublicKey); !holds || err != nil {
+		t.Errorf("holds the second: %t, %v", holds, err)
+	}
+	must(t, s.Remove(second.Open(t)))
+	if names, err := s.List(); err != nil || len(names) > 0 {
+		t.Errorf("left: %q, %v", names, err)
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -152,6 +154,7 @@ func TestWhoMayPush(t *testing.T) {
 		{"delete without credentials", "DELETE", "/v2/team/app/manifests/1", "", 401},
 		{"look at an upload without credentials", "GET", start + "x", "", 401},
 		{"a token for a wrong password", "GET", "/token", basic(pusher, "wrong"), 401},
+		{"a token for a token", "GET", "/token", "Bearer " + token, 401},
 		{"a token by POST", "POST", "/token", basic(pusher, password), 405},
 	} {
 		header := []string{}
@@ -313,6 +316,25 @@ func TestFullDisk(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%d bytes: %d, want %d", size, got, want)
+		}
+	}
+}
+
+// TestFullDiskMeanwhile: how much comes is often not known before, and others take room, too.
+func TestFullDiskMeanwhile(t *testing.T) {
+	left := int64(reserve)
+	free := func() (int64, error) { return left, nil }
+	u := &upload{ReadCloser: io.NopCloser(strings.NewReader("abcd")), control: http.NewResponseController(httptest.NewRecorder()), free: free}
+	r := &reserving{Reader: strings.NewReader("abcd"), free: free}
+	for by, from := range map[string]io.Reader{"push": u, "copy": r} {
+		left = reserve
+		if n, err := from.Read(make([]byte, 2)); n != 2 || err != nil {
+			t.Errorf("%s: %d, %v", by, n, err)
+		}
+		left = reserve - 1
+		u.moved, r.looked = time.Time{}, time.Time{}
+		if _, err := from.Read(make([]byte, 2)); err == nil || !strings.Contains(err.Error(), "are free on the registry's disk") {
+			t.Errorf("%s: a full disk: %v", by, err)
 		}
 	}
 }

@@ -159,6 +159,9 @@ func (p *pushers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user, err := p.user(r)
+	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); user != "" && strings.EqualFold(scheme, "bearer") {
+		err = errCredentials // a token buys no other: it would never end
+	}
 	if err != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="airgap"`)
 		refuse(w, err)

@@ -90,17 +90,32 @@ func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user
 		return
 	}
 	if r.Body != nil {
-		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w)}
+		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), free: p.free}
 	}
 	at := Reference{path.name, path.reference}
 	switch {
 	case path.kind == "manifests" && r.Method == http.MethodPut:
 		p.putManifest(w, r, at, user, engine)
 	case path.kind == "manifests" && r.Method == http.MethodDelete:
-		noted := func() { p.noted("deleted", at, user, p.ledger.remove(at)) }
+		noted := func() { p.noted("deleted", at, user, p.ledger.remove(at, p.again(r.Context(), at, ""))) }
 		engine.ServeHTTP(&hooked{w, http.StatusAccepted, noted}, r)
 	default:
 		engine.ServeHTTP(w, r)
+	}
+}
+
+// again has a reference name what the engine has just had it name.
+func (p *pushes) again(ctx context.Context, at Reference, d digest.Digest) func() error {
+	return func() error {
+		n, err := p.storage.namespace(ctx)
+		if err != nil {
+			return err
+		}
+		r, err := openRepository(ctx, n, at.Repository)
+		if err != nil {
+			return err
+		}
+		return r.set(ctx, at.Reference, d)
 	}
 }
 
@@ -183,7 +198,7 @@ func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Referenc
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	engine.ServeHTTP(&hooked{w, http.StatusCreated, func() {
-		p.noted("pushed", at, user, p.ledger.push(at, d))
+		p.noted("pushed", at, user, p.ledger.push(at, d, p.again(r.Context(), at, d)))
 		if s := subject(body); s != "" {
 			w.Header().Set("OCI-Subject", s.String())
 		}
@@ -219,11 +234,13 @@ func (h *hooked) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (h *hooked) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// upload moves the deadline for reading as long as the client sends something.
+// upload moves the deadline for reading as long as the client sends something, and there is
+// room for it.
 type upload struct {
 	io.ReadCloser
 
 	control *http.ResponseController
+	free    func() (int64, error)
 	moved   time.Time
 }
 
@@ -231,8 +248,37 @@ func (u *upload) Read(p []byte) (int, error) {
 	if now := time.Now(); now.Sub(u.moved) > time.Second {
 		u.moved = now
 		_ = u.control.SetReadDeadline(now.Add(bodyTimeout)) // not every ResponseWriter of a test can
+		if err := enough(u.free); err != nil {
+			return 0, err
+		}
 	}
 	return u.ReadCloser.Read(p)
+}
+
+// reserving ends when the disk has no more room than is kept: etcd may be on it.
+type reserving struct {
+	io.Reader
+
+	free   func() (int64, error)
+	looked time.Time
+}
+
+func (r *reserving) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(r.looked) > time.Second {
+		r.looked = now
+		if err := enough(r.free); err != nil {
+			return 0, err
+		}
+	}
+	return r.Reader.Read(p)
+}
+
+func enough(free func() (int64, error)) error {
+	bytes, err := free()
+	if err == nil && bytes < reserve {
+		err = fmt.Errorf("%d bytes are free on the registry's disk, of which %d are kept", bytes, reserve)
+	}
+	return err
 }
 
 // layer finds a pushed blob that may be read through the repository called name.

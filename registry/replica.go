@@ -35,6 +35,7 @@ type replica struct {
 	ledger    *ledger
 	namespace distribution.Namespace
 	every     time.Duration
+	free      func() (int64, error) // bytes on the disk of the pushes
 	log       *slog.Logger
 	known     string // ETag of the peer's records
 
@@ -42,8 +43,8 @@ type replica struct {
 	lag Lag
 }
 
-func newReplica(from *Client, l *ledger, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
-	return &replica{client: from, ledger: l, namespace: n, every: every, log: log, lag: Lag{Peer: from.Addr()}}
+func newReplica(from *Client, p *pushes, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
+	return &replica{client: from, ledger: p.ledger, namespace: n, every: every, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
 }
 
 // follow asks until ctx ends.
@@ -100,7 +101,6 @@ func (r *replica) catchUp(ctx context.Context) error {
 				problems = append(problems, fmt.Errorf("%s: %w", at, err))
 				continue
 			}
-			problems = append(problems, r.ledger.merge(at, record))
 			r.progress(r.ledger.lacks(theirs))
 		}
 	}
@@ -124,30 +124,18 @@ func (r *replica) progress(left Records) {
 	r.lag.Asked, r.lag.Behind, r.lag.Since = time.Now().UTC(), left.count(), since
 }
 
+// apply copies first, which takes its time; what the ledger decides comes after.
 func (r *replica) apply(ctx context.Context, at Reference, record Record) error {
 	to, err := openRepository(ctx, r.namespace, at.Repository)
 	if err != nil {
 		return err
 	}
-	c := copier{to, r.client}
-	switch {
-	case record.deleted() && at.isDigest():
-		err = c.manifests.Delete(ctx, digest.Digest(at.Reference))
-		if errors.Is(err, distribution.ErrBlobUnknown) {
-			return nil
+	if !record.deleted() {
+		if err := (copier{to, r.client, r.free}).copyManifest(ctx, record.Digest); err != nil {
+			return err
 		}
-		return err
-	case record.deleted():
-		err = c.tags.Untag(ctx, at.Reference)
-		if missing(err) {
-			return nil
-		}
-		return err
 	}
-	if err := c.copyManifest(ctx, record.Digest); err != nil || at.isDigest() {
-		return err
-	}
-	return c.tags.Tag(ctx, at.Reference, v1.Descriptor{Digest: record.Digest})
+	return r.ledger.follow(at, record, func() error { return to.set(ctx, at.Reference, record.Digest) })
 }
 
 // copier copies into one repository.
@@ -155,6 +143,7 @@ type copier struct {
 	*openedRepository
 
 	from *Client
+	free func() (int64, error)
 }
 
 // copyManifest copies what the manifest refers to before it. The engine checks
@@ -201,7 +190,7 @@ func (c copier) copyBlob(ctx context.Context, d digest.Digest) error {
 		return err
 	}
 	defer w.Close()
-	if _, err = io.Copy(w, content); err == nil {
+	if _, err = io.Copy(w, &reserving{Reader: content, free: c.free}); err == nil {
 		_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
 	}
 	if err != nil {

@@ -278,3 +278,25 @@ func TestPushedIsAskedForOnce(t *testing.T) {
 		t.Errorf("%s, %v: %s", resp.Status, err, body)
 	}
 }
+
+// TestFollowIsNotLate: what was pushed or deleted here while another host's older push was being
+// copied stays.
+func TestFollowIsNotLate(t *testing.T) {
+	l := &ledger{file: filepath.Join(t.TempDir(), ledgerName), records: Records{}}
+	at, now := Reference{"team/app", "latest"}, time.Now().UTC()
+	ours, theirs := digest.FromString("ours"), digest.FromString("theirs")
+	again := 0
+	must(t, l.push(at, ours, func() error { again++; return nil }))
+	for _, older := range []time.Time{now.Add(-time.Minute), l.records["team/app"]["latest"].Time} {
+		record := Record{Digest: theirs, Time: older}
+		if record.after(l.records["team/app"]["latest"]) {
+			continue // of the same moment the digest decides
+		}
+		must(t, l.follow(at, record, func() error { t.Error("followed an older push"); return nil }))
+	}
+	followed := false
+	must(t, l.follow(at, Record{Digest: theirs, Time: now.Add(time.Minute)}, func() error { followed = true; return nil }))
+	if got := l.records["team/app"]["latest"].Digest; !followed || got != theirs || again != 1 {
+		t.Errorf("followed a newer one: %t, it is %s; done again %d times", followed, got, again)
+	}
+}

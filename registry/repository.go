@@ -2,12 +2,14 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/distribution/distribution/v3"
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // openedRepository is a repository as the engine's own handlers see it.
@@ -33,6 +35,27 @@ func openRepository(ctx context.Context, n distribution.Namespace, name string) 
 		return nil, fmt.Errorf("open repository %s: %w", name, err)
 	}
 	return &openedRepository{name, manifests, r.Blobs(ctx), r.Tags(ctx)}, nil
+}
+
+// set has a tag name a manifest that is there, or deletes what the reference names where
+// the digest is "". What is as it should be already is no error.
+func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) error {
+	_, notDigest := digest.Parse(to)
+	switch {
+	case d != "" && notDigest == nil:
+		return nil
+	case d != "":
+		return r.tags.Tag(ctx, to, v1.Descriptor{Digest: d})
+	case notDigest == nil:
+		if err := r.manifests.Delete(ctx, digest.Digest(to)); !errors.Is(err, distribution.ErrBlobUnknown) {
+			return err
+		}
+		return nil
+	}
+	if err := r.tags.Untag(ctx, to); !missing(err) {
+		return err
+	}
+	return nil
 }
 
 // blobsBelow are the manifest itself and everything that it needs.

@@ -151,23 +151,24 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 }
 
 // place is where a bundle lies in the store, or would: under its name, or, where
-// another bundle has that name, with the beginning of its ID behind it.
+// another bundle has that name, or had when it came, with the beginning of its ID behind it.
 func (s Store) place(b *bundle.Bundle) (string, error) {
 	dir, err := s.path(b.Index().Name)
 	if err != nil {
 		return "", err
 	}
+	long := dir + "-" + b.ID()[:12]
 	there, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return dir, nil
-	}
-	if err != nil {
+	if host.IgnoreMissing(err) != nil {
 		return "", fmt.Errorf("find bundle in store: %w", err)
 	}
 	if sum := sha256.Sum256(there); hex.EncodeToString(sum[:]) == b.ID() {
 		return dir, nil
 	}
-	return dir + "-" + b.ID()[:12], nil
+	if _, err := os.Stat(long); err == nil || len(there) > 0 {
+		return long, nil
+	}
+	return dir, nil
 }
 
 // path refuses names that would lead out of the store.

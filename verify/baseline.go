@@ -27,7 +27,10 @@ type Baseline struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Cluster is the UID of the namespace kube-system, which no other cluster has.
-	Cluster  string         `json:"cluster"`
+	Cluster string `json:"cluster"`
+	// Namespaces are the only ones that it is of; none: it is of the whole cluster.
+	Namespaces []string `json:"namespaces,omitempty"`
+
 	Taken    time.Time      `json:"taken"`
 	About    About          `json:"about"`
 	OK       bool           `json:"ok"` // the verdict of then

@@ -55,6 +55,9 @@ type Options struct {
 	// Only are the rules to judge, by id, none for all; Skip are those to leave
 	// out. That the API server answers is always judged.
 	Only, Skip []string
+	// Snapshot says that the report is to become a baseline: what that has of the cluster
+	// is watched, whatever rules were chosen.
+	Snapshot bool
 	// Baseline is what to compare with: findings that it had decide nothing,
 	// what vanished or restarted since then is a finding. Nil compares nothing.
 	Baseline *Baseline

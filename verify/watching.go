@@ -112,14 +112,17 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 
 // kindsWatched are those of all rules that this verification can watch.
 func (e *engine) kindsWatched() []kind {
-	var list []kind
+	var all, list []kind
 	for _, r := range e.rules {
-		for _, k := range r.kinds() {
-			s := sources[k]
-			outside := len(e.options.Scope) > 0 && !s.namespaced
-			if !slices.Contains(list, k) && !outside {
-				list = append(list, k)
-			}
+		all = append(all, r.kinds()...)
+	}
+	if e.options.Snapshot {
+		all = append(all, nodes, pods, daemonSets, deployments, statefulSets)
+	}
+	for _, k := range all {
+		outside := len(e.options.Scope) > 0 && !sources[k].namespaced
+		if !slices.Contains(list, k) && !outside {
+			list = append(list, k)
 		}
 	}
 	return list

@@ -25,11 +25,12 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			return nil, err
 		}
 	}
-	problems = slices.Concat(problems, n.problems(len(req.Hosts)), n.gone(req.Install))
+	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.gone(req.Install))
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
-	c := &Closure{OS: req.OS, Together: n.together, Proof: "assumed (profile " + profileName(req.OS) + ")"}
+	assumed := "assumed (profile " + profileName(req.OS) + ")"
+	c := &Closure{OS: req.OS, Together: n.together, Proof: assumed}
 	for _, s := range u.sources {
 		c.Repositories = append(c.Repositories, s.Searched)
 	}
@@ -38,19 +39,30 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	}
 	if len(c.Hosts) > 0 {
 		c.Proof = "proven against " + strings.Join(c.Hosts, ", ")
+		if len(req.Assumed) > 0 {
+			c.Proof += "; " + assumed + " for " + strings.Join(req.Assumed, ", ")
+		}
 	}
-	c.Packages, err = n.closure(ctx, c.Hosts)
+	c.Packages, err = n.closure(ctx, len(c.Hosts)+len(req.Assumed))
 	return c, err
 }
 
-// systems are the servers, those that have the same packages as one, or the
-// one that is assumed.
+// systems are the servers, those that have the same packages as one, and the
+// one that is assumed where nobody looked.
 func (req Request) systems() ([]system, error) {
 	if len(req.Hosts) == 0 {
 		p, err := readProfile(req.OS)
 		return []system{p}, err
 	}
 	var all []system
+	if len(req.Assumed) > 0 {
+		p, err := readProfile(req.OS)
+		if err != nil {
+			return nil, err
+		}
+		p.names = req.Assumed
+		all = append(all, p)
+	}
 	alike := map[string]*known{}
 	for _, h := range req.Hosts {
 		var names []string

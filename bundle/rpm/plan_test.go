@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -285,6 +286,21 @@ func TestPlanSeveralHosts(t *testing.T) {
 	if want := "proven against db1, db2, db3"; c.Proof != want {
 		t.Errorf("proof is %q, want %q", c.Proof, want)
 	}
+	request.Assumed = []string{"w1", "w2"} // a minimal installation has neither
+	if c, err = Plan(t.Context(), w, request); err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, p := range c.Packages {
+		got = append(got, p.Name+"@"+strings.Join(p.Hosts, ","))
+	}
+	if want := "app@ lib@db2,db3,w1,w2 mta@db1,db2,w1,w2"; strings.Join(got, " ") != want {
+		t.Errorf("planned %v, want %s", got, want)
+	}
+	if want := "proven against db1, db2, db3; assumed (profile el9-minimal) for w1, w2"; c.Proof != want || !slices.Equal(c.Hosts, []string{"db1", "db2", "db3"}) {
+		t.Errorf("proof is %q, want %q; hosts %q", c.Proof, want, c.Hosts)
+	}
+	request.Assumed = nil
 	request.Install = []string{"strict"}
 	_, err = Plan(t.Context(), w, request)
 	wantProblems(t, err, []string{"on db1: strict-0:1-1.x86_64 needs lib >= 2, which lib-0:2-1.x86_64 has, but lib-1-1.x86_64 is installed and would be replaced"})

@@ -16,6 +16,7 @@ var profileFiles embed.FS
 // profile is what is assumed to be there where nobody looked.
 type profile struct {
 	name     string
+	names    []string // of the servers that it stands for, where others were surveyed
 	words    map[string]bool
 	patterns []string
 }

@@ -107,6 +107,9 @@ type Request struct {
 	// Hosts is what each surveyed server has; none plans against the profile of
 	// a minimal installation of OS.
 	Hosts []Installed
+	// Assumed are servers that nobody surveyed, though others were: for them the profile
+	// counts, beside what the others have.
+	Assumed []string
 	// Locked are packages that an earlier plan chose: they are chosen again
 	// where they still fit.
 	Locked []Locked

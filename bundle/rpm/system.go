@@ -17,7 +17,7 @@ type system interface {
 	against(e *entry) string
 	// conditions are what installed packages ask of those that may come.
 	conditions() []condition
-	hosts() []string // none for a profile's
+	hosts() []string // none for a profile that stands for all servers
 }
 
 // known is a server whose rpm database was read.
@@ -161,4 +161,4 @@ func (p *profile) installed(name string) []NEVRA {
 
 func (p *profile) against(*entry) string   { return "" }
 func (p *profile) conditions() []condition { return nil }
-func (p *profile) hosts() []string         { return nil }
+func (p *profile) hosts() []string         { return p.names }

@@ -150,7 +150,7 @@ func (n *union) problems(hosts int) []string {
 }
 
 // closure is all packages, with their elements of upstream's metadata.
-func (n *union) closure(ctx context.Context, hosts []string) ([]Package, error) {
+func (n *union) closure(ctx context.Context, hosts int) ([]Package, error) {
 	byEntry := map[*entry]*Package{}
 	for e, use := range n.packages {
 		p, err := e.pack()
@@ -158,7 +158,7 @@ func (n *union) closure(ctx context.Context, hosts []string) ([]Package, error) 
 			return nil, err
 		}
 		p.NeededBy = slices.Sorted(maps.Keys(use.by))
-		if len(use.hosts) < len(hosts) {
+		if len(use.hosts) < hosts {
 			p.Hosts = slices.Sorted(maps.Keys(use.hosts))
 		}
 		byEntry[e] = p

@@ -240,6 +240,9 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if len(packages.Assumed) > 0 {
+		p.Say("warning: there are no facts of %s%s; what it has is assumed to be a minimal installation", list(packages.Assumed), strangers(c, surveyed))
+	}
 	locked, err := held(o)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -41,7 +42,22 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 		}
 		r.Hosts = append(r.Hosts, one)
 	}
+	if len(surveyed) > 0 {
+		r.Assumed = unsurveyed(c, surveyed)
+	}
 	return r, nil
+}
+
+// unsurveyed are the nodes that there are no facts of. A server's facts go by its host
+// name, which is its node's, or begins with that and a dot.
+func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string) {
+	for _, n := range c.Nodes {
+		of := func(f *preflight.Facts) bool { return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") }
+		if !slices.ContainsFunc(surveyed, of) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // readSurveys reads the facts of every server in dir; none where dir is "".

@@ -5,10 +5,25 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"airgap.dev/airgap/preflight"
 )
+
+// TestUnsurveyed: who gave facts of some servers hears of the others, by whatever host name.
+func TestUnsurveyed(t *testing.T) {
+	c := clusterFrom(t)
+	for host, want := range map[string]string{"cp1": "w1", "w1.bank.example": "cp1", "w10": "cp1 w1"} {
+		r, err := packageRequest(c, []*preflight.Facts{{Host: host}}, nil)
+		if err != nil || strings.Join(r.Assumed, " ") != want {
+			t.Errorf("facts of %s: %q are assumed, want %s; %v", host, r.Assumed, want, err)
+		}
+	}
+	if r, err := packageRequest(c, nil, nil); err != nil || len(r.Assumed) > 0 {
+		t.Errorf("without facts all are alike: %q, %v", r.Assumed, err)
+	}
+}
 
 // TestBroughtPackages are not there for a plan, for another build may take their
 // place; those of the site's own are, and keys are no packages.

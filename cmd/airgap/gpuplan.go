@@ -43,7 +43,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		switch end := gpu.Ended(plan.Choice.Branch, now); {
 		case end != "":
 			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s has had no fixes since %s", plan.Choice, end), want: "a branch that has", source: "gpu.branch"})
-		case !gpu.Listed(plan.Choice.Branch):
+		case c.GPU.Source != gpu.Site && !gpu.Listed(plan.Choice.Branch):
 			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s is of a branch that NVIDIA lists no more", plan.Choice), want: "a branch that has fixes", source: "gpu.branch"})
 		}
 		clashes = append(clashes, inTheWay(plan, surveyed[i])...)

@@ -93,5 +93,9 @@ func (s *site) notAlive(ctx context.Context, node config.Node) error {
 				"its join was interrupted? airgap reset there, or the same airgap join with the code that it has. Another machine is to take its place? airgap remove %s first", node.Name)
 		}
 	}
+	if len(d.Own) > 0 && d.Node != nil && d.Silent == nil { // a disk that stalls, a boot: it would be out for good
+		return hint(fmt.Errorf("make a code for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
+			"on it crictl ps -a --name etcd says why; one that is switched off counts as lost after a minute. Another machine is to take its place? airgap remove %s first", node.Name)
+	}
 	return nil
 }

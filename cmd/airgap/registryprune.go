@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ type pruneOptions struct {
 
 // pruned is what became of one bundle.
 type pruned struct {
-	Name    string          `json:"name"`
+	Name    string          `json:"name"` // of its directory in the store
 	Created string          `json:"created"`
 	Bytes   int64           `json:"bytes"`
 	Removed bool            `json:"removed"` // with --dry-run: it would be
@@ -42,7 +43,8 @@ func (a *app) registryPrune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune [NAME...]",
 		Short: "Remove bundles from this host's store that nothing needs any more",
-		Long: `Removes the bundles called NAME from this host's store, or all that nothing needs. A
+		Long: `Removes the bundles in the directories NAME of this host's store, or all that nothing
+needs: of several bundles of one cluster the later ones have their ID behind the name. A
 bundle stays, and what needs it is said, as long as
 
   tags            a name of an image would lose its content
@@ -90,7 +92,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		return hint(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return b.Index().Name == name }) {
+		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return stored(b) == name }) {
 			return fmt.Errorf("no bundle %s in %s", name, o.store)
 		}
 	}
@@ -129,7 +131,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, las
 	for i := 0; i < len(bundles); {
 		b := bundles[i]
 		described := describe(b.Index())
-		p := pruned{Name: described.Name, Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
+		p := pruned{Name: stored(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
 		if last.RolledBack.IsZero() && b.ID() == last.From.ID {
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
 		}
@@ -191,6 +193,9 @@ func serveAgain(ctx context.Context, store string) error {
 	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})
 	return err
 }
+
+// stored is what a bundle is called in its store, where several may have one name.
+func stored(b *bundle.Bundle) string { return filepath.Base(b.Dir()) }
 
 // stayed is an error where somebody named a bundle that had to stay.
 func stayed(list []pruned, names []string) error {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"crypto/ecdsa"
 	"slices"
 	"testing"
 	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
 
@@ -47,5 +49,39 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 				t.Errorf("%+v, want it to stay: %t", list[i], tc.stays)
 			}
 		})
+	}
+}
+
+// TestPruneByDirectory: of several bundles of one cluster each has a name in the store, which
+// the command, its example and the tab key agree upon.
+func TestPruneByDirectory(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	first, second := bundletest.NewWith(t, "bank", images...), bundletest.NewWith(t, "bank", images[:1]...)
+	store := registry.Store{Dir: t.TempDir()}
+	keys := []*ecdsa.PublicKey{&first.Key.PublicKey, &second.Key.PublicKey}
+	for _, f := range []*bundletest.Fixture{first, second} {
+		if _, err := store.Import(t.Context(), f.Open(t), ui.Discard(), keys...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened, err := store.Open(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bundle.NewView(opened...).Close()
+	list, err := prune(store, opened, registry.Use{}, upgradeRecord{}, pruneOptions{dryRun: true}, []string{"bank"})
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	long := "bank-" + second.Open(t).ID()[:12]
+	names := []string{list[0].Name, list[1].Name}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"bank", long}) {
+		t.Errorf("they are called %q", names)
+	}
+	for _, p := range list {
+		if p.Name == long && p.Removed {
+			t.Error("the other one would be removed")
+		}
 	}
 }

@@ -41,7 +41,7 @@ func TestForgetBundle(t *testing.T) {
 			continue
 		}
 		for range 2 { // the second time it is gone
-			if err := r.forgetBundle(); err != nil {
+			if err := r.forgetBundle(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}

@@ -145,7 +145,7 @@ func (r *rollback) forgetBundleStep() step.Step {
 		if r.record.To.ID == r.record.From.ID {
 			return nil
 		}
-		if err := r.forgetBundle(); err != nil {
+		if err := r.forgetBundle(ctx); err != nil {
 			return err
 		}
 		// Also where an interrupted run has taken it out: the registry would go on serving it.
@@ -166,13 +166,22 @@ func (r *rollback) forgetBundleStep() step.Step {
 	return s
 }
 
-func (r *rollback) forgetBundle() error {
-	b, err := r.newBundle()
-	if err != nil || b == nil {
+// forgetBundle keeps what images rest on that were pushed since.
+func (r *rollback) forgetBundle(ctx context.Context) error {
+	bundles, err := r.site.store.Open(r.trusted...)
+	defer bundle.NewView(bundles...).Close()
+	i := slices.IndexFunc(bundles, func(b *bundle.Bundle) bool { return b.ID() == r.record.To.ID })
+	if i < 0 {
+		if len(bundles) > 0 {
+			err = nil // another one that cannot be read is not of interest
+		}
 		return err
 	}
-	defer b.Close()
-	return r.site.store.Remove(b)
+	goes, stay := bundles[i], slices.Delete(slices.Clone(bundles), i, i+1)
+	if err := registry.KeepPushed(ctx, pushedDir, goes, stay); err != nil {
+		return err
+	}
+	return r.site.store.Remove(goes)
 }
 
 // newBundle is nil where the store does not have it, or where the upgrade was to the

@@ -68,7 +68,7 @@ func (u *upgrade) baselineStep() step.Step {
 			if err != nil {
 				return err
 			}
-			v.Timeout = time.Minute
+			v.Timeout, v.Snapshot = time.Minute, true
 			report, err := verify.Run(ctx, v)
 			if err != nil {
 				return err

@@ -155,6 +155,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	v.Scope, v.Only, v.Skip, v.Since, v.Baseline = o.scope, o.modes.only, o.modes.skip, o.modes.from, before
+	v.Snapshot = o.modes.baseline == saveBaseline
 	if o.modes.watch {
 		return a.watch(ctx, v, o.modes)
 	}

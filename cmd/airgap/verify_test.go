@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/verify"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -186,6 +187,22 @@ func TestLookingIn(t *testing.T) {
 		exists := lookingIn([]string{"10.0.0.1:5000", "10.0.0.2:5000"}, func(_ context.Context, asked, _ string) (bool, error) { return asked == want, nil })
 		if found, err := exists(t.Context(), repository, "sha256:0"); !found || err != nil {
 			t.Errorf("%s is not asked for as %s", repository, want)
+		}
+	}
+}
+
+// TestBaselineOfNamespaces: what is compared is what was saved, of the same namespaces.
+func TestBaselineOfNamespaces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "before.json")
+	empty := verify.Snapshot{Nodes: map[string]verify.NodeState{}, Workloads: map[string]verify.WorkloadState{}, Containers: map[string]verify.ContainerState{}}
+	b := verify.Baseline{APIVersion: "airgap.dev/v1alpha1", Kind: "VerifyBaseline", Cluster: "x", Taken: time.Now(), Namespaces: []string{"app", "shop"}, Snapshot: empty}
+	if err := host.Write(file, 0o644, b.Write); err != nil {
+		t.Fatal(err)
+	}
+	for scope, says := range map[string]string{"app shop": "", "": "it is of the namespaces app, shop, this is to be of the whole cluster", "app": "this is to be of the namespaces app"} {
+		_, err := (&verifyModes{baseline: compareBaseline, file: file, scope: strings.Fields(scope)}).before()
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("of %q: %v, want %q", scope, err, says)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type verifyModes struct {
 	baseline, file string // save or compare; FILE
 	since          string
 	from           time.Time // what since says
+	scope          []string  // what --namespace says, sorted
 	textfile       string
 }
 
@@ -53,13 +54,12 @@ func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) e
 		return usage("airgap verify: --watch waits for no soak window: leave --soak away")
 	case m.watch && m.baseline == saveBaseline:
 		return usage("airgap verify: --baseline save is for a run that ends: leave --watch away")
-	case m.baseline == saveBaseline && len(m.only) > 0:
-		return usage("airgap verify: --baseline save keeps the whole cluster: leave --only away")
 	case m.watch && output != asText && output != asJSON:
 		return usage("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
 	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):
 		return usage("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
 	}
+	m.scope = slices.Sorted(slices.Values(scope))
 	if m.baseline != "" {
 		if err := oneOf("baseline", m.baseline, saveBaseline, compareBaseline); err != nil {
 			return err
@@ -121,7 +121,17 @@ func (m *verifyModes) before() (*verify.Baseline, error) {
 	if err != nil {
 		return nil, hint(fmt.Errorf("read the baseline %s: %w", m.file, err), "airgap verify --baseline save FILE writes one, before a change")
 	}
+	if !slices.Equal(b.Namespaces, m.scope) {
+		return nil, hint(fmt.Errorf("compare with the baseline %s: it is of %s, this is to be of %s", m.file, scoped(b.Namespaces), scoped(m.scope)), "give --namespace as when it was saved")
+	}
 	return b, nil
+}
+
+func scoped(namespaces []string) string {
+	if len(namespaces) == 0 {
+		return "the whole cluster"
+	}
+	return "the namespaces " + strings.Join(namespaces, ", ")
 }
 
 // cluster is the id of the cluster, where a baseline needs it. The one to
@@ -154,6 +164,9 @@ func (m *verifyModes) save(r verify.Report, cluster string, p ui.Progress) error
 		return nil
 	}
 	b := verify.NewBaseline(r, cluster)
+	if b != nil {
+		b.Namespaces = m.scope
+	}
 	if b == nil {
 		return hint(errors.New("save the baseline: the cluster was never seen, nothing was written"), "run the command again once the API server answers")
 	}
