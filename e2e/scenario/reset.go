@@ -94,7 +94,7 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
 // strand puts a process among the pods' that no runtime knows and no signal reaches, as a
 // runc does that is killed while it makes a container with cgroup v1.
 func (e *Env) strand(ctx context.Context, m lab.Machine) error {
-	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
+	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
 	return e.script(ctx, m,
 		"systemd-run --quiet --wait sh -c '"+lost+"'",
