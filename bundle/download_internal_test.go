@@ -32,7 +32,7 @@ func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 func TestSkippingIsNoStall(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 8 {
-			io.WriteString(w, "12345678") //nolint:errcheck // the client says what came
+			io.WriteString(w, "12345678")
 			w.(http.Flusher).Flush()
 			time.Sleep(100 * time.Millisecond)
 		}

@@ -55,17 +55,21 @@ func (m Machine) thaw() error {
 	if err != nil {
 		return err
 	}
+	var freezers []string
 	for _, top := range outer {
 		err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
 			if err == nil && d.Name() == "freezer.state" {
-				err = os.WriteFile(file, []byte("THAWED"), 0)
-			}
-			if errors.Is(err, syscall.ENODEV) { // a container that goes takes its cgroup along
-				return nil
+				freezers = append(freezers, file)
 			}
 			return host.IgnoreMissing(err)
 		})
 		if err != nil {
+			return fmt.Errorf("look for stopped processes of pods: %w", err)
+		}
+	}
+	for _, file := range freezers {
+		err := os.WriteFile(file, []byte("THAWED"), 0)
+		if host.IgnoreMissing(err) != nil && !errors.Is(err, syscall.ENODEV) { // a container that goes takes its cgroup along
 			return fmt.Errorf("let stopped processes of pods go on: %w", err)
 		}
 	}

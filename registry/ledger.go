@@ -68,16 +68,15 @@ func (r Records) all() iter.Seq2[Reference, Record] {
 	}
 }
 
-// set writes what is newer than what is there, and reports whether it was.
-func (r Records) set(at Reference, record Record) bool {
+// set writes what is newer than what is there.
+func (r Records) set(at Reference, record Record) {
 	if old, known := r[at.Repository][at.Reference]; known && !record.after(old) {
-		return false
+		return
 	}
 	if r[at.Repository] == nil {
 		r[at.Repository] = map[string]Record{}
 	}
 	r[at.Repository][at.Reference] = record
-	return true
 }
 
 // missing are the records of r that o does not have.

@@ -185,15 +185,23 @@ func (c cgroup) kill(ctx context.Context) error {
 }
 
 func (c cgroup) thaw() error {
-	return filepath.WalkDir(filepath.Join(cgroupRoot, "freezer", c.path), func(file string, d fs.DirEntry, err error) error {
+	gone := func(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) }
+	var freezers []string
+	err := filepath.WalkDir(filepath.Join(cgroupRoot, "freezer", c.path), func(file string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "freezer.state" {
-			err = os.WriteFile(file, []byte("THAWED"), 0)
+			freezers = append(freezers, file)
 		}
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+		if gone(err) {
 			return nil
 		}
 		return err
 	})
+	for _, file := range freezers {
+		if failed := os.WriteFile(file, []byte("THAWED"), 0); failed != nil && !gone(failed) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 // delete removes the cgroups, innermost first, and the parents nobody else
