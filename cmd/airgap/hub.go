@@ -118,7 +118,7 @@ func (h *hub) view(ctx context.Context) (*bundle.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := client.View(ctx, h.index.Name, h.trusted...)
+	v, err := client.View(ctx, h.index.ID(), h.trusted...) // a newer one of its name may be there for an upgrade
 	return v, (&trust{h.required, h.trusted}).explain(err)
 }
 
