@@ -125,6 +125,20 @@ func TestRunfileNewerStops(t *testing.T) {
 	}
 }
 
+// TestExchangeGivenUp: a driver that comes in another way now is loaded at boot.
+func TestExchangeGivenUp(t *testing.T) {
+	m, s := withDriver(t)
+	if err := DriverStep(s).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, DriverStep(s).Done, true)
+	m.put(t, exchangeFile, exchangeText)
+	holds(t, DriverStep(s).Done, false)
+	if err := DriverStep(s).Run(t.Context()); err != nil || m.has(exchangeFile) {
+		t.Errorf("%v; it is kept from loading: %t", err, m.has(exchangeFile))
+	}
+}
+
 // TestRunfileCut: the power goes amid NVIDIA's installer, which has its list and its
 // library on the disk and no uninstaller yet, or only the library. The next run goes on;
 // until then reset says so, and forgets nothing.

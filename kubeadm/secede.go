@@ -82,11 +82,8 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 // where etcd refuses to let it go, and delete its data all the same.
 func (m Machine) quorumStays(ctx context.Context) error {
 	etcd, err := m.LocalEtcd()
-	if errors.Is(err, ErrNoEtcd) {
-		return nil // not the cluster's, or it has left in a run before
-	}
 	if err != nil {
-		return err
+		return ctx.Err() // none, it has left in a run before, or its keys are broken: reset is the way out
 	}
 	name, err := m.nodeName()
 	if err != nil {

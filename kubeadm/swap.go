@@ -56,7 +56,7 @@ type swapArea struct {
 
 // is tells whether another one is the same, whatever the kernel calls it by now.
 func (a swapArea) is(other swapArea) bool {
-	if a.Lasting != "" {
+	if a.Lasting != "" && other.Lasting != "" {
 		return a.Lasting == other.Lasting
 	}
 	return a.Path == other.Path
@@ -344,7 +344,9 @@ func (s swap) on(ctx context.Context, areas []swapArea) error {
 		if slices.ContainsFunc(active, a.is) {
 			continue
 		}
-		a.Path = cmp.Or(a.Lasting, a.Path)
+		if !a.zram() {
+			a.Path = cmp.Or(a.Lasting, a.Path)
+		}
 		argv := []string{"swapon", a.Path}
 		if a.Priority >= 0 {
 			argv = []string{"swapon", "--priority", strconv.Itoa(a.Priority), a.Path}

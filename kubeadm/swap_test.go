@@ -135,6 +135,14 @@ func TestSwapByUUID(t *testing.T) {
 	}
 }
 
+// TestSwapOfOldRecord: an airgap that knew no UUIDs recorded the same area by its path.
+func TestSwapOfOldRecord(t *testing.T) {
+	old, now := swapArea{Path: "/dev/dm-1"}, swapArea{Path: "/dev/dm-1", Lasting: "/dev/disk/by-uuid/c0ffee-01"}
+	if !old.is(now) || !now.is(old) || now.is(swapArea{Path: "/dev/dm-1", Lasting: "/dev/disk/by-uuid/other"}) {
+		t.Error("areas are not told apart, or taken for two")
+	}
+}
+
 func TestSwapOnAHostWithoutAny(t *testing.T) {
 	f, m := newFake(t)
 	mustHold(t, SwapStep(m).Done, true)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,10 +18,11 @@ import (
 
 // KeepPushed copies to what was pushed, in the directory pushed, the blobs that pushed images
 // rest on and that of all bundles only the one that goes has: a push leaves out what is there.
+// The error is about images that could not be kept; the others are.
 func KeepPushed(ctx context.Context, pushed string, goes *bundle.Bundle, stay []*bundle.Bundle) error {
-	blobs, err := PushedBlobs(ctx, pushed, append(slices.Clone(stay), goes))
-	if err != nil || len(blobs) == 0 {
-		return err
+	blobs, problems := pushedBlobs(ctx, pushed, append(slices.Clone(stay), goes))
+	if len(blobs) == 0 {
+		return problems
 	}
 	left, err := catalogOf(stay)
 	if err != nil {
@@ -39,11 +41,11 @@ func KeepPushed(ctx context.Context, pushed string, goes *bundle.Bundle, stay []
 				continue
 			}
 			if err := keepBlob(ctx, pushed, file, d, from.open); err != nil {
-				return fmt.Errorf("keep what the pushed image %s rests on: %w", image, err)
+				problems = errors.Join(problems, fmt.Errorf("keep what the pushed image %s rests on: %w", image, err))
 			}
 		}
 	}
-	return nil
+	return problems
 }
 
 func catalogOf(bundles []*bundle.Bundle) (*catalog, error) {

@@ -141,6 +141,15 @@ func deltas(all, others []*bundle.Bundle) []string {
 
 // PushedBlobs are all blobs of each pushed image that the bundles may hold.
 func PushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
+	blobs, err := pushedBlobs(ctx, pushed, bundles)
+	if err != nil {
+		return nil, err
+	}
+	return blobs, nil
+}
+
+// pushedBlobs has an error for images that cannot be read, beside the blobs of the others.
+func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
 	if _, err := os.Stat(pushed); err != nil {
 		return nil, host.IgnoreMissing(err)
 	}
@@ -161,17 +170,20 @@ func PushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, fmt.Errorf("read pushes: %w", err)
 	}
-	blobs := map[string][]digest.Digest{}
+	blobs, problems := map[string][]digest.Digest{}, error(nil)
 	for at, record := range records.all() {
 		r, err := openRepository(ctx, n, at.Repository)
 		if err != nil {
 			return nil, err
 		}
-		if blobs[at.String()], err = r.blobsBelow(ctx, record.Digest); err != nil {
-			return nil, fmt.Errorf("read pushed image %s: %w", at, err)
+		below, err := r.blobsBelow(ctx, record.Digest)
+		if err != nil {
+			problems = errors.Join(problems, fmt.Errorf("read pushed image %s: %w", at, err))
+			continue
 		}
+		blobs[at.String()] = below
 	}
-	return blobs, nil
+	return blobs, problems
 }
 
 // removing is before the name of a bundle that is being removed.

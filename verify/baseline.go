@@ -28,8 +28,9 @@ type Baseline struct {
 	Kind       string `json:"kind"`
 	// Cluster is the UID of the namespace kube-system, which no other cluster has.
 	Cluster string `json:"cluster"`
-	// Namespaces are the only ones that it is of; none: it is of the whole cluster.
-	Namespaces []string `json:"namespaces,omitempty"`
+	// Namespaces are the only ones that it is of; none: it is of the whole cluster. An
+	// older airgap does not say (nil).
+	Namespaces []string `json:"namespaces"`
 
 	Taken    time.Time      `json:"taken"`
 	About    About          `json:"about"`

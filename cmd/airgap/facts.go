@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,11 +49,15 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 	return r, nil
 }
 
-// unsurveyed are the nodes that there are no facts of. A server's facts go by its host
-// name, which is its node's, or begins with that and a dot.
+// unsurveyed are the nodes that there are no facts of. A server's facts are its node's by the
+// host name, which may have a domain behind it, or by the address.
 func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string) {
 	for _, n := range c.Nodes {
-		of := func(f *preflight.Facts) bool { return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") }
+		of := func(f *preflight.Facts) bool {
+			return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") || slices.ContainsFunc(f.Links, func(l preflight.Link) bool {
+				return slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Addr().String() == n.Address })
+			})
+		}
 		if !slices.ContainsFunc(surveyed, of) {
 			names = append(names, n.Name)
 		}

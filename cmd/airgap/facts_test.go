@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +20,10 @@ func TestUnsurveyed(t *testing.T) {
 		if err != nil || strings.Join(r.Assumed, " ") != want {
 			t.Errorf("facts of %s: %q are assumed, want %s; %v", host, r.Assumed, want, err)
 		}
+	}
+	byAddress := &preflight.Facts{Host: "srv17", Links: []preflight.Link{{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.21/24")}}}}
+	if r, err := packageRequest(c, []*preflight.Facts{byAddress}, nil); err != nil || strings.Join(r.Assumed, " ") != "cp1" {
+		t.Errorf("facts of a host of another name, with w1's address: %q are assumed, %v", r.Assumed, err)
 	}
 	if r, err := packageRequest(c, nil, nil); err != nil || len(r.Assumed) > 0 {
 		t.Errorf("without facts all are alike: %q, %v", r.Assumed, err)

@@ -80,7 +80,8 @@ func inTheWay(p gpu.Plan, f *preflight.Facts) []clash {
 	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
 		for _, brought := range f.Brought {
 			n, err := rpm.ParseNEVRA(brought)
-			if err != nil || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
+			there := slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == n.Name }) // somebody may have erased it since
+			if err != nil || !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
 				continue
 			}
 			i := slices.IndexFunc(p.Driver, func(name string) bool { return slices.Contains(family, name) })

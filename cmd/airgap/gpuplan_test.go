@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/preflight"
 )
@@ -20,7 +21,14 @@ func TestInTheWay(t *testing.T) {
 		"kmod-nvidia-open-dkms-3:580.65.06-1.el9.x86_64":   "",
 		"nvidia-driver-cuda-3:580.65.06-1.el9.x86_64":      "",
 	} {
-		found := inTheWay(open, &preflight.Facts{Brought: []string{brought}})
+		n, err := rpm.ParseNEVRA(brought)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone := inTheWay(open, &preflight.Facts{Brought: []string{brought}}); len(gone) > 0 {
+			t.Errorf("%s was erased, as the advice was: %+v", brought, gone)
+		}
+		found := inTheWay(open, &preflight.Facts{Brought: []string{brought}, Packages: []preflight.Package{{Name: n.Name}}})
 		if (len(found) == 1) != (want != "") || want != "" && (!strings.Contains(found[0].found, want) || !strings.Contains(found[0].fix, "dnf remove") || !found[0].fatal) {
 			t.Errorf("%s: %+v, want %q", brought, found, want)
 		}

@@ -35,7 +35,7 @@ this host could read it.
 
 A machine that takes a dead host's place, with its name and address, joins in the same
 way. For a control-plane host, making the code takes what the dead one left in etcd
-out of it first; while that one answers, no code is made.`,
+out of it first; while that one answers, and for about a minute after, no code is made.`,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.prepare && (o.newCode || o.dryRun) {

@@ -112,7 +112,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		}
 	}
 	list, err := prune(store, bundles, use, back, o, names)
-	if !o.dryRun && slices.ContainsFunc(list, func(p pruned) bool { return p.Removed }) {
+	if !o.dryRun && (err != nil || slices.ContainsFunc(list, func(p pruned) bool { return p.Removed })) {
 		err = errors.Join(err, serveAgain(context.WithoutCancel(ctx), o.store)) // or it goes on serving what is gone
 	}
 	return errors.Join(a.print(list, func(w io.Writer) error { return writePruned(w, list, o.dryRun) }), err, stayed(list, names))

@@ -178,8 +178,10 @@ func (r *rollback) forgetBundle(ctx context.Context) error {
 		return err
 	}
 	goes, stay := bundles[i], slices.Delete(slices.Clone(bundles), i, i+1)
-	if err := registry.KeepPushed(ctx, pushedDir, goes, stay); err != nil {
+	if err := registry.KeepPushed(ctx, pushedDir, goes, stay); ctx.Err() != nil {
 		return err
+	} else if err != nil { // the control plane is down: what was pushed can be pushed again
+		r.p.Say("warning: %v", err)
 	}
 	return r.site.store.Remove(goes)
 }

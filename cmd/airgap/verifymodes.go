@@ -121,7 +121,7 @@ func (m *verifyModes) before() (*verify.Baseline, error) {
 	if err != nil {
 		return nil, hint(fmt.Errorf("read the baseline %s: %w", m.file, err), "airgap verify --baseline save FILE writes one, before a change")
 	}
-	if !slices.Equal(b.Namespaces, m.scope) {
+	if b.Namespaces != nil && !slices.Equal(b.Namespaces, m.scope) {
 		return nil, hint(fmt.Errorf("compare with the baseline %s: it is of %s, this is to be of %s", m.file, scoped(b.Namespaces), scoped(m.scope)), "give --namespace as when it was saved")
 	}
 	return b, nil
@@ -165,7 +165,7 @@ func (m *verifyModes) save(r verify.Report, cluster string, p ui.Progress) error
 	}
 	b := verify.NewBaseline(r, cluster)
 	if b != nil {
-		b.Namespaces = m.scope
+		b.Namespaces = append([]string{}, m.scope...)
 	}
 	if b == nil {
 		return hint(errors.New("save the baseline: the cluster was never seen, nothing was written"), "run the command again once the API server answers")

@@ -150,7 +150,17 @@ func (e *Env) replaced(ctx context.Context, by, m lab.Machine, stick string) err
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(m.Close(ctx), m.Start(ctx), e.authorizeAgain(ctx, by, m)); err != nil {
+	if err := m.Close(ctx); err != nil {
+		return err
+	}
+	if line, err = e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name()); err == nil {
+		err = line.want("a code for a host that has just gone", 1, "its kubelet reports", "counts as lost after a minute")
+	}
+	if err != nil {
+		return err
+	}
+	lost := kubectl + "wait node " + m.Name() + " --for=condition=Ready=Unknown --timeout=90s"
+	if err := errors.Join(e.script(ctx, by, lost), m.Start(ctx), e.authorizeAgain(ctx, by, m)); err != nil {
 		return err
 	}
 	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
