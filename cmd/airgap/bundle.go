@@ -241,7 +241,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 		return nil, err
 	}
 	if len(packages.Assumed) > 0 {
-		p.Say("warning: there are no facts of %s%s; what it has is assumed to be a minimal installation", list(packages.Assumed), strangers(c, surveyed))
+		p.Say("warning: there are no facts of %s, by host name or address; what it has is assumed to be a minimal installation", list(packages.Assumed))
 	}
 	locked, err := held(o)
 	if err != nil {

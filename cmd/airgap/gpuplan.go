@@ -58,8 +58,8 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 	return plans, clashes
 }
 
-// strangers are what there are facts of, and no node: by the host name a survey is told whose
-// it is.
+// strangers are what there are facts of, and no node by that name: a driver is chosen for a
+// node's very host name, by which the server looks for it.
 func strangers(c *config.Cluster, surveyed []*preflight.Facts) string {
 	var names []string
 	for _, f := range surveyed {
