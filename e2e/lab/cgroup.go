@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A cgroup is one server's place in every hierarchy of the outer machine. The
@@ -47,6 +49,11 @@ func (c cgroup) dirs() ([]string, error) {
 }
 
 func (c cgroup) create() error {
+	release, err := aloneAmongParents()
+	if err != nil {
+		return err
+	}
+	defer release()
 	tops, err := hierarchies()
 	if err != nil {
 		return err
@@ -61,6 +68,21 @@ func (c cgroup) create() error {
 		}
 	}
 	return nil
+}
+
+// aloneAmongParents holds back every other server of this machine, whatever run
+// and cache it belongs to, until release: the last one out removes the parents
+// that the next one is about to make its own in.
+func aloneAmongParents() (release func(), err error) {
+	f, err := os.Open(cgroupRoot)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", cgroupRoot, err)
+	}
+	return func() { f.Close() }, nil
 }
 
 // makeCgroup makes a cgroup that takes processes: in the cpuset hierarchy a
@@ -207,6 +229,11 @@ func (c cgroup) thaw() error {
 // delete removes the cgroups, innermost first, and the parents nobody else
 // uses.
 func (c cgroup) delete() error {
+	release, err := aloneAmongParents()
+	if err != nil {
+		return err
+	}
+	defer release()
 	dirs, err := c.dirs()
 	if err != nil {
 		return err

@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Servers of several runs come and go at the same time: nobody removes the
+// parents that another one is about to make its own in.
+func TestCgroupsShareTheirParents(t *testing.T) {
+	if os.Getenv("AIRGAP_LAB") != "1" {
+		t.Skip("makes cgroups: set AIRGAP_LAB=1, as root")
+	}
+	top := "airgap-t-parents-" + strconv.Itoa(os.Getpid())
+	var g errgroup.Group
+	for _, path := range []string{"a/node1", "a/node2", "b/node1"} {
+		g.Go(func() error {
+			c := cgroup{path: filepath.Join(top, path)}
+			for range 200 {
+				if err := c.create(); err != nil {
+					return err
+				}
+				if err := c.delete(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", top)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
