@@ -120,7 +120,10 @@ func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error
 // of the data itself need not be empty: a file system has its lost+found there.
 const restoring = ".airgap-restoring"
 
-// roomFor is asked beforehand: without room etcd's library ends the program.
+// RestoreTakes are the bytes that have to be free for a snapshot of so many to be
+// restored: without room etcd's library ends the program.
+func RestoreTakes(snapshot int64) int64 { return 2*snapshot + 2*writeAheadLog }
+
 func roomFor(file, dir string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -130,7 +133,7 @@ func roomFor(file, dir string) error {
 	if err != nil {
 		return err
 	}
-	if need := 2*info.Size() + 2*writeAheadLog; free < need {
+	if need := RestoreTakes(info.Size()); free < need {
 		return fmt.Errorf("%s are free, and a snapshot of %s takes %s", ui.Size(free), ui.Size(info.Size()), ui.Size(need))
 	}
 	return nil

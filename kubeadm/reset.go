@@ -123,7 +123,11 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 		return err
 	}
 	if err := m.copyEtcd(ctx, data, part); err != nil {
-		return &Failure{What: "keep etcd's data", Err: err, Next: "make room in " + KeptDir + ", or airgap reset --wipe-data"}
+		next := "make room in " + KeptDir
+		if !m.Alone { // it would take what a restored cluster comes back from along
+			next += ", or airgap reset --wipe-data"
+		}
+		return &Failure{What: "keep etcd's data", Err: err, Next: next}
 	}
 	to := m.unused(path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z")))
 	if err := os.Rename(m.path(part), m.path(to)); err != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -13,4 +14,13 @@ func FreeSpace(dir string) (int64, error) {
 		return 0, fmt.Errorf("ask for free space in %s: %w", dir, err)
 	}
 	return int64(s.Bavail) * s.Bsize, nil
+}
+
+// SameFilesystem reports whether what two directories hold shares its room.
+func SameFilesystem(a, b string) (bool, error) {
+	var one, other unix.Stat_t
+	if err := errors.Join(unix.Stat(a, &one), unix.Stat(b, &other)); err != nil {
+		return false, fmt.Errorf("look at %s and %s: %w", a, b, err)
+	}
+	return one.Dev == other.Dev, nil
 }
