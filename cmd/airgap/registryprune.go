@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
@@ -52,7 +53,8 @@ bundle stays, and what needs it is said, as long as
   pods            a running pod's image is in no other bundle
   deltas          a later bundle leaves out what this one has
   rollback        it is the one before the last upgrade, to which airgap rollback goes back
-  cluster         it is the newest, which has the cluster's configuration
+  cluster         it is the newest, which has the cluster's configuration; one that no node
+                  is as, since it was only imported, may be named
 
 With --no-way-back rollback is no reason, with --drop-tags names of images may go with
 the bundles that are named. The pods are asked for with the cluster's kubeconfig;
@@ -97,11 +99,19 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		}
 	}
 	var use registry.Use
+	var as map[string]bool
 	if use.Pushed, err = registry.PushedBlobs(ctx, o.pushed, bundles); err != nil {
 		return err
 	}
 	if !o.noPods && exists(o.kubeconfig) {
-		if use.Running, err = runningDigests(ctx, o.kubeconfig); err != nil {
+		client, err := clusterClient(o.kubeconfig)
+		if err == nil {
+			use.Running, err = runningDigests(ctx, client)
+		}
+		if err == nil {
+			as, err = installedBundles(ctx, client)
+		}
+		if err != nil {
 			return hint(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
 		}
 	}
@@ -111,16 +121,28 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 			return err
 		}
 	}
-	list, err := prune(store, bundles, use, back, o, names)
+	list, err := prune(store, bundles, use, relied{back, as}, o, names)
 	if !o.dryRun && (err != nil || slices.ContainsFunc(list, func(p pruned) bool { return p.Removed })) {
 		err = errors.Join(err, serveAgain(context.WithoutCancel(ctx), o.store)) // or it goes on serving what is gone
 	}
 	return errors.Join(a.print(list, func(w io.Writer) error { return writePruned(w, list, o.dryRun) }), err, stayed(list, names))
 }
 
+// relied is what counts on bundles as a whole.
+type relied struct {
+	last upgradeRecord   // says which one is the way back
+	as   map[string]bool // by ID: some node is as this one
+}
+
+// onlyImported reports whether a bundle is one that no node is as, beside another one that
+// some are as.
+func (r relied) onlyImported(b *bundle.Bundle, all []*bundle.Bundle) bool {
+	return !r.as[b.ID()] && slices.ContainsFunc(all, func(other *bundle.Bundle) bool { return r.as[other.ID()] })
+}
+
 // prune removes one bundle after the other, the oldest first: each time what the
-// others need is asked anew. The last upgrade's record says which one is the way back.
-func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, last upgradeRecord, o pruneOptions, names []string) ([]pruned, error) {
+// others need is asked anew.
+func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on relied, o pruneOptions, names []string) ([]pruned, error) {
 	bundles = bundlesOf([]*bundle.View{bundle.NewView(bundles...)})
 	list := []pruned{}
 	if !o.dryRun {
@@ -132,13 +154,13 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, las
 		b := bundles[i]
 		described := describe(b.Index())
 		p := pruned{Name: stored(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
-		if last.RolledBack.IsZero() && b.ID() == last.From.ID {
+		if on.last.RolledBack.IsZero() && b.ID() == on.last.From.ID {
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
 		}
-		if i == len(bundles)-1 {
+		named := slices.Contains(names, p.Name)
+		if i == len(bundles)-1 && !(named && on.onlyImported(b, bundles)) {
 			p.Needs = append(p.Needs, registry.Need{By: "cluster", What: []string{"its configuration is in the newest bundle"}})
 		}
-		named := slices.Contains(names, p.Name)
 		standing := slices.DeleteFunc(slices.Clone(p.Needs), func(n registry.Need) bool { return n.By == "tags" && o.dropTags && named })
 		p.Removed = len(standing) == 0 && (named || len(names) == 0)
 		if !p.Removed {
@@ -158,11 +180,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, las
 }
 
 // runningDigests are the images of every pod, by the digests that the runtimes tell.
-func runningDigests(ctx context.Context, kubeconfig string) (map[string][]digest.Digest, error) {
-	client, err := clusterClient(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
+func runningDigests(ctx context.Context, client kubernetes.Interface) (map[string][]digest.Digest, error) {
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the cluster which pods run: %w", err)
@@ -177,6 +195,19 @@ func runningDigests(ctx context.Context, kubeconfig string) (map[string][]digest
 		}
 	}
 	return running, nil
+}
+
+// installedBundles are those that nodes say they are as, by ID.
+func installedBundles(ctx context.Context, client kubernetes.Interface) (map[string]bool, error) {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the nodes which bundle they are as: %w", err)
+	}
+	as := map[string]bool{}
+	for _, n := range nodes.Items {
+		as[n.Annotations[bundleNote]] = true
+	}
+	return as, nil
 }
 
 func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {

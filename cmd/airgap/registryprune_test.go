@@ -19,7 +19,7 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 	v := bundle.NewView(bundletest.NewWith(t, "one", images...).Open(t), bundletest.NewWith(t, "two", images...).Open(t))
 	defer v.Close()
 	both := bundlesOf([]*bundle.View{v}) // of the same moment: prune says which one counts as the older
-	first, err := prune(registry.Store{}, both, registry.Use{}, upgradeRecord{}, pruneOptions{dryRun: true}, nil)
+	first, err := prune(registry.Store{}, both, registry.Use{}, relied{}, pruneOptions{dryRun: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 		"rolled back":    {back, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := prune(registry.Store{}, both, registry.Use{}, tc.last, pruneOptions{dryRun: true}, nil)
+			list, err := prune(registry.Store{}, both, registry.Use{}, relied{last: tc.last}, pruneOptions{dryRun: true}, nil)
 			if err != nil || len(list) != 2 {
 				t.Fatalf("%+v, %v", list, err)
 			}
@@ -69,7 +69,7 @@ func TestPruneByDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bundle.NewView(opened...).Close()
-	list, err := prune(store, opened, registry.Use{}, upgradeRecord{}, pruneOptions{dryRun: true}, []string{"bank"})
+	list, err := prune(store, opened, registry.Use{}, relied{}, pruneOptions{dryRun: true}, []string{"bank"})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -82,6 +82,31 @@ func TestPruneByDirectory(t *testing.T) {
 	for _, p := range list {
 		if p.Name == long && p.Removed {
 			t.Error("the other one would be removed")
+		}
+	}
+}
+
+// TestPruneWhatWasOnlyImported: the newest bundle stands in the way of an upgrade to another
+// one, and of hosts that are installed anew; who names it may have it go, unless nodes are as
+// it, or nobody knows which one they are as.
+func TestPruneWhatWasOnlyImported(t *testing.T) {
+	before := bundletest.New(t)
+	after := before.Delta(t, "after", before.Images...)
+	both := []*bundle.Bundle{before.Open(t), after.Open(t)}
+	for name, tc := range map[string]struct {
+		as    map[string]bool
+		names []string
+		goes  bool
+	}{
+		"named":                {map[string]bool{both[0].ID(): true}, []string{"after"}, true},
+		"not named":            {map[string]bool{both[0].ID(): true}, nil, false},
+		"some nodes are as it": {map[string]bool{both[0].ID(): true, both[1].ID(): true}, []string{"after"}, false},
+		"of another bundle":    {map[string]bool{"c0ffee": true}, []string{"after"}, false},
+		"nobody knows":         {nil, []string{"after"}, false},
+	} {
+		list, err := prune(registry.Store{}, both, registry.Use{}, relied{as: tc.as}, pruneOptions{dryRun: true}, tc.names)
+		if err != nil || len(list) != 2 || list[1].Removed != tc.goes || list[0].Removed {
+			t.Errorf("%s: %+v, %v", name, list, err)
 		}
 	}
 }

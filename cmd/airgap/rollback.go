@@ -36,6 +36,10 @@ The control plane stands still from the moment at which the control-plane hosts 
 the upgraded cluster until the first one is back. Pods go on meanwhile; those that came
 since the upgrade began end when their kubelets hear of the restored cluster.
 
+Bundles that came into the stores after the one to go back to leave them: of several the
+newest would be installed from. Nodes that were removed since stay removed. A control-plane
+host that came since, and that the bundle of before does not have, is to be removed first.
+
 Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
 with --no-ssh, it says what to run on which host, and goes on when that is done.
 
@@ -65,6 +69,9 @@ type rollback struct {
 	upgrade // to the bundle of before
 	backup  *savedCluster
 	yes     bool
+	// installs says that hosts are installed from the bundle of before: a newer one that stays
+	// in a store would be installed from instead.
+	installs bool
 }
 
 func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
@@ -88,6 +95,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err != nil {
 		return err
 	}
+	r.installs = record.Changed || o.of != "" && !o.forget
 	if r.record = record; record.takenBack(o, joined) {
 		return a.print(installed{}, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "nothing to do: of that upgrade there is nothing, or nothing any more, on this host")
@@ -178,9 +186,12 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
 	if r.backup, err = openBackup(ctx, newest.Dir); err != nil {
+		return hint(err, "each other control-plane host has a copy of its own, made before it was upgraded, in %s: put one in the place of this host's, as it is", backupsBefore(r.record.To.ID).Dir)
+	}
+	if err := r.sameAuthority(); err != nil {
 		return err
 	}
-	return r.sameAuthority()
+	return r.possible(ctx)
 }
 
 // sameAuthority refuses a way back to an authority that kubelets do not trust any more.
@@ -201,8 +212,14 @@ func (r *rollback) confirm(ctx context.Context) error {
 	if r.yes || !r.record.Changed || len(r.record.Back) > 0 {
 		return nil
 	}
-	return r.agreed(ctx, fmt.Sprintf("Kubernetes %s → %s. What was written to the cluster since %s is lost.",
-		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST")))
+	what := fmt.Sprintf("Kubernetes %s → %s. What was written to the cluster since %s is lost.",
+		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST"))
+	if later, err := r.laterBundles(); err != nil {
+		return err
+	} else if len(later) > 0 {
+		what += " Out of the stores go, since the newest bundle is what is installed from: " + strings.Join(later, ", ") + "."
+	}
+	return r.agreed(ctx, what)
 }
 
 // confirmStandDown is for who runs it on another host than the first one says.

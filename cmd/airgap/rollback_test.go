@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -19,35 +20,86 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
 
-// TestForgetBundle: the new bundle leaves the store, and never the one to go back to.
-func TestForgetBundle(t *testing.T) {
-	f := bundletest.New(t)
-	b := f.Open(t)
-	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
-	store := registry.Store{Dir: t.TempDir()}
-	if _, err := store.Import(t.Context(), b, ui.Discard(), keys...); err != nil {
-		t.Fatal(err)
-	}
-	for from, forgets := range map[string]bool{"another": true, b.ID(): false} {
-		r := &rollback{upgrade: upgrade{site: &site{store: store}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: from}, To: bundleRef{ID: b.ID()}}}}
-		b, err := r.newBundle()
-		if err != nil || (b != nil) != forgets {
-			t.Errorf("from %s: it is to be forgotten: %t, %v", from, b != nil, err)
-		}
-		if !forgets {
-			continue
-		}
-		for range 2 { // the second time it is gone
-			if err := r.forgetBundle(t.Context()); err != nil {
-				t.Error(err)
+// TestForgetBundles: the new bundle leaves the store with what is newer, and never the one to
+// go back to.
+func TestForgetBundles(t *testing.T) {
+	before := bundletest.New(t)
+	next := before.Delta(t, "next", before.Images...)
+	later := next.Delta(t, "later", before.Images...)
+	keys := []*ecdsa.PublicKey{&before.Key.PublicKey}
+	id := func(f *bundletest.Fixture) string { return f.Open(t).ID() }
+	for name, tc := range map[string]struct {
+		to       string
+		installs bool
+		want     string
+	}{
+		"the last two":                        {id(next), true, "test"},
+		"no host was changed":                 {id(next), false, "later test"},
+		"the upgrade was within one bundle":   {id(before), true, "test"},
+		"within one, and no host was changed": {id(before), false, "later next test"},
+	} {
+		store := registry.Store{Dir: t.TempDir()}
+		for _, f := range []*bundletest.Fixture{before, next, later} {
+			if _, err := store.Import(t.Context(), f.Open(t), ui.Discard(), keys...); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if b, err := r.newBundle(); b != nil {
-			t.Errorf("it is still there: %v", err)
+		r := &rollback{installs: tc.installs, upgrade: upgrade{
+			site: &site{store: store, index: before.Open(t).Index()}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: id(before)}, To: bundleRef{ID: tc.to}},
+		}}
+		if names, err := r.laterBundles(); err != nil || tc.to == id(next) && tc.installs != slices.Equal(names, []string{"later"}) {
+			t.Errorf("%s: newer are %q, %v", name, names, err)
 		}
+		for range 2 { // the second time they are gone
+			if err := r.forgetBundles(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		left, err := store.List()
+		slices.Sort(left)
+		if got := strings.Join(left, " "); got != tc.want || err != nil {
+			t.Errorf("%s: left are %s, want %s, %v", name, got, tc.want, err)
+		}
+	}
+}
+
+// TestLatecomers: a control-plane host that the bundle of before does not have would go on in
+// the cluster's name, whether this host's etcd can still be asked or not.
+func TestLatecomers(t *testing.T) {
+	of := func(members ...string) string {
+		var all []string
+		for _, m := range members {
+			all = append(all, fmt.Sprintf(`{"ID":"1","name":%q,"peerURLs":["https://192.0.2.99:2380"]}`, m))
+		}
+		return `{"members":[` + strings.Join(all, ",") + `]}`
+	}
+	for want, members := range map[string]string{"": of("cp1"), "cp2 cp3": of("cp1", "cp2", "cp3")} {
+		c := clusterFrom(t)
+		r := &rollback{upgrade: upgrade{site: &site{config: c, nodes: c.Nodes, machine: withEtcd(t, map[string]string{"/v3/cluster/member/list": members})}}}
+		late, err := r.latecomers(t.Context())
+		if got := strings.Join(late, " "); got != want || err != nil {
+			t.Errorf("%s: late are %q, %v", members, got, err)
+		}
+	}
+}
+
+// TestKeepRemoved: a node that was removed since the backup is in what is restored, and goes
+// again, with the cluster's record of it.
+func TestKeepRemoved(t *testing.T) {
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w2"}})
+	if err := keepRemoved(t.Context(), client, []string{"w2", "w3"}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 1 || nodes.Items[0].Name != "w1" {
+		t.Errorf("there are %v, %v", nodes.Items, err)
+	}
+	if removed, err := kubeadm.Removed(t.Context(), client); err != nil || !slices.Equal(removed, []string{"w2", "w3"}) {
+		t.Errorf("the cluster says %q were removed, %v", removed, err)
 	}
 }
 

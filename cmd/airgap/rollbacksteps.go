@@ -7,6 +7,10 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/host"
@@ -28,6 +32,7 @@ func (r *rollback) steps() []step.Step {
 		r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown),
 		r.forgetBundleStep())
 	steps = append(steps, restoration{site: r.site, from: r.backup}.again(r.view, r.trusted, r.p)...)
+	steps = append(steps, r.onceStep("removed", "Have nodes that were removed since stay removed", r.removedAgain))
 	steps = append(steps, r.onceStep("unsaid", "Have every other host say anew that it is as before", r.unsay))
 	for _, n := range r.others() {
 		steps = append(steps, r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
@@ -48,9 +53,10 @@ func (r *rollback) forgetSteps() []step.Step {
 	return append(steps, r.unpreparedStep(), r.rolledBackStep())
 }
 
-// beginStep notes, before any host has left, that there is no way but back.
+// beginStep notes, before any host has left, that there is no way but back, and which nodes
+// were removed: the restored cluster does not know of those of since.
 func (r *rollback) beginStep() step.Step {
-	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return nil })
+	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return r.site.layOutRemoved() })
 }
 
 // onceStep is done when it is noted so: nothing on the host tells.
@@ -138,17 +144,14 @@ func (r *rollback) standDown(ctx context.Context) error {
 	return m.StandDown(ctx)
 }
 
-// forgetBundleStep takes the new bundle out of this host's store, so that packages,
-// images and the signed index are those of before.
+// forgetBundleStep takes the new bundle, and newer ones, out of this host's store, so that
+// packages, images and the signed index are those of before.
 func (r *rollback) forgetBundleStep() step.Step {
 	s := r.onceStep("bundle", "Take the new bundle out of the store", func(ctx context.Context) error {
-		if r.record.To.ID == r.record.From.ID {
-			return nil
-		}
-		if err := r.forgetBundle(ctx); err != nil {
+		if err := r.forgetBundles(ctx); err != nil {
 			return err
 		}
-		// Also where an interrupted run has taken it out: the registry would go on serving it.
+		// Also where an interrupted run has taken them out: the registry would go on serving them.
 		_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
 		return err
 	})
@@ -157,54 +160,47 @@ func (r *rollback) forgetBundleStep() step.Step {
 		if is, err := noted(ctx); err != nil || !is {
 			return false, err
 		}
-		b, err := r.newBundle()
-		if b != nil {
-			b.Close()
-		}
-		return b == nil, err
+		going, staying, err := r.divided()
+		bundle.NewView(slices.Concat(going, staying)...).Close()
+		return len(going) == 0, err
 	}
 	return s
 }
 
-// forgetBundle keeps what images rest on that were pushed since.
-func (r *rollback) forgetBundle(ctx context.Context) error {
-	bundles, err := r.site.store.Open(r.trusted...)
-	defer bundle.NewView(bundles...).Close()
-	i := slices.IndexFunc(bundles, func(b *bundle.Bundle) bool { return b.ID() == r.record.To.ID })
-	if i < 0 {
-		if len(bundles) > 0 {
-			err = nil // another one that cannot be read is not of interest
+// forgetBundles keeps what images rest on that were pushed since.
+func (r *rollback) forgetBundles(ctx context.Context) error {
+	going, staying, err := r.divided()
+	defer bundle.NewView(slices.Concat(going, staying)...).Close()
+	if err != nil {
+		return err
+	}
+	for i, b := range going {
+		if err := registry.KeepPushed(ctx, pushedDir, b, slices.Concat(going[i+1:], staying)); ctx.Err() != nil {
+			return err
+		} else if err != nil { // the control plane is down: what was pushed can be pushed again
+			r.p.Say("warning: %v", err)
 		}
-		return err
+		if err := r.site.store.Remove(b); err != nil {
+			return err
+		}
 	}
-	goes, stay := bundles[i], slices.Delete(slices.Clone(bundles), i, i+1)
-	if err := registry.KeepPushed(ctx, pushedDir, goes, stay); ctx.Err() != nil {
-		return err
-	} else if err != nil { // the control plane is down: what was pushed can be pushed again
-		r.p.Say("warning: %v", err)
-	}
-	return r.site.store.Remove(goes)
+	return nil
 }
 
-// newBundle is nil where the store does not have it, or where the upgrade was to the
-// bundle that the cluster had: then it is what the way back installs from.
-func (r *rollback) newBundle() (*bundle.Bundle, error) {
-	if r.record.To.ID == r.record.From.ID {
-		return nil, nil
-	}
+// divided are the bundles of this host's store that go, the newest first, and that stay.
+func (r *rollback) divided() (going, staying []*bundle.Bundle, err error) {
 	bundles, err := r.site.store.Open(r.trusted...)
-	var found *bundle.Bundle
-	for _, b := range bundles {
-		if b.ID() == r.record.To.ID {
-			found = b
+	for _, b := range bundle.NewestFirst(bundles) {
+		if r.goes(b) {
+			going = append(going, b)
 		} else {
-			b.Close()
+			staying = append(staying, b)
 		}
 	}
 	if len(bundles) > 0 {
 		err = nil // another one that cannot be read is not of interest
 	}
-	return found, err
+	return going, staying, err
 }
 
 // down has another control-plane host leave: as long as one is there, it may answer
@@ -290,6 +286,32 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 		return nil
 	}
 	return kubeadm.Uncordon(ctx, r.client, n.Name)
+}
+
+// removedAgain takes nodes out that the backup has and that were removed since: their hosts
+// are reset, or dead.
+func (r *rollback) removedAgain(ctx context.Context) error {
+	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return err
+	}
+	return keepRemoved(ctx, client, r.site.removed)
+}
+
+func keepRemoved(ctx context.Context, client kubernetes.Interface, names []string) error {
+	for _, name := range names {
+		_, err := patiently(ctx, func(ctx context.Context) (any, error) {
+			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, fmt.Errorf("delete node %s: %w", name, err)
+			}
+			return nil, kubeadm.NoteRemoved(ctx, client, name)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unsay takes off what the backup says in the name of hosts that have changed since: which

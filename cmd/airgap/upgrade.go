@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify"
 )
 
@@ -195,7 +196,27 @@ func (u *upgrade) open(ctx context.Context, t *trust) error {
 		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
 	}
-	return u.openOld(ctx)
+	if err := u.openOld(ctx); err != nil {
+		return err
+	}
+	return newestIn(u.site.store, u.trusted, u.site.index)
+}
+
+// newestIn refuses a bundle beside one in the store that was made later, whoever brought
+// that: it would be installed from instead.
+func newestIn(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Index) error {
+	bundles, err := store.Open(trusted...)
+	defer bundle.NewView(bundles...).Close()
+	for _, b := range bundles {
+		if b.ID() != next.ID() && b.Index().Created.After(next.Created) {
+			return hint(fmt.Errorf("bundle %s, which was only imported, was made later than this one: of those in %s the newest counts", stored(b), store.Dir),
+				"airgap registry prune %s --drop-tags, on each control-plane host that has it, lets it go; or upgrade to that one", stored(b))
+		}
+	}
+	if len(bundles) > 0 {
+		err = nil // another one that cannot be read is not of interest
+	}
+	return err
 }
 
 // openOld finds the bundle that the cluster is as: what the upgrade that is under way

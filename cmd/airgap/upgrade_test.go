@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/registry"
 )
 
 const upgradable = `apiVersion: airgap.dev/v1alpha1
@@ -90,6 +94,27 @@ func TestNewerThan(t *testing.T) {
 		err := newerThan(&bundle.Index{Name: "bank", Created: at.Add(after)}, now)
 		if (err != nil) != fails || fails && !strings.Contains(adviceOf(err), "make the bundle anew") {
 			t.Errorf("%s later: %v", after, err)
+		}
+	}
+}
+
+// TestNewestInTheStore: what somebody imported since would be installed from instead.
+func TestNewestInTheStore(t *testing.T) {
+	before := bundletest.New(t)
+	next := before.Delta(t, "next", before.Images...)
+	later := next.Delta(t, "later", before.Images...)
+	keys := []*ecdsa.PublicKey{&before.Key.PublicKey}
+	store := registry.Store{Dir: t.TempDir()}
+	for _, step := range []struct {
+		comes *bundletest.Fixture
+		fails bool
+	}{{before, false}, {next, false}, {later, true}} {
+		if _, err := store.Import(t.Context(), step.comes.Open(t), ui.Discard(), keys...); err != nil {
+			t.Fatal(err)
+		}
+		err := newestIn(store, keys, next.Open(t).Index())
+		if (err != nil) != step.fails || step.fails && (!strings.Contains(err.Error(), "bundle later, which was only imported") || !strings.Contains(adviceOf(err), "airgap registry prune later")) {
+			t.Errorf("with %s: %v, advice %q", step.comes.Dir, err, adviceOf(err))
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// possible finds what would stop the way back, or spoil it, before the control plane is
+// taken down: from then on there is no way but on.
+func (r *rollback) possible(ctx context.Context) error {
+	if slices.Contains(r.record.Back, "stand-down") {
+		return nil
+	}
+	if err := r.site.machine.RoomToReturn(r.backup.etcd.Bytes); err != nil {
+		return hint(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
+	}
+	if len(r.record.Back) > 0 {
+		return nil
+	}
+	if err := r.site.ofThisCluster(ctx); err != nil { // another host may have removed some
+		return err
+	}
+	late, err := r.latecomers(ctx)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	return hint(fmt.Errorf("take the last upgrade back: control-plane hosts have come since that the bundle of before does not have: %s. They would go on in the cluster's name, with data that are taken back", strings.Join(late, ", ")),
+		"airgap remove takes each of them out of the cluster; where that cannot be, airgap reset on it")
+}
+
+// latecomers are control-plane hosts that nobody would have leave, since they came after
+// the upgrade had begun: by what etcd says of its members or, where the upgrade broke that,
+// by who answers in the place of one.
+func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
+	known := func(m kubeadm.Member) bool {
+		return slices.ContainsFunc(r.site.nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
+	}
+	members, err := r.members(ctx)
+	for _, m := range members {
+		if !known(m) {
+			late = append(late, m.Called())
+		}
+	}
+	if err == nil || ctx.Err() != nil {
+		return late, ctx.Err()
+	}
+	index, err := storedIndex(r.site.store, r.trusted, func(i *bundle.Index) bool { return i.ID() == r.record.To.ID })
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.ControlPlanes() {
+		if !known(kubeadm.Member{Name: n.Name}) && answers(ctx, n.Address+":2379") {
+			late = append(late, n.Name)
+		}
+	}
+	return late, ctx.Err()
+}
+
+func (r *rollback) members(ctx context.Context) ([]kubeadm.Member, error) {
+	etcd, err := r.site.machine.LocalEtcd()
+	if err != nil {
+		return nil, err
+	}
+	return etcd.Members(ctx)
+}
+
+// laterBundles are those of this host's store, but for the one that the upgrade was to, that
+// are newer than the one to go back to.
+func (r *rollback) laterBundles() (names []string, err error) {
+	bundles, err := r.site.store.Open(r.trusted...)
+	defer func() { err = errors.Join(err, bundle.NewView(bundles...).Close()) }()
+	for _, b := range bundles {
+		if r.goes(b) && b.ID() != r.record.To.ID {
+			names = append(names, stored(b))
+		}
+	}
+	if len(bundles) > 0 {
+		err = nil // another one that cannot be read is not of interest
+	}
+	return names, err
+}
+
+// goes reports whether a bundle leaves the stores: the one that the upgrade was to and, where
+// hosts are installed from the one to go back to, what is newer than that.
+func (r *rollback) goes(b *bundle.Bundle) bool {
+	if b.ID() == r.record.From.ID {
+		return false
+	}
+	return b.ID() == r.record.To.ID || r.installs && b.Index().Created.After(r.site.index.Created)
+}
