@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,7 +21,7 @@ import (
 
 // pullable measures how long after its start a registry over the bundle, in
 // place, every image can be pulled; and what a verified copy costs beside cp.
-func (b *bench) pullable(ctx context.Context, w io.Writer) error {
+func (b *bench) pullable(ctx context.Context, w *figures) error {
 	stick := b.ours()
 	took, err := b.servedIn(ctx, stick)
 	if err != nil {
