@@ -1,6 +1,7 @@
 // Package bench measures airgap against limits and other tools in the same
-// run, and prints one line a figure. Targets come from the issues; the
-// figures of peers that cannot be run here come with their source.
+// run, and prints one line a figure. Targets come from the issues. What was
+// measured of other peers on another day is in e2e/RESULTS.md, and nothing here
+// is held to it.
 package bench
 
 import (
@@ -12,16 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/e2e/scenario"
 	"airgap.dev/airgap/e2e/upstream"
 )
-
-// Best published or measured times of peers for 2.8 GB, archive on disk to
-// every image pullable, on a machine like this one: zarf package
-// mirror-resources to registry:3.
-const zarfPullable = 18400 * time.Millisecond
 
 const runs = 3
 

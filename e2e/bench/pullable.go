@@ -28,7 +28,6 @@ func (b *bench) pullable(ctx context.Context, w *figures) error {
 		return err
 	}
 	seconds("pullable-in-place", took, "limit", time.Second, 1.0).print(w)
-	seconds("pullable-in-place-vs-zarf", took, "zarf-mirror-resources", zarfPullable, 1.0).print(w)
 	store, copied := filepath.Join(b.Work, "store"), filepath.Join(b.Work, "copy")
 	m, err := rounds(func() (measured, error) {
 		if err := os.RemoveAll(store); err != nil {
