@@ -219,3 +219,33 @@ func TestRecordsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsNeedNoLab: on servers that a file names, `make e2e` neither installs packages nor
+// looks at this machine's kernel nor builds a lab, which it does without the file.
+func TestHostsNeedNoLab(t *testing.T) {
+	would := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("make", append([]string{"-n", "e2e"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("make -n e2e %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	file, err := filepath.Abs("x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := would("HOSTS=x.yaml", "RUN=journey")
+	if !strings.Contains(there, ` run ./cmd/lab run --hosts "`+file+`" journey`) || !strings.Contains(there, "-o dist/airgap ") {
+		t.Errorf("make e2e HOSTS=x.yaml does not build the program and run the scenario there:\n%s", there)
+	}
+	here := would("RUN=journey")
+	for _, lab := range []string{"apt-get", "id -u", "cmd/kernel", "lab prepare"} {
+		if strings.Contains(there, lab) {
+			t.Errorf("make e2e HOSTS=x.yaml wants %q of this machine:\n%s", lab, there)
+		}
+		if !strings.Contains(here, lab) {
+			t.Errorf("make e2e says nothing of %q: this test looks for the wrong words", lab)
+		}
+	}
+}
