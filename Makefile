@@ -90,8 +90,9 @@ updates: ## modules that both go.mod require directly, of which there are newer 
 	    $$($(GO) list -m -f '{{if not (or .Indirect .Main)}}{{.Path}}{{end}}' all)) || exit 1; done
 
 .PHONY: packages
-packages: ## the Debian packages the lab needs, installed where they are missing (root)
+packages: ## the Debian packages the lab needs, installed where they are missing, if this machine's kernel can carry the lab (root)
 	@[ $$(id -u) = 0 ] || { echo "the lab's servers want root: make $(or $(MAKECMDGOALS),packages) as root" >&2; exit 1; }
+	@cd e2e && $(GO) run ./cmd/kernel
 	@missing=$$(for p in $$(cat e2e/debian-packages.txt e2e/upstream/debian-packages.txt); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
 	if [ -n "$$missing" ]; then \

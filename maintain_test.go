@@ -3,6 +3,7 @@ package airgap_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -218,4 +219,105 @@ func TestRecordsAreWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHostsNeedNoLab: on servers that a file names, `make e2e` neither installs packages nor
+// looks at this machine's kernel nor builds a lab, which it does without the file.
+func TestHostsNeedNoLab(t *testing.T) {
+	would := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("make", append([]string{"-n", "e2e"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("make -n e2e %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	file, err := filepath.Abs("x.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := would("HOSTS=x.yaml", "RUN=journey")
+	if !strings.Contains(there, ` run ./cmd/lab run --hosts "`+file+`" journey`) || !strings.Contains(there, "-o dist/airgap ") {
+		t.Errorf("make e2e HOSTS=x.yaml does not build the program and run the scenario there:\n%s", there)
+	}
+	here := would("RUN=journey")
+	for _, lab := range []string{"apt-get", "id -u", "cmd/kernel", "lab prepare"} {
+		if strings.Contains(there, lab) {
+			t.Errorf("make e2e HOSTS=x.yaml wants %q of this machine:\n%s", lab, there)
+		}
+		if !strings.Contains(here, lab) {
+			t.Errorf("make e2e says nothing of %q: this test looks for the wrong words", lab)
+		}
+	}
+}
+
+var (
+	function      = regexp.MustCompile(`(?ms)^func (\w+)\(.*?^}`)
+	metadataTests = regexp.MustCompile(`(?s)real_metadata='(.*?)'`)
+)
+
+// TestSkippedTestsAreTold: .ci/run names each test that is skipped where there is no real metadata.
+func TestSkippedTestsAreTold(t *testing.T) {
+	script, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := metadataTests.FindSubmatch(script)
+	if list == nil {
+		t.Fatal(".ci/run has no list real_metadata")
+	}
+	told := map[string]bool{}
+	for line := range strings.SplitSeq(string(list[1]), "\n") {
+		test, _, _ := strings.Cut(line, "/real")
+		told[test] = true
+	}
+	skipped := testsOfMetadata(t)
+	for test := range skipped {
+		if !told[test] {
+			t.Errorf(".ci/run, real_metadata: %s is skipped without AIRGAP_REPODATA: name it", test)
+		}
+	}
+	for test := range told {
+		if !skipped[test] {
+			t.Errorf(".ci/run, real_metadata: %s is not skipped without AIRGAP_REPODATA, or not there: take it out", test)
+		}
+	}
+}
+
+// testsOfMetadata are those that call a function that skips them, as DIRECTORY: NAME.
+func testsOfMetadata(t *testing.T) map[string]bool {
+	t.Helper()
+	bodies := map[string]map[string]string{} // by directory and function
+	err := filepath.WalkDir(".", func(file string, _ fs.DirEntry, err error) error {
+		dir := filepath.Dir(file)
+		if err != nil || dir == "." || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if bodies[dir] == nil {
+			bodies[dir] = map[string]string{}
+		}
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			bodies[dir][m[1]] = m[0]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := map[string]bool{}
+	for dir, functions := range bodies {
+		for helper, body := range functions {
+			if !strings.Contains(body, `Getenv("AIRGAP_REPODATA")`) {
+				continue
+			}
+			calls := regexp.MustCompile(`\b` + helper + `\(t\b`)
+			for name, body := range functions {
+				if strings.HasPrefix(name, "Test") && calls.MatchString(body) {
+					skipped[dir+": "+name] = true
+				}
+			}
+		}
+	}
+	return skipped
 }

@@ -2,12 +2,11 @@ package bench
 
 import (
 	"context"
-	"io"
 	"time"
 )
 
 // checks measures how long a server takes to judge itself.
-func (b *bench) checks(ctx context.Context, w io.Writer) error {
+func (b *bench) checks(ctx context.Context, w *figures) error {
 	took, err := b.LocalChecks(ctx)
 	if err != nil {
 		return err

@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"time"
 )
 
@@ -16,13 +19,30 @@ type figure struct {
 	atMost    float64 // the target for ratio
 }
 
-// print writes: bench NAME VALUE UNIT REFERENCE RATIO TARGET HOLDS|MISS.
-func (f figure) print(w io.Writer) {
+// figures are those of one run: each is written when it is measured, and what
+// misses its target is remembered to the end.
+type figures struct {
+	out    io.Writer
+	missed []string
+}
+
+// print writes: bench NAME VALUE UNIT REFERENCE RATIO TARGET HOLDS|MISS. What is no
+// number, for want of anything to compare with, does not hold.
+func (f figure) print(w *figures) {
 	verdict := "HOLDS"
-	if f.ratio > f.atMost {
+	if math.IsNaN(f.ratio) || f.ratio > f.atMost {
 		verdict = "MISS"
+		w.missed = append(w.missed, fmt.Sprintf("%s (%.2f, target at most %.2f)", f.name, f.ratio, f.atMost))
 	}
-	fmt.Fprintf(w, "bench %s %.2f %s %s %.2f <=%.2f %s\n", f.name, f.value, f.unit, f.reference, f.ratio, f.atMost, verdict)
+	fmt.Fprintf(w.out, "bench %s %.2f %s %s %.2f <=%.2f %s\n", f.name, f.value, f.unit, f.reference, f.ratio, f.atMost, verdict)
+}
+
+// verdict names the figures that miss their targets, and adds what ended the measuring.
+func (w *figures) verdict(measuring error) error {
+	if len(w.missed) == 0 {
+		return measuring
+	}
+	return errors.Join(measuring, fmt.Errorf("figures that miss their targets: %s", strings.Join(w.missed, ", ")))
 }
 
 // resident is a run's most memory, against the limit for any bundle.

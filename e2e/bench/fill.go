@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ import (
 // that was read back, with crane, sync and sha256sum of what it wrote. The
 // upstream has all it serves in memory each time, since sha256sum reads from the
 // disk and has the kernel forget everything.
-func (b *bench) fill(ctx context.Context, w io.Writer) error {
+func (b *bench) fill(ctx context.Context, w *figures) error {
 	var filling []time.Duration
 	ours, theirs := b.ours(), filepath.Join(b.Work, "theirs")
 	m, err := rounds(func() (measured, error) {
@@ -59,7 +58,7 @@ func (b *bench) bundle(ctx context.Context) (measured, error) {
 }
 
 // bundleOnce makes the bundle without a figure.
-func (b *bench) bundleOnce(ctx context.Context, _ io.Writer) error {
+func (b *bench) bundleOnce(ctx context.Context, _ *figures) error {
 	_, err := b.bundle(ctx)
 	return err
 }

@@ -13,21 +13,22 @@ import (
 
 // Large measures what might grow with a bundle, on one of so many GB: the memory,
 // the disk that it takes at any moment beside the bundle's own bytes, and how long
-// it takes until all of it can be pulled.
-func Large(ctx context.Context, program string, gigabytes int, w, log io.Writer) error {
+// it takes until all of it can be pulled. It fails where a figure misses its target.
+func Large(ctx context.Context, program string, gigabytes int, out, log io.Writer) error {
 	image := func(ctx context.Context, cache string, log io.Writer) ([]string, error) {
 		name, err := upstream.LargeImage(ctx, cache, int64(gigabytes)*1e9, log)
 		return []string{name}, err
 	}
-	return prepared(ctx, program, log, image, func(b *bench, images []string) error {
+	w := &figures{out: out}
+	return w.verdict(prepared(ctx, program, log, image, func(b *bench, images []string) error {
 		if err := b.prepare(ctx, images); err != nil {
 			return err
 		}
 		return b.large(ctx, w)
-	})
+	}))
 }
 
-func (b *bench) large(ctx context.Context, w io.Writer) error {
+func (b *bench) large(ctx context.Context, w *figures) error {
 	out := filepath.Join(b.Work, "large")
 	before, err := free(b.Work)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -20,7 +19,7 @@ var networkResult = regexp.MustCompile(`(?m)^BenchmarkHundredHosts/(\w+)-?\d*\s.
 
 // network measures between a hundred hosts in network namespaces: where everything passes,
 // and where nothing does. Any wrong verdict is a failure, however fast.
-func (b *bench) network(ctx context.Context, w io.Writer) error {
+func (b *bench) network(ctx context.Context, w *figures) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "./preflight/netprobe", "-run", "^$", "-bench", "HundredHosts", "-benchtime", "1x", "-count", "1")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()

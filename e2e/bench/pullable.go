@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,14 +21,13 @@ import (
 
 // pullable measures how long after its start a registry over the bundle, in
 // place, every image can be pulled; and what a verified copy costs beside cp.
-func (b *bench) pullable(ctx context.Context, w io.Writer) error {
+func (b *bench) pullable(ctx context.Context, w *figures) error {
 	stick := b.ours()
 	took, err := b.servedIn(ctx, stick)
 	if err != nil {
 		return err
 	}
 	seconds("pullable-in-place", took, "limit", time.Second, 1.0).print(w)
-	seconds("pullable-in-place-vs-zarf", took, "zarf-mirror-resources", zarfPullable, 1.0).print(w)
 	store, copied := filepath.Join(b.Work, "store"), filepath.Join(b.Work, "copy")
 	m, err := rounds(func() (measured, error) {
 		if err := os.RemoveAll(store); err != nil {

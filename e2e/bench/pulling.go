@@ -38,7 +38,7 @@ type server struct {
 
 // pulling measures how fast layers come out, with 1, 8 and 64 clients at a time,
 // beside registry:3 with the same images; and what 64 slow clients cost in memory.
-func (b *bench) pulling(ctx context.Context, w io.Writer) error {
+func (b *bench) pulling(ctx context.Context, w *figures) error {
 	pki := filepath.Join(b.Work, "pki")
 	pem, err := scenario.SelfSigned(ctx, pki, loopback)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *bench) pulling(ctx context.Context, w io.Writer) error {
 }
 
 // slowly has 64 clients read at a modem's pace.
-func (b *bench) slowly(ctx context.Context, w io.Writer, rt http.RoundTripper, l layers, pki string) error {
+func (b *bench) slowly(ctx context.Context, w *figures, rt http.RoundTripper, l layers, pki string) error {
 	s, err := b.serve(ctx, rt, b.ours(), pki)
 	if err != nil {
 		return err

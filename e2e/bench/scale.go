@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +23,7 @@ const (
 // scale measures `airgap verify` against a real API server, from its start to the
 // verdict that everything holds, beside bare informers that only wait until they
 // have the same objects; then what a watching one asks, and how soon it tells.
-func (b *bench) scale(ctx context.Context, w io.Writer) error {
+func (b *bench) scale(ctx context.Context, w *figures) error {
 	var sizes []size
 	for _, pods := range []int{1_000, 10_000, 50_000, 100_000} {
 		s, err := b.atScale(ctx, w, pods)
@@ -45,7 +44,7 @@ type size struct {
 }
 
 // atScale measures on one cluster, and more on the largest.
-func (b *bench) atScale(ctx context.Context, w io.Writer, pods int) (size, error) {
+func (b *bench) atScale(ctx context.Context, w *figures, pods int) (size, error) {
 	p, err := b.populate(ctx, pods)
 	if err != nil {
 		return size{}, err
@@ -79,7 +78,7 @@ func (b *bench) atScale(ctx context.Context, w io.Writer, pods int) (size, error
 // server itself takes longer for each: as much more as bare informers take is
 // not ours. Of memory it is what is in use, since what lies about beside it is by
 // far the most in a small cluster and by rule half in a large one.
-func (s size) growth(before, first size, w io.Writer) {
+func (s size) growth(before, first size, w *figures) {
 	each := func(of func(size) float64, a, b size) float64 {
 		return (of(b) - of(a)) / float64(b.objects-a.objects)
 	}

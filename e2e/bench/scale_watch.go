@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,7 +29,7 @@ const (
 // watching measures a verification that goes on: what it asks of the API server
 // beyond its watches, how soon it names a pod that breaks, and the most memory
 // that it ever had.
-func (b *bench) watching(ctx context.Context, w io.Writer, name string, p *populated, s *size) error {
+func (b *bench) watching(ctx context.Context, w *figures, name string, p *populated, s *size) error {
 	v, err := b.startVerify(ctx, p)
 	if err != nil {
 		return err

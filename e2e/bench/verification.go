@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"crypto/sha256"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,7 +12,7 @@ import (
 
 // verification measures the reading and verifying of every byte of the bundle
 // beside what this machine's processors can hash at all, from memory.
-func (b *bench) verification(ctx context.Context, w io.Writer) error {
+func (b *bench) verification(ctx context.Context, w *figures) error {
 	dir := filepath.Join(b.ours(), "bank")
 	size, err := sizeOf(dir)
 	if err != nil {

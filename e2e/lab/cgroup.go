@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/e2e/lab/kernel"
 )
 
 // A cgroup is one server's place in every hierarchy of the outer machine. The
@@ -25,19 +27,15 @@ type cgroup struct {
 	path string // below the root of each hierarchy: airgap-lab/RUN/NODE
 }
 
-const cgroupRoot = "/sys/fs/cgroup"
+const cgroupRoot = kernel.CgroupRoot
 
-// hierarchies are the mount points: one a controller on cgroup v1, and beside
-// them systemd's own and an empty v2 one.
+// hierarchies are those of this machine: see kernel.Machine.
 func hierarchies() ([]string, error) {
-	all, err := filepath.Glob(cgroupRoot + "/*/cgroup.procs")
-	if err == nil && len(all) == 0 {
-		err = errors.New("find cgroup v1 hierarchies: none below " + cgroupRoot)
+	m, err := kernel.This()
+	if err != nil {
+		return nil, err
 	}
-	for i := range all {
-		all[i] = filepath.Dir(all[i])
-	}
-	return all, err
+	return m.Hierarchies()
 }
 
 func (c cgroup) dirs() ([]string, error) {

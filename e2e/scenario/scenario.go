@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/lab/kernel"
 	"airgap.dev/airgap/e2e/lab/root"
 	"airgap.dev/airgap/e2e/secrets"
 	"airgap.dev/airgap/e2e/upstream"
@@ -172,8 +173,11 @@ func newEnv(name, program string, log io.Writer) (*Env, error) {
 
 // Prepare builds what every scenario needs, once: upstream, and meanwhile the
 // disk of containers. That of emulated machines is built for the first who
-// asks.
+// asks. Before any of it, it fails where this machine cannot carry the servers.
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
+	if err := kernel.Ready(ctx); err != nil {
+		return "", err
+	}
 	if cache, err = lab.CacheDir(); err != nil {
 		return "", err
 	}

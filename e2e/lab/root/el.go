@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/e2e/lab/kernel"
 )
 
 //go:embed el
@@ -69,16 +71,27 @@ func newDressing(cfg Config, lower ...string) (dressing, error) {
 	return d, d.addFixed()
 }
 
-// addBuiltinModules is for containers, whose kernel is the outer machine's.
-func (d *dressing) addBuiltinModules() error {
-	kernel, modules, err := builtinModules()
+// addOuterKernel is for containers, whose kernel is the outer machine's.
+func (d *dressing) addOuterKernel(ctx context.Context) error {
+	m, err := kernel.This()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join("lib/modules", kernel)
+	config, err := m.Config()
+	if err != nil {
+		return err
+	}
+	modules, err := m.Builtin(ctx, config)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join("lib/modules", m.Release)
 	d.Files[filepath.Join(dir, "modules.builtin")] = modules
 	d.Files[filepath.Join(dir, "modules.order")] = nil
-	d.Commands = append(d.Commands, []string{"depmod", "--all", kernel})
+	if !config.Packed() { // else it is in the server's /proc, too
+		d.Files["boot/config-"+m.Release] = config.Text
+	}
+	d.Commands = append(d.Commands, []string{"depmod", "--all", m.Release})
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (b builder) layers(ctx context.Context, cfg Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.addBuiltinModules(); err != nil {
+	if err := d.addOuterKernel(ctx); err != nil {
 		return nil, err
 	}
 	el, err := b.el(ctx, d)

@@ -26,15 +26,6 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-func TestBuiltin(t *testing.T) {
-	const config = "# a comment\nCONFIG_OVERLAY_FS=y\nCONFIG_VXLAN=m\n# CONFIG_NET_IPIP is not set\nCONFIG_BRIDGE_NETFILTER=y\nCONFIG_64BIT=y\n"
-	got, err := builtin(strings.NewReader(config))
-	const want = "kernel/fs/overlayfs/overlay.ko\nkernel/net/bridge/br_netfilter.ko\n"
-	if err != nil || string(got) != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-}
-
 func TestLayerIsMadeOnce(t *testing.T) {
 	b := builder{dir: t.TempDir(), progress: io.Discard}
 	made := 0

@@ -1,0 +1,194 @@
+package kernel
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/sys/unix"
+)
+
+// release is the kernel of the machines in this test: as Debian 12 names its own.
+const release = "6.1.0-50-amd64"
+
+// config says the same of all options that are asked for, and of some more.
+func config(value string) string {
+	text := "# a comment\nCONFIG_64BIT=y\n# CONFIG_AX25 is not set\n"
+	for _, o := range options() {
+		text += "CONFIG_" + o.symbol + "=" + value + "\n"
+	}
+	return text + "CONFIG_NF_TABLES_BRIDGE=" + value + "\nCONFIG_BPF_SYSCALL=y\nCONFIG_DEBUG_INFO_BTF=y\n"
+}
+
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// dep is Debian's modules.dep with all modules that are asked for.
+func dep() string {
+	text := "kernel/fs/nfs/nfs.ko: kernel/fs/lockd/lockd.ko\n"
+	for _, o := range options() {
+		for _, file := range o.files {
+			text += strings.Replace(file, "br_netfilter", "br-netfilter", 1) + ": kernel/net/llc/llc.ko\n"
+		}
+	}
+	return text
+}
+
+// hybrid are the mounts of a machine that has both versions of cgroups, v2only those
+// of Debian 12 as it boots.
+func hybrid() map[string]int64 {
+	mounts := map[string]int64{CgroupRoot: unix.TMPFS_MAGIC, CgroupRoot + "/unified": unix.CGROUP2_SUPER_MAGIC}
+	for _, name := range []string{"blkio", "cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids", "systemd"} {
+		mounts[CgroupRoot+"/"+name] = unix.CGROUP_SUPER_MAGIC
+	}
+	return mounts
+}
+
+func v2only() map[string]int64 {
+	return map[string]int64{
+		CgroupRoot:                   unix.CGROUP2_SUPER_MAGIC,
+		CgroupRoot + "/init.scope":   unix.CGROUP2_SUPER_MAGIC,
+		CgroupRoot + "/system.slice": unix.CGROUP2_SUPER_MAGIC,
+		CgroupRoot + "/user.slice":   unix.CGROUP2_SUPER_MAGIC,
+	}
+}
+
+func without(mounts map[string]int64, name string) map[string]int64 {
+	delete(mounts, CgroupRoot+"/"+name)
+	return mounts
+}
+
+// machine is one with these mounts and files. What is loaded is seen in /sys/module.
+func machine(mounts map[string]int64, files map[string]string) (Machine, *[]string) {
+	tree, asked := fstest.MapFS{}, &[]string{}
+	for name, text := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for dir := range mounts {
+		tree[strings.TrimPrefix(dir, "/")+"/cgroup.procs"] = &fstest.MapFile{}
+	}
+	magic := func(dir string) (int64, error) {
+		if found, mounted := mounts[dir]; mounted {
+			return found, nil
+		}
+		return 0, fs.ErrNotExist
+	}
+	load := func(_ context.Context, modules ...string) error {
+		*asked = modules
+		for _, name := range modules {
+			tree["sys/module/"+name] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		}
+		return nil
+	}
+	return Machine{Release: release, Files: tree, Magic: magic, Load: load}, asked
+}
+
+func TestCheck(t *testing.T) {
+	const inBoot, modules = "boot/config-" + release, "lib/modules/" + release + "/modules.dep"
+	all := packed(t, config("y"))
+	for name, tc := range map[string]struct {
+		mounts map[string]int64
+		files  map[string]string
+		want   []string // a part of each sentence
+	}{
+		"all of it built in":           {hybrid(), map[string]string{packedConfig: all}, nil},
+		"Debian's kernel, both cgroup": {hybrid(), map[string]string{inBoot: config("m"), modules: dep()}, nil},
+		"Debian as it boots": {v2only(), map[string]string{inBoot: config("m"), modules: dep()},
+			[]string{"cgroup v1 at /sys/fs/cgroup/… for cpu, cpuacct, cpuset, devices, freezer, memory, pids, systemd: boot with systemd.unified_cgroup_hierarchy=0"}},
+		"no controller for processes": {without(hybrid(), "pids"), map[string]string{packedConfig: all}, []string{"/… for pids: boot with"}},
+		"no cgroup v2":                {without(hybrid(), "unified"), map[string]string{packedConfig: all}, []string{"cgroup v2 beside v1, by which programs are watched: mkdir"}},
+		"the modules of another kernel": {hybrid(), map[string]string{inBoot: config("m"), "lib/modules/6.1.0-49-amd64/modules.dep": dep(), "sys/module/overlay/x": ""},
+			[]string{
+				"bridge, neither loaded", "br_netfilter, neither", "xt_comment,", "xt_conntrack,", "xt_MASQUERADE,", "xt_REDIRECT,", "nft_compat,", "nft_masq,",
+				"nft_chain_nat,", "nft_nat,", "nf_conntrack,", "nf_nat,", "nf_tables,", "veth,", "then modprobe vxlan"}},
+		"no configuration":    {hybrid(), nil, []string{"its configuration, which is in none of /proc/config.gz, /boot/config-" + release + ","}},
+		"a cut configuration": {hybrid(), map[string]string{packedConfig: all[:len(all)/2]}, []string{"its configuration, which is in none of"}},
+		"built without": {hybrid(), map[string]string{packedConfig: packed(t, strings.NewReplacer("CONFIG_VXLAN=y", "# CONFIG_VXLAN is not set", "CONFIG_NF_TABLES_BRIDGE=y\n", "", "CONFIG_IP_VS=y\n", "").Replace(config("y")))},
+			[]string{"CONFIG_VXLAN: boot a kernel", "CONFIG_NF_TABLES_BRIDGE: boot a kernel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := machine(tc.mounts, tc.files)
+			err := m.Check()
+			if len(tc.want) == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("nothing lacks")
+			}
+			_, said, _ := strings.Cut(err.Error(), "\n- ")
+			sentences := strings.Split(said, "\n- ")
+			if len(sentences) != len(tc.want) {
+				t.Fatalf("%d sentences, want %d: %v", len(sentences), len(tc.want), err)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(sentences[i], want) {
+					t.Errorf("sentence %d is %q, want %q", i, sentences[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestHierarchies(t *testing.T) {
+	m, _ := machine(hybrid(), map[string]string{"sys/fs/cgroup/plain/cgroup.procs": ""})
+	got, err := m.Hierarchies()
+	for i := range got {
+		got[i] = path.Base(got[i])
+	}
+	if want := strings.Fields("blkio cpu cpuacct cpuset devices freezer memory pids systemd unified"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	m, _ = machine(v2only(), nil)
+	if got, err := m.Hierarchies(); err == nil || len(got) > 0 || !strings.Contains(err.Error(), "unified_cgroup_hierarchy=0") {
+		t.Errorf("where all are cgroup v2: %v, %v", got, err)
+	}
+}
+
+// What is built in is listed as it is; of modules what is loaded, and what is needed is loaded first.
+func TestBuiltin(t *testing.T) {
+	m, asked := machine(hybrid(), map[string]string{packedConfig: packed(t, "CONFIG_OVERLAY_FS=y\n# CONFIG_NET_IPIP is not set\nCONFIG_WIREGUARD=y\nCONFIG_BRIDGE_NETFILTER=y\nCONFIG_64BIT=y\n")})
+	c, err := m.Config()
+	if err != nil || !c.Packed() {
+		t.Fatalf("read from %s, %v", c.File, err)
+	}
+	const want = "kernel/net/bridge/br_netfilter.ko\nkernel/fs/overlayfs/overlay.ko\nkernel/drivers/net/wireguard/wireguard.ko\n"
+	if got, err := m.Builtin(t.Context(), c); err != nil || string(got) != want || len(*asked) > 0 {
+		t.Errorf("got %q, %v, loaded %v; want %q", got, err, *asked, want)
+	}
+
+	m, asked = machine(hybrid(), map[string]string{"boot/config-" + release: "CONFIG_NFT_NAT=m\nCONFIG_IP_SET=m\nCONFIG_NET_IPIP=m\nCONFIG_VETH=m\n", "sys/module/ip_set/x": "", "sys/module/veth/x": ""})
+	if c, err = m.Config(); err != nil || c.Packed() {
+		t.Fatalf("read from %s, %v", c.File, err)
+	}
+	const ofModules = "kernel/net/netfilter/ipset/ip_set.ko\nkernel/net/netfilter/nft_chain_nat.ko\nkernel/net/netfilter/nft_nat.ko\nkernel/drivers/net/veth.ko\n"
+	if got, err := m.Builtin(t.Context(), c); err != nil || string(got) != ofModules || !slices.Equal(*asked, []string{"nft_chain_nat", "nft_nat"}) {
+		t.Errorf("got %q, %v, loaded %v; want %q", got, err, *asked, ofModules)
+	}
+
+	refused := errors.New("Operation not permitted")
+	m, _ = machine(hybrid(), nil)
+	m.Load = func(context.Context, ...string) error { return refused }
+	if _, err := m.Builtin(t.Context(), c); !errors.Is(err, refused) {
+		t.Errorf("where modules cannot be loaded: %v", err)
+	}
+}
