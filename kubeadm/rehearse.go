@@ -4,57 +4,124 @@ import (
 	"context"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // RehearseWrites asks the API server for writes such as an upgrade makes, without
-// their being kept (dryRun=All). The error names what the webhook or the policy that
-// would stop one says. A webhook that may not be asked this way is not.
-func RehearseWrites(ctx context.Context, client kubernetes.Interface, node string) error {
-	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/rehearsal":"yes"}}}`)
-	system := metav1.NamespaceSystem
-	for _, write := range []struct {
-		what string
-		do   func() error
-	}{
-		{"change node " + node, func() error {
-			_, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, dry)
-			return err
-		}},
-		{"change ConfigMap kube-system/kubeadm-config", func() error {
-			_, err := client.CoreV1().ConfigMaps(system).Patch(ctx, "kubeadm-config", types.MergePatchType, patch, dry)
-			return err
-		}},
-		{"change Deployment kube-system/coredns", func() error {
-			_, err := client.AppsV1().Deployments(system).Patch(ctx, "coredns", types.MergePatchType, patch, dry)
-			return err
-		}},
-		{"make a pod in kube-system", func() error {
-			_, err := client.CoreV1().Pods(system).Create(ctx, rehearsalPod(), metav1.CreateOptions{DryRun: dry.DryRun})
-			return err
-		}},
-	} {
+// their being kept (dryRun=All), and to evict a pod of each namespace from the nodes
+// that are to be drained. The error names what the webhook or the policy that would
+// stop one says. A webhook that may not be asked this way is not.
+func RehearseWrites(ctx context.Context, client kubernetes.Interface, node string, drained ...string) error {
+	evictions, err := rehearsedEvictions(ctx, client, drained)
+	if err != nil {
+		return err
+	}
+	for _, write := range append(rehearsedWrites(ctx, client, node), evictions...) {
 		err := write.do()
-		if err == nil || strings.Contains(err.Error(), "does not support dry run") {
+		if err == nil || apierrors.IsNotFound(err) || strings.Contains(err.Error(), "does not support dry run") {
 			continue
 		}
 		return &Failure{
 			What: "rehearse what an upgrade does: " + write.what, Err: err,
-			Next: "a webhook that does not answer, or says no, would stop the upgrade in the middle: mend it, or let it leave kube-system and nodes alone (namespaceSelector, failurePolicy: Ignore)",
+			Next: "a webhook that does not answer, or says no, would stop the upgrade in the middle: mend it, or let it leave kube-system, nodes and evictions alone (namespaceSelector, failurePolicy: Ignore)",
 		}
 	}
 	return nil
 }
 
-func rehearsalPod() *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "airgap-rehearsal-"},
-		Spec: corev1.PodSpec{
-			Containers:                   []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause"}},
-			AutomountServiceAccountToken: new(bool),
-		},
+// rehearsal is one write. What is not there is not written to.
+type rehearsal struct {
+	what string
+	do   func() error
+}
+
+// rehearsedWrites are one of each kind that kubeadm or airgap writes.
+func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node string) []rehearsal {
+	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/rehearsal":"yes"}}}`)
+	made, merge, system := metav1.CreateOptions{DryRun: dry.DryRun}, types.MergePatchType, metav1.NamespaceSystem
+	return []rehearsal{
+		{"change node " + node, func() error {
+			_, err := client.CoreV1().Nodes().Patch(ctx, node, merge, patch, dry)
+			return err
+		}},
+		{"change ConfigMap kube-system/kubeadm-config", func() error {
+			_, err := client.CoreV1().ConfigMaps(system).Patch(ctx, "kubeadm-config", merge, patch, dry)
+			return err
+		}},
+		{"change Role kube-system/kubeadm:nodes-kubeadm-config", func() error {
+			_, err := client.RbacV1().Roles(system).Patch(ctx, "kubeadm:nodes-kubeadm-config", merge, patch, dry)
+			return err
+		}},
+		{"change Deployment kube-system/coredns", func() error {
+			_, err := client.AppsV1().Deployments(system).Patch(ctx, "coredns", merge, patch, dry)
+			return err
+		}},
+		{"change DaemonSet kube-system/kube-proxy", func() error {
+			_, err := client.AppsV1().DaemonSets(system).Patch(ctx, "kube-proxy", merge, patch, dry)
+			return err
+		}},
+		{"make a Job in kube-system", func() error { // kubeadm looks by one whether pods come up
+			_, err := client.BatchV1().Jobs(system).Create(ctx, rehearsalJob(), made)
+			return err
+		}},
+		{"make a pod in kube-system", func() error {
+			_, err := client.CoreV1().Pods(system).Create(ctx, &corev1.Pod{ObjectMeta: rehearsalName(), Spec: rehearsalPod()}, made)
+			return err
+		}},
 	}
+}
+
+// rehearsedEvictions are of one pod a namespace: webhooks are chosen by that, most often.
+func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes []string) ([]rehearsal, error) {
+	var all []rehearsal
+	asked := map[string]bool{}
+	for _, node := range nodes {
+		pods, err := (&draining{client: client, node: node}).pods(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pods {
+			if !asked[p.Namespace] {
+				asked[p.Namespace] = true
+				all = append(all, rehearsal{"evict pod " + podName(&p), func() error { return rehearseEviction(ctx, client, &p) }})
+			}
+		}
+	}
+	return all, nil
+}
+
+// rehearseEviction takes a no for now, of a budget, for a yes: a drain asks again. That it is
+// no real one stands in the question and not in the eviction, for webhooks are told by that.
+func rehearseEviction(ctx context.Context, client kubernetes.Interface, p *corev1.Pod) error {
+	err := client.PolicyV1().RESTClient().Post().AbsPath("/api/v1").Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
+		VersionedParams(&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, scheme.ParameterCodec).
+		Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}}).Do(ctx).Error()
+	if apierrors.IsTooManyRequests(err) {
+		return nil
+	}
+	return err
+}
+
+func rehearsalName() metav1.ObjectMeta {
+	return metav1.ObjectMeta{GenerateName: "airgap-rehearsal-"}
+}
+
+func rehearsalPod() corev1.PodSpec {
+	return corev1.PodSpec{
+		Containers:                   []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause"}},
+		AutomountServiceAccountToken: new(bool),
+	}
+}
+
+func rehearsalJob() *batchv1.Job {
+	spec := rehearsalPod()
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{ObjectMeta: rehearsalName(), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}
 }

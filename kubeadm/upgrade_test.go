@@ -317,16 +317,27 @@ func TestUpgradeAfterReboot(t *testing.T) {
 // TestRehearseWrites: a webhook that says no, or does not answer, is named; one that
 // may not be asked this way is not; nothing is written.
 func TestRehearseWrites(t *testing.T) {
+	pod := func(name string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"till","uid":"1","controller":true}]}}`, name)
+	}
 	for _, tc := range []struct{ name, refused, says, want string }{
 		{"nobody objects", "", "", ""},
 		{"a dead webhook", "/nodes/cp1", `failed calling webhook \"lost.bank.example\"`, "change node cp1"},
 		{"a strict one", "/pods", `admission webhook \"strict\" denied the request`, "make a pod in kube-system"},
+		{"one for Jobs", "/jobs", `admission webhook \"strict\" denied the request`, "make a Job in kube-system"},
+		{"one for DaemonSets", "/daemonsets/kube-proxy", `admission webhook \"strict\" denied the request`, "change DaemonSet kube-system/kube-proxy"},
+		{"one for evictions", "/shop/pods/till-1/eviction", `admission webhook \"strict\" denied the request`, "evict pod shop/till-1"},
 		{"one with side effects", "/configmaps/kubeadm-config", "admission webhook does not support dry run", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, m := newFake(t)
 			asked := 0
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet { // what would be drained: two pods of one namespace
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[`+pod("till-1")+`,`+pod("till-2")+`]}`)
+					return
+				}
 				asked++
 				if r.URL.Query().Get("dryRun") != "All" {
 					t.Errorf("%s %s would be kept", r.Method, r.URL)
@@ -347,11 +358,11 @@ func TestRehearseWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = RehearseWrites(t.Context(), client, "cp1")
+			err = RehearseWrites(t.Context(), client, "cp1", "w1", "w2")
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "webhook")) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			if tc.want == "" && asked != 4 {
+			if tc.want == "" && asked != 8 {
 				t.Errorf("asked for %d writes", asked)
 			}
 		})

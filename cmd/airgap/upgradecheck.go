@@ -183,15 +183,17 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		}
 		return hint(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
 	}
+	var drained []string
 	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
 		if u.alone(n) {
 			continue
 		}
+		drained = append(drained, n.Name)
 		if err := kubeadm.Drainable(ctx, u.client, n.Name); err != nil {
 			return err
 		}
 	}
-	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.node.Name); err != nil {
+	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.node.Name, drained...); err != nil {
 		return err
 	}
 	v, err := u.verification(ctx, true)

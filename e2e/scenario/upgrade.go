@@ -27,6 +27,10 @@ var shoppersPY string
 // be away, an upgrade may lose.
 const lostShare = 0.001
 
+// longestSilence is how many seconds it may get no answer: one request that is lost, and
+// the next one that waits.
+const longestSilence = 5.0
+
 // upgrade takes a cluster of three control-plane hosts and two workers, with a
 // workload that is being asked all the time, to the next minor of Kubernetes and to
 // another line of containerd.
@@ -50,7 +54,7 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"no room for the backup of before", func() error { return u.noRoom(ctx) }},
 			{"a workload", func() error { return u.shop(ctx) }},
 			{"a budget that never allows", func() error { return u.neverAllows(ctx) }},
-			{"a webhook that nobody answers", func() error { return u.deadWebhook(ctx) }},
+			{"webhooks that nobody answers", func() error { return u.deadWebhooks(ctx) }},
 			{"dry run", func() error { return u.rehearsed(ctx) }},
 			{"broken off before other hosts are prepared", func() error { return u.forgotten(ctx) }},
 			{"killed while another host is at work", func() error { return u.killedAtWork(ctx) }},
@@ -76,6 +80,7 @@ type upgrading struct {
 	l     *lab.Lab
 	edits []string // of the lab's airgap.yaml, for the hosts
 	next  string   // the stick with the next bundle
+	base  string   // the stick with the bundle that it is a delta against; "" is a whole one
 	said  string   // by the upgrade that came to its end
 }
 
@@ -140,13 +145,32 @@ func (u *upgrading) bundleIn(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.bundleTwice(ctx, "-f", config, "-o", u.next); err != nil {
+	if err := u.makeNext(ctx, config); err != nil {
 		return err
 	}
+	return u.insert(ctx)
+}
+
+// insert plugs the stick in on the first host, which takes the bundle's program.
+func (u *upgrading) insert(ctx context.Context) error {
 	if err := u.first().AttachStick(ctx, u.next); err != nil {
 		return err
 	}
-	return e.script(ctx, u.first(), "cd "+lab.StickPath+"/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm")
+	return u.e.script(ctx, u.first(), "cd "+lab.StickPath+"/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm")
+}
+
+func (u *upgrading) makeNext(ctx context.Context, config string) error {
+	if u.base == "" {
+		return u.e.bundleTwice(ctx, "-f", config, "-o", u.next)
+	}
+	if err := u.e.do(ctx, 0, []string{"delta:"}, "bundle", "-f", config, "--facts", u.e.facts(), "-o", u.next, "--delta-from", filepath.Join(u.base, "bank")); err != nil {
+		return err
+	}
+	made, err := filepath.Glob(filepath.Join(u.next, "bank-delta-*"))
+	if err != nil || len(made) != 1 {
+		return fmt.Errorf("on the stick are %v, %w", made, err)
+	}
+	return os.Rename(made[0], filepath.Join(u.next, "bank")) // what a directory is called is a person's choice
 }
 
 func upgradeCommand(options ...string) []string {
@@ -231,21 +255,34 @@ metadata: {name: lost}
 webhooks:
   - name: lost.bank.example
     clientConfig: {service: {namespace: default, name: lost, path: /}}
-    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods, configmaps, nodes]}]
+    rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [%s]}]
     sideEffects: None
     failurePolicy: Fail
     admissionReviewVersions: [v1]
 `
 
-func (u *upgrading) deadWebhook(ctx context.Context) error {
-	r, err := u.e.On(ctx, u.first(), deadWebhook, "sh", "-c", kubectl+"apply -f -")
-	if err != nil {
-		return err
+// deadWebhooks are asked about what kubeadm writes first, what it writes last, and what a
+// drain does, by nobody who answers.
+func (u *upgrading) deadWebhooks(ctx context.Context) error {
+	for resources, what := range map[string]string{
+		"pods, configmaps, nodes": "change node node1",
+		"daemonsets":              "change DaemonSet kube-system/kube-proxy",
+		"pods/eviction":           "evict pod ",
+	} {
+		r, err := u.e.On(ctx, u.first(), fmt.Sprintf(deadWebhook, resources), "sh", "-c", kubectl+"apply -f -")
+		if err != nil {
+			return err
+		}
+		if err := r.want("apply a webhook", 0); err != nil {
+			return err
+		}
+		if err := errors.Join(
+			u.refused(ctx, 1, what, "lost.bank.example", "would stop the upgrade"),
+			u.e.script(ctx, u.first(), kubectl+"delete validatingwebhookconfiguration lost")); err != nil {
+			return err
+		}
 	}
-	if err := r.want("apply a webhook", 0); err != nil {
-		return err
-	}
-	return errors.Join(u.refused(ctx, 1, "lost.bank.example", "would stop the upgrade"), u.e.script(ctx, u.first(), kubectl+"delete validatingwebhookconfiguration lost"))
+	return nil
 }
 
 func (u *upgrading) rehearsed(ctx context.Context) error {
@@ -384,6 +421,9 @@ func (u *upgrading) asked(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(u.e.Log, "%d requests, %d lost, at most %.1f s without an answer: %q\n", said.Asked, said.Lost, said.Longest, said.Errors)
+	if said.Longest > longestSilence {
+		return fmt.Errorf("nobody answered for %.1f s, want at most %.1f", said.Longest, longestSilence)
+	}
 	if said.Asked < 100 || float64(said.Lost) > lostShare*float64(said.Asked) {
 		return fmt.Errorf("of %d requests %d were lost, want at most %.1f in a thousand: %q", said.Asked, said.Lost, 1000*lostShare, said.Errors)
 	}
