@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -15,13 +16,19 @@ type Failure struct {
 	Err  error
 	Said string // the last lines of the unit's journal, or ""
 	Next string // what to try, or ""
-	unit string
+
+	unit  string
+	began time.Time // of a kubeadm's work on the control plane's pods; else zero
+	ended string    // what those said last that have ended since, or ""
 }
 
 func (f *Failure) Error() string {
 	text := f.What + ": " + f.Err.Error()
 	if f.Said != "" {
 		text += "\n" + f.unit + " said last:\n" + f.Said
+	}
+	if f.ended != "" {
+		text += "\n" + f.ended
 	}
 	return text
 }
@@ -37,6 +44,9 @@ func (m Machine) explain(ctx context.Context, f Failure) error {
 		return fmt.Errorf("%s: %w", f.What, ctx.Err()) // interrupted: nothing to explain
 	}
 	f.Said = m.lastWords(ctx, f.unit)
+	if !f.began.IsZero() {
+		f.ended = m.endedPods(ctx, f.began)
+	}
 	if f.Next == "" {
 		f.Next = m.engine().nextStep(f.Err.Error() + f.Said)
 	}

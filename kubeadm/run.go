@@ -78,6 +78,7 @@ func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb
 			return err
 		}
 	}
+	began := time.Now()
 	locked := slices.Concat([]string{"--verbose", "--wait", "300", m.path(lockFile)}, by, []string{"kubeadm", verb})
 	_, err := m.Host.Run(ctx, host.Cmd{
 		Name: "flock", Args: append(locked, args...),
@@ -86,7 +87,7 @@ func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb
 	if err == nil {
 		return nil
 	}
-	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet"})
+	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet", began: began})
 }
 
 // Await returns when no kubeadm of ours is at work any more. waiting is called

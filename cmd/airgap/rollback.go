@@ -86,7 +86,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if o.skip, rules, err = splitSkip(o.skip); err != nil {
 		return err
 	}
-	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute}}, yes: o.yes}
+	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute, timeout: upgradeTimeout}}, yes: o.yes}
 	record, err := readUpgradeRecord()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +17,7 @@ func afterEdits() []string { return []string{`version: "1.36.3"`, `version: "1.3
 
 // minors takes a cluster through all three minors that can be installed, one after the
 // other, since kubeadm goes up one at a time; and back, over a minor of etcd, too. On the
-// way a host dies amid its own upgrade.
+// way a host dies amid its own upgrade. The last minor comes as a delta against the one before.
 func minors(ctx context.Context, e *Env) error {
 	if err := errors.Join(upstream.BuildBefore(ctx, e.Cache, e.Log), upstream.BuildAfter(ctx, e.Cache, e.Log)); err != nil {
 		return err
@@ -25,6 +26,7 @@ func minors(ctx context.Context, e *Env) error {
 		before := upgrading{e: e, l: l, edits: overSSH()}
 		after := upgrading{e: e, l: l, edits: slices.Concat(overSSH(), afterEdits())}
 		otherwise := upgrading{e: e, l: l, edits: slices.Concat(after.edits, morePods())}
+		broken := upgrading{e: e, l: l, edits: slices.Concat(after.edits, unknownFlag())}
 		return e.inOrder([]part{
 			{"a cluster of Kubernetes 1.35", func() error { return before.cluster(ctx) }},
 			{"a bundle two minors ahead", func() error { return after.bundleIn(ctx, "ahead") }},
@@ -32,8 +34,13 @@ func minors(ctx context.Context, e *Env) error {
 				return after.refused(ctx, 1, "a cluster goes up one minor at a time: 1.36 comes next", "build a bundle with kubernetes.version 1.36")
 			}},
 			{"the bundle between", func() error { return before.nextBundle(ctx) }},
-			{"upgrade to 1.36", func() error { return before.upgrade(ctx) }},
-			{"the bundle after", func() error { return after.bundleIn(ctx, "after") }},
+			{"a delta against it, which is not there yet", func() error {
+				after.base = before.next
+				return after.bundleIn(ctx, "early")
+			}},
+			{"it is refused", func() error { return after.refused(ctx, 1, "needs", "bundle bank brought them") }},
+			{"upgrade to 1.36", func() error { return errors.Join(before.insert(ctx), before.upgrade(ctx)) }},
+			{"the delta after", func() error { return after.bundleIn(ctx, "after") }},
 			{"upgrade to 1.37", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
 			{"every host has the new versions", func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
 			{"verify", func() error { return e.verified(ctx, l.Machines[0]) }},
@@ -43,9 +50,15 @@ func minors(ctx context.Context, e *Env) error {
 			{"upgrade to 1.37, by the same command", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
 			{"every host has the new versions, again", func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
 			{"the bundle with another configuration", func() error { return otherwise.bundleIn(ctx, "otherwise") }},
-			{"upgrade to it", func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
+			{"upgrade to it, and a workload breaks on the way", func() error { return otherwise.breaks(ctx) }},
+			{"upgrade to it, by the same command", func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
 			{"taken back within 1.37", func() error {
 				return errors.Join(otherwise.backTo(ctx, "1.37.2", "2.3.7"), e.verified(ctx, l.Machines[0]))
+			}},
+			{"the bundle with an API server that does not start", func() error { return broken.bundleIn(ctx, "broken") }},
+			{"upgrade to it", func() error { return broken.broken(ctx) }},
+			{"taken back from it", func() error {
+				return errors.Join(broken.backTo(ctx, "1.37.2", "2.3.7"), e.verified(ctx, l.Machines[0]))
 			}},
 		})
 	})
@@ -74,4 +87,44 @@ n=$(count); until [ $(count) -gt $n ]; do sleep 0.1; done`
 		return err
 	}
 	return m.Start(ctx)
+}
+
+// breaks has a workload's pods stop working between the comparison after the first host and
+// that after the second: the upgrade ends there and names it, and once it is mended goes on.
+func (u *upgrading) breaks(ctx context.Context) error {
+	if err := u.e.script(ctx, u.first(), kubectl+"create deployment till --image=docker.io/library/hello:1.0", kubectl+"rollout status deploy/till --timeout=120s"); err != nil {
+		return err
+	}
+	g, at := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		r, err := u.e.On(at, u.first(), "", upgradeCommand("--timeout", "1m")...)
+		if err != nil {
+			return err
+		}
+		return r.want("upgrade beside a workload that breaks", 4, "default/till", "run the same command again", "airgap rollback takes the upgrade back")
+	})
+	g.Go(func() error {
+		const compared = `count() { grep -c '"step":"compare-node1","event":"ended"' /var/lib/airgap/journal.jsonl; }
+n=$(count); until [ $(count) -gt $n ]; do sleep 0.1; done`
+		return u.e.script(at, u.first(), compared, kubectl+"set image deploy/till hello=docker.io/library/hello:0")
+	})
+	return errors.Join(g.Wait(), u.e.script(ctx, u.first(),
+		`! tac /var/lib/airgap/journal.jsonl | sed '/"step":"upgrade-begins"/q' | grep '"step":"upgrade-ends"'`,
+		kubectl+"rollout undo deploy/till", kubectl+"rollout status deploy/till --timeout=120s"))
+}
+
+// unknownFlag is an edit that no API server starts with, and nobody notices before. kubeadm
+// need not wait five minutes for it.
+func unknownFlag() []string {
+	return []string{"    kubeProxy:\n", "    clusterConfiguration:\n      apiServer:\n        extraArgs: [{name: no-such-flag, value: \"1\"}]\n    timeouts: {upgradeManifests: 1m0s}\n    kubeProxy:\n"}
+}
+
+// broken upgrades to what kubeadm waits for in vain, and wants to be told, and the way back.
+func (u *upgrading) broken(ctx context.Context) error {
+	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(u.e.Log, r.Stderr)
+	return r.want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "no-such-flag", "airgap rollback takes the upgrade back")
 }

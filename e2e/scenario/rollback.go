@@ -44,6 +44,8 @@ func rollback(ctx context.Context, e *Env) error {
 				part{"killed amid " + step, func() error { return u.killedAmid(ctx, i, step) }},
 				part{"taken back", func() error { return u.takenBack(ctx, i) }})
 		}
+		last := len(parts) - 1 // the way back that is killed itself, for it is the longest
+		parts = slices.Insert(parts, last, part{"killed while it is taken back", func() error { return u.wayBackKilled(ctx) }})
 		return e.inOrder(append(parts,
 			part{"as after a power cut amid kubeadm-upgrade", func() error { return u.torn(ctx) }},
 			part{"upgrade, all the way", func() error { return u.upgrade(ctx, "etcd.yaml: put back", "kube-apiserver.yaml: put back") }},
@@ -98,6 +100,17 @@ func (u *upgrading) torn(ctx context.Context) error {
 	return errors.Join(
 		u.killedAmid(ctx, len(brokenOff()), "kubeadm-upgrade"),
 		u.e.script(ctx, u.first(), "pkill -9 -x kubeadm; cd /etc/kubernetes/manifests && : >etcd.yaml && rm -f kube-apiserver.yaml"))
+}
+
+// wayBackKilled begins to take the upgrade back, and ends that by kill -9: as the control plane
+// leaves, as it is restored, and as the worker comes back.
+func (u *upgrading) wayBackKilled(ctx context.Context) error {
+	for _, step := range []string{"rollback-stand-down", "kubeadm", "rollback-back-node2"} {
+		if err := u.endedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step), rollbackCommand()...); err != nil {
+			return fmt.Errorf("amid %s: %w", step, err)
+		}
+	}
+	return nil
 }
 
 // overSSH is an edit by which the first host reaches the others.
