@@ -59,21 +59,34 @@ func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 // where our mirrors are. The steps before it brought that about. What somebody has
 // changed since it puts right: a drop-in of the runtime's with another driver is
 // overruled by one of ours, a kubelet's configuration is fetched from the cluster anew.
-// Of other mirrors it only tells.
-func AgreementStep(m Machine) step.Step {
+// Of other mirrors it only tells. running asks the kubelet for the driver that it runs by,
+// which may be that of a file that has been put right since: then it is restarted. One that
+// does not answer is left alone.
+func AgreementStep(m Machine, running func(context.Context) (string, error)) step.Step {
+	s := agreement{m, running}
 	return step.Step{
 		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",
 		Done: func(ctx context.Context) (bool, error) {
 			a, err := ReadBack(ctx, m)
-			return err == nil && a.Err() == nil, err
+			return err == nil && a.Err() == nil && !s.runsOtherwise(ctx, a.Host), err
 		},
-		Plan: m.planAgreement,
-		Run:  m.agree,
+		Plan: s.plan,
+		Run:  s.agree,
 	}
 }
 
-func (m Machine) planAgreement(ctx context.Context) ([]string, error) {
-	a, err := ReadBack(ctx, m)
+type agreement struct {
+	machine Machine
+	running func(context.Context) (string, error)
+}
+
+func (s agreement) runsOtherwise(ctx context.Context, want Driver) bool {
+	is, err := s.running(ctx)
+	return err == nil && Driver(is) != want
+}
+
+func (s agreement) plan(ctx context.Context) ([]string, error) {
+	a, err := ReadBack(ctx, s.machine)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +97,7 @@ func (m Machine) planAgreement(ctx context.Context) ([]string, error) {
 	if a.Kubelet != a.Host {
 		changes = append(changes, "fetch "+kubeletConfig+" from the cluster anew")
 	}
-	if len(changes) > 0 {
+	if len(changes) > 0 || s.runsOtherwise(ctx, a.Host) {
 		changes = append(changes, "restart kubelet.service")
 	}
 	return changes, nil
@@ -92,7 +105,8 @@ func (m Machine) planAgreement(ctx context.Context) ([]string, error) {
 
 // agree restarts the kubelet when the runtime has got another driver, too: it asked it
 // for that when it started (KEP-4033).
-func (m Machine) agree(ctx context.Context) error {
+func (s agreement) agree(ctx context.Context) error {
+	m := s.machine
 	a, err := ReadBack(ctx, m)
 	if err != nil {
 		return err
@@ -104,7 +118,7 @@ func (m Machine) agree(ctx context.Context) error {
 	switch {
 	case a.Kubelet != a.Host:
 		err = m.fetchKubeletConfig(ctx)
-	case overruled:
+	case overruled, s.runsOtherwise(ctx, a.Host):
 		err = m.restartKubelet(ctx)
 	}
 	if err != nil {

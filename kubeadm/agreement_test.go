@@ -1,11 +1,16 @@
 package kubeadm
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
 )
+
+// silent is a kubelet that does not answer.
+func silent(context.Context) (string, error) { return "", errors.New("connection refused") }
 
 const ourMirrors = "[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d'\n"
 
@@ -37,7 +42,7 @@ func TestReadBack(t *testing.T) {
 			f.put(t, "proc/1/comm", "systemd\n")
 			f.put(t, kubeletConfig, tc.kubelet)
 			f.answers[BinDir+"/containerd --config "+containerdConfig+" config dump"] = func(host.Cmd) ([]byte, error) { return []byte(tc.dump), nil }
-			err := AgreementStep(m).Run(t.Context())
+			err := AgreementStep(m, silent).Run(t.Context())
 			switch {
 			case tc.says == "" && err != nil:
 				t.Error(err)
@@ -53,9 +58,9 @@ func TestAgreementStepHolds(t *testing.T) {
 	f.put(t, "proc/1/comm", "systemd\n")
 	f.put(t, kubeletConfig, "cgroupDriver: systemd\n")
 	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
-	mustHold(t, AgreementStep(m).Done, true)
+	mustHold(t, AgreementStep(m, silent).Done, true)
 	f.put(t, kubeletConfig, "cgroupDriver: cgroupfs\n")
-	mustHold(t, AgreementStep(m).Done, false)
+	mustHold(t, AgreementStep(m, silent).Done, false)
 }
 
 // TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
@@ -67,7 +72,7 @@ func TestAgreementHeals(t *testing.T) {
 		f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
 		return nil, nil
 	}
-	s := AgreementStep(m)
+	s := AgreementStep(m, silent)
 	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 {
 		t.Errorf("plan: %q, %v", changes, err)
 	}
@@ -78,4 +83,23 @@ func TestAgreementHeals(t *testing.T) {
 	if f.ran("systemctl restart kubelet") != 1 {
 		t.Errorf("ran %q", f.calls)
 	}
+}
+
+// TestAgreementRestarts: the file of a kubelet that was put right does nothing for the one
+// that runs.
+func TestAgreementRestarts(t *testing.T) {
+	f, m := newFake(t)
+	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
+	runs := "cgroupfs"
+	f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { runs = "systemd"; return nil, nil }
+	s := AgreementStep(m, func(context.Context) (string, error) { return runs, nil })
+	mustHold(t, s.Done, false)
+	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 1 || changes[0] != "restart kubelet.service" {
+		t.Errorf("plan: %q, %v", changes, err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, s.Done, true)
 }

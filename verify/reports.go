@@ -111,7 +111,7 @@ func driversFix(c nodereport.Cgroup) string {
 	case len(c.Others) > 0:
 		return strings.Join(c.Others, ", ") + ", not of airgap, may have set it: " + again + ", has it overruled and restarts both; with containerd 1.7 take it out first"
 	case c.Host != "" && c.Runtime == c.Host && c.Configured == c.Host: // the kubelet alone still has another
-		return "systemctl restart kubelet"
+		return "systemctl restart kubelet; " + again + ", does it, too"
 	}
 	return again + ", puts both right"
 }

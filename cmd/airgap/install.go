@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 type installOptions struct {
@@ -188,7 +189,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps,
 		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
-		kubeadm.AgreementStep(m),
+		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
 	return append(steps, s.clusterSteps(v)...)

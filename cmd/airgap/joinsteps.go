@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // joinSteps is the whole way of this host into the cluster, in order; stored
@@ -49,7 +50,7 @@ func (s *site) workerSteps(h *hub, a *admission, up []step.Step) []step.Step {
 func (s *site) memberSteps(h *hub, a *admission, up []step.Step) []step.Step {
 	steps := []step.Step{
 		kubeadm.Join(s.machine, s.config.Kubernetes, s.kubeNode(), h.material, a.ticket),
-		kubeadm.AgreementStep(s.machine),
+		kubeadm.AgreementStep(s.machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
 	}

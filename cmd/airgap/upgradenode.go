@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // What an upgrade does on one host, whoever began it: airgap upgrade on the first
@@ -176,7 +177,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 		steps = append(steps, s.upgrade(true).Kubelet())
 	}
 	return append(steps,
-		kubeadm.AgreementStep(s.machine),
+		kubeadm.AgreementStep(s.machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
 		s.nodeReportUnitStep(),

@@ -88,14 +88,16 @@ func (e *Env) rebooted(ctx context.Context, m lab.Machine) error {
 // driftsApart gives the kubelet's file another driver, which verify names as soon as the
 // host has looked at it again.
 func (e *Env) driftsApart(ctx context.Context, m lab.Machine) error {
-	return e.script(ctx, m, `sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml
-for n in $(seq 40); do
+	return e.script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", namesDriver)
+}
+
+// namesDriver asks verify until it names a host's other driver: a host reports once a minute.
+const namesDriver = `for n in $(seq 40); do
 	airgap verify --only cgroups --timeout 1m --soak 1s >/run/said; code=$?
 	[ $code = 0 ] || break
 	sleep 15
 done
-[ $code = 4 ] && grep cgroupfs /run/said`)
-}
+[ $code = 4 ] && grep cgroupfs /run/said`
 
 // healed plugs in the stick, which the reboot has not brought back, installs, and
 // leaves the place to the next one.

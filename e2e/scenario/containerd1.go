@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -46,7 +48,35 @@ func containerd1(ctx context.Context, e *Env) error {
 				const pinned = `/opt/airgap/bin/ctr -n k8s.io images ls -q 'labels."io.cri-containerd.pinned"==pinned'`
 				return e.script(ctx, worker, pinned+" | grep -q /pause:3.10.1", pinned+" | grep -q /kube-proxy:v1.35.8", pinned+" | grep -q flannel")
 			}},
+			{"a kubelet that runs by a driver which its file no longer names", func() error { return e.runsOtherwise(ctx, first, worker) }},
 			{"reset", func() error { return e.noMirrorsLeft(ctx, worker, first) }},
 		})
 	})
+}
+
+// runsOtherwise starts a worker's kubelet with another driver and puts its file right without
+// starting it anew: verify names it, and the same join puts it right. This containerd tells no
+// kubelet its driver, as 2.x does.
+func (e *Env) runsOtherwise(ctx context.Context, first, worker lab.Machine) error {
+	driver := kubectl + "get --raw /api/v1/nodes/" + worker.Name() + `/proxy/configz | grep -q '"cgroupDriver":"%s"'`
+	const config = "/var/lib/kubelet/config.yaml"
+	line, err := e.joinLine(ctx, first, worker.Name())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		e.script(ctx, worker, "cp -p "+config+" /run/kubelet.was && sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' "+config+" && systemctl restart kubelet"),
+		e.script(ctx, first, "for n in $(seq 60); do "+fmt.Sprintf(driver, "cgroupfs")+" && exit; sleep 1; done; exit 1"),
+		e.script(ctx, worker, "mv /run/kubelet.was "+config),
+		e.script(ctx, first, namesDriver)); err != nil {
+		return err
+	}
+	done, err := e.airgapOn(ctx, worker, "", e.joinArgs(line)...)
+	if err != nil {
+		return err
+	}
+	if done.Changed != 1 {
+		return fmt.Errorf("join again says %+v, want one step", done)
+	}
+	return errors.Join(e.script(ctx, first, fmt.Sprintf(driver, "systemd")), e.verified(ctx, first))
 }
