@@ -258,6 +258,11 @@ func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
 		t.Errorf("%s: %q: there is no such command: %v", page, line, err)
 		return
 	}
+	for c := cmd; c != nil; c = c.Parent() {
+		if c.Hidden {
+			t.Errorf("%s: %q: nobody is told of %s: it is airgap's own", page, line, c.CommandPath())
+		}
+	}
 	for _, word := range rest {
 		if strings.ContainsAny(word[:1], "#|>;&") {
 			return
