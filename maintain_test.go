@@ -103,7 +103,7 @@ func rows(t *testing.T, file, heading string) [][2]string {
 
 // TestCommitsAreThere: a commit that CONTRIBUTING.md or a decision record names by its
 // subject is in the history, and so is one of a row of results that its head does not
-// explain.
+// explain. It touched the files that are named behind it.
 func TestCommitsAreThere(t *testing.T) {
 	if out, err := git("rev-parse", "--is-shallow-repository"); err != nil || out != "false" {
 		t.Skipf("no whole history here: %s, %v", out, err)
@@ -112,16 +112,36 @@ func TestCommitsAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]bool{}
+	there := map[string]string{}
 	for line := range strings.SplitSeq(log, "\n") {
 		hash, subject, _ := strings.Cut(line, " ")
-		there[hash[:7]], there[subject] = true, true
+		there[hash[:7]], there[subject] = hash, hash
 	}
 	for _, q := range quotedCommits(t) {
-		if !there[q.commit] {
+		hash, found := there[q.commit]
+		if !found {
 			t.Errorf("%s names the commit %q, which is not in the history", q.file, q.commit)
+			continue
+		}
+		for _, file := range q.untouched(t, hash) {
+			t.Errorf("%s names %s behind the commit %q, which did not touch it", q.file, file, q.commit)
 		}
 	}
+}
+
+// untouched are the files and directories named behind a commit in which it changed nothing.
+func (q quote) untouched(t *testing.T, hash string) []string {
+	t.Helper()
+	if len(q.touched) == 0 {
+		return nil
+	}
+	out, err := git("show", "--name-only", "--format=", hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(q.touched, func(name string) bool {
+		return slices.ContainsFunc(strings.Split(out, "\n"), func(file string) bool { return file == name || strings.HasPrefix(file, name+"/") })
+	})
 }
 
 func git(args ...string) (string, error) {
@@ -129,7 +149,10 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-type quote struct{ file, commit string }
+type quote struct {
+	file, commit string
+	touched      []string // what is named behind it
+}
 
 // quotedCommits are subjects, and hashes of results but for those that the head of the
 // table tells about.
@@ -144,16 +167,14 @@ func quotedCommits(t *testing.T) []quote {
 	}
 	find := func(file, within, pattern string) (all []quote) {
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(within, -1) {
-			all = append(all, quote{file, strings.Join(strings.Fields(m[1]), " ")})
+			all = append(all, quote{file: file, commit: strings.Join(strings.Fields(m[1]), " ")})
 		}
 		if len(all) == 0 {
 			t.Errorf("%s names no commit", file)
 		}
 		return all
 	}
-	_, ways, _ := strings.Cut(text("CONTRIBUTING.md"), "\n## What is added most often\n")
-	ways, _, _ = strings.Cut(ways, "\n## ")
-	all := find("CONTRIBUTING.md", ways, "[^*]\\*([A-Z][^*`]+)\\*:")
+	all := shownWays(t, text("CONTRIBUTING.md"))
 	records, err := filepath.Glob("docs/adr/[0-9]*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -167,6 +188,36 @@ func quotedCommits(t *testing.T) []quote {
 		if !strings.Contains(head, q.commit) {
 			all = append(all, q)
 		}
+	}
+	return all
+}
+
+// shownWays are the commits that show how something is added, with the files that are named
+// behind each, up to the next one or the end of the paragraph.
+func shownWays(t *testing.T, text string) []quote {
+	t.Helper()
+	_, ways, _ := strings.Cut(text, "\n## What is added most often\n")
+	ways, _, _ = strings.Cut(ways, "\n## ")
+	subject, file := regexp.MustCompile("[^*]\\*(\\w[^*`]+)\\*:"), regexp.MustCompile("`([\\w.-]+(?:/[\\w.-]+)+)`")
+	end := regexp.MustCompile(`\n\n|\n[0-9]\. `)
+	var all []quote
+	for _, paragraph := range end.Split(ways, -1) {
+		paragraph = " " + paragraph
+		found := subject.FindAllStringSubmatchIndex(paragraph, -1)
+		for i, m := range found {
+			next := len(paragraph)
+			if i+1 < len(found) {
+				next = found[i+1][0]
+			}
+			q := quote{file: "CONTRIBUTING.md", commit: strings.Join(strings.Fields(paragraph[m[2]:m[3]]), " ")}
+			for _, f := range file.FindAllStringSubmatch(paragraph[m[1]:next], -1) {
+				q.touched = append(q.touched, f[1])
+			}
+			all = append(all, q)
+		}
+	}
+	if len(all) < 8 {
+		t.Errorf("CONTRIBUTING.md names %d commits alone: are they looked for still?", len(all))
 	}
 	return all
 }

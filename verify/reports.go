@@ -25,7 +25,7 @@ func judgeReports(v view) []Finding {
 		if saw := reportTrouble(v, node.Name); saw != "" {
 			findings = append(findings, Finding{
 				Object: "NodeReport " + node.Name, Saw: saw, Want: "a whole one, each minute",
-				Fix: "on " + node.Name + ": systemctl status airgap-node-report; airgap node-report --once",
+				Fix: "on " + node.Name + ": systemctl status airgap-node-report; journalctl -u airgap-node-report",
 			})
 		}
 	}

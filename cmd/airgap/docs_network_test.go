@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"airgap.dev/airgap/cmd/airgap/config"
@@ -74,8 +75,8 @@ func TestDocsNetwork(t *testing.T) {
 	inBoth(t, "network.md", "local-ports", markdownTable(own...))
 }
 
-// TestDocsNetworkPorts: a port that the page names in its own words stands in its tables, which
-// the program makes, or is tried between hosts.
+// TestDocsNetworkPorts: a port that the page names in its own words, or its picture, stands in
+// its tables, which the program makes, or is tried between hosts.
 func TestDocsNetworkPorts(t *testing.T) {
 	plan, err := probePlan(docsConfig(t, ""))
 	if err != nil {
@@ -88,16 +89,35 @@ func TestDocsNetworkPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := portsIn(fmt.Sprintf("%s %v %v", tables.FindAll(text, -1), plan.UDP, plan.VXLAN))
-		named := portsIn(string(tables.ReplaceAll(text, nil)))
-		if len(named) < 10 {
-			t.Errorf("docs/%s names the ports %v alone: are they looked for still?", page, named)
-		}
-		for _, port := range named {
-			if !slices.Contains(known, port) {
-				t.Errorf("docs/%s names port %s, which nothing uses", page, port)
-			}
+		knownPorts(t, page, portsIn(string(tables.ReplaceAll(text, nil))), known)
+		knownPorts(t, "pictures/network.svg", portsIn(wordsOf(t, "pictures/network.svg")), known)
+	}
+}
+
+func knownPorts(t *testing.T, page string, named, known []string) {
+	t.Helper()
+	if len(named) < 10 {
+		t.Errorf("docs/%s names the ports %v alone: are they looked for still?", page, named)
+	}
+	for _, port := range named {
+		if !slices.Contains(known, port) {
+			t.Errorf("docs/%s names port %s, which nothing uses", page, port)
 		}
 	}
+}
+
+// wordsOf a picture are what people read there: its other numbers are places and colours.
+func wordsOf(t *testing.T, picture string) string {
+	t.Helper()
+	svg, err := os.ReadFile(filepath.Join(docsDir, picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, m := range regexp.MustCompile(`<text[^>]*>([^<]*)</text>`).FindAllSubmatch(svg, -1) {
+		words = append(words, string(m[1]))
+	}
+	return strings.Join(words, "\n")
 }
 
 // portsIn are the numbers that say they are ports, and those of four or five digits: no others

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
@@ -110,7 +118,7 @@ func TestDocsCommandsAreThere(t *testing.T) {
 		for _, p := range b.Pages {
 			for _, line := range commandsIn(p.Text) {
 				typed++
-				checkTyped(t, root, p.Path, line)
+				checkTyped(t, root, "docs/"+p.Path, line)
 			}
 		}
 		if typed < 200 {
@@ -119,8 +127,100 @@ func TestDocsCommandsAreThere(t *testing.T) {
 	}
 }
 
-// commandsIn are the command lines of airgap in a page of Markdown: in blocks of code, and
-// between backticks.
+// outsideTheBook are pages that people read before they have the book, or beside it.
+func outsideTheBook(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"README*.md", "CONTRIBUTING.md", "examples/README.md", "examples/*/README.md", "docs/*.md", "docs/adr/*.md"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		all = append(all, files...)
+	}
+	return all
+}
+
+// TestCommandsOutsideTheBookAreThere: the same of the READMEs, of those of the examples, and
+// of the maintainers' pages.
+func TestCommandsOutsideTheBookAreThere(t *testing.T) {
+	root := (&app{}).root()
+	for _, file := range outsideTheBook(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := commandsIn(string(text))
+		if strings.Contains(file, "README") && !strings.Contains(file, "docs/") && len(lines) == 0 {
+			t.Errorf("%s: found no commands: are they looked for still?", file)
+		}
+		for _, line := range lines {
+			checkTyped(t, root, file, line)
+		}
+	}
+}
+
+// TestCommandsOfInstallTextAreThere: the same of the text on each stick, whatever is in the bundle.
+func TestCommandsOfInstallTextAreThere(t *testing.T) {
+	root := (&app{}).root()
+	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		more string
+		base *bundle.Base
+		own  bool
+		want string // an other way of the other servers
+	}{
+		"ssh":    {"ssh: {}\n", nil, true, "airgap install /run/media/stick/bank --no-ssh"},
+		"no ssh": {"", nil, false, "airgap join ..."},
+		"delta":  {"", &bundle.Base{Bundles: []string{"bank"}}, false, "airgap registry status"},
+	} {
+		text, err := renderInstallText(docsConfig(t, test.more), &bundle.Plan{Name: "bank", Base: test.base}, &signingKeys{rpm: key, bundle: own, own: test.own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := commandsIn(string(text))
+		if !slices.Contains(lines, test.want) || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "airgap preflight /run/media/stick/bank") }) {
+			t.Errorf("INSTALL.txt, %s: found %q, without %q", name, lines, test.want)
+		}
+		for _, line := range lines {
+			checkTyped(t, root, "INSTALL.txt, "+name, line)
+		}
+	}
+}
+
+// TestLinksOutsideTheBookLead: a link to a file of the repository has it.
+func TestLinksOutsideTheBookLead(t *testing.T) {
+	links := 0
+	for _, file := range outsideTheBook(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			to, _, _ := strings.Cut(m[1], "#")
+			if to == "" || strings.Contains(to, "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), to)); err != nil {
+				t.Errorf("%s: a link leads to %s: %v", file, m[1], err)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("found %d links: are they looked for still?", links)
+	}
+}
+
+// commandsIn are the command lines of airgap in a page of Markdown: in blocks of code, where
+// who types one may stand in a column before it, and between backticks.
 func commandsIn(page string) []string {
 	var found []string
 	var prose strings.Builder
@@ -134,9 +234,10 @@ func commandsIn(page string) []string {
 			prose.WriteString(line)
 			continue
 		}
-		line = strings.TrimPrefix(strings.TrimSpace(line), "sudo ")
-		if strings.HasPrefix(line, "airgap ") {
-			found = append(found, line)
+		for _, column := range regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1) {
+			if typed := strings.TrimPrefix(column, "sudo "); strings.HasPrefix(typed, "airgap ") {
+				found = append(found, typed)
+			}
 		}
 	}
 	for _, m := range regexp.MustCompile("`(airgap [^`]+)`").FindAllStringSubmatch(prose.String(), -1) {
@@ -147,7 +248,6 @@ func commandsIn(page string) []string {
 
 func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
 	t.Helper()
-	line, _, _ = strings.Cut(line, "  ") // a comment stands further right
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\n' })
 	capitals := regexp.MustCompile(`^[A-Z…]+$`)
 	if len(words) < 2 || capitals.MatchString(words[1]) {
@@ -155,8 +255,13 @@ func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
 	}
 	cmd, rest, err := root.Find(words[1:])
 	if err != nil || cmd == root && !strings.HasPrefix(words[1], "-") {
-		t.Errorf("docs/%s: %q: there is no such command: %v", page, line, err)
+		t.Errorf("%s: %q: there is no such command: %v", page, line, err)
 		return
+	}
+	for c := cmd; c != nil; c = c.Parent() {
+		if c.Hidden {
+			t.Errorf("%s: %q: nobody is told of %s: it is airgap's own", page, line, c.CommandPath())
+		}
 	}
 	for _, word := range rest {
 		if strings.ContainsAny(word[:1], "#|>;&") {
@@ -165,7 +270,7 @@ func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
 		flag, is := strings.CutPrefix(strings.Trim(word, "[],.;:)"), "--")
 		flag, _, _ = strings.Cut(flag, "=")
 		if is && flag != "" && cmd.Flag(flag) == nil && !slices.Contains([]string{"help", "version"}, flag) {
-			t.Errorf("docs/%s: %q: %s has no flag --%s", page, line, cmd.CommandPath(), flag)
+			t.Errorf("%s: %q: %s has no flag --%s", page, line, cmd.CommandPath(), flag)
 		}
 	}
 }

@@ -193,32 +193,103 @@ func podRow(t *testing.T, o *unstructured.Unstructured) []string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &pod); err != nil {
 		t.Fatal(err)
 	}
-	var rights []string
-	if pod.HostNetwork {
-		rights = append(rights, "the host's network")
-	}
-	for _, c := range pod.Containers {
-		if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
-			rights = append(rights, "privileged")
-		} else if s != nil && s.Capabilities != nil {
-			for _, add := range s.Capabilities.Add {
-				rights = append(rights, string(add))
-			}
-		}
+	containers := slices.Concat(pod.InitContainers, pod.Containers)
+	rights := hostRights(pod)
+	var users []string
+	for _, c := range containers {
+		users = append(users, userOf(o.GetName(), pod.SecurityContext, c.SecurityContext))
+		rights = append(rights, rightsOf(c.SecurityContext)...)
 	}
 	for _, v := range pod.Volumes {
 		if v.HostPath != nil {
 			rights = append(rights, "`"+v.HostPath.Path+"`")
 		}
 	}
-	user := "root"
-	if o.GetName() == "coredns" {
-		user = "not root, by its image" // its manifest leaves that to the image
+	none := "none"
+	if once(users) == "not root" {
+		none = "none: profile restricted"
 	}
-	if s := pod.SecurityContext; s != nil && s.RunAsNonRoot != nil && *s.RunAsNonRoot {
-		user = "not root"
+	return []string{o.GetNamespace() + "/" + o.GetName(), once(users), cmp.Or(once(rights), none)}
+}
+
+// once names what several containers have.
+func once(words []string) string {
+	var each []string
+	for _, w := range words {
+		if !slices.Contains(each, w) {
+			each = append(each, w)
+		}
 	}
-	return []string{o.GetNamespace() + "/" + o.GetName(), user, cmp.Or(strings.Join(rights, ", "), "none: profile restricted")}
+	return strings.Join(each, ", ")
+}
+
+// hostRights are those that a pod's containers share.
+func hostRights(pod corev1.PodSpec) []string {
+	var rights []string
+	for _, of := range []struct {
+		has  bool
+		what string
+	}{{pod.HostNetwork, "the host's network"}, {pod.HostPID, "the host's processes"}, {pod.HostIPC, "the host's shared memory"}} {
+		if of.has {
+			rights = append(rights, of.what)
+		}
+	}
+	return rights
+}
+
+func rightsOf(s *corev1.SecurityContext) []string {
+	switch {
+	case s == nil:
+		return nil
+	case s.Privileged != nil && *s.Privileged:
+		return []string{"privileged"}
+	case s.Capabilities == nil:
+		return nil
+	}
+	var rights []string
+	for _, add := range s.Capabilities.Add {
+		rights = append(rights, string(add))
+	}
+	return rights
+}
+
+// userOf a container is what it says itself, else what its pod says.
+func userOf(name string, pod *corev1.PodSecurityContext, c *corev1.SecurityContext) string {
+	var forced *bool
+	var id *int64
+	if pod != nil {
+		forced, id = pod.RunAsNonRoot, pod.RunAsUser
+	}
+	if c != nil {
+		forced, id = cmp.Or(c.RunAsNonRoot, forced), cmp.Or(c.RunAsUser, id)
+	}
+	switch {
+	case forced != nil && *forced, id != nil && *id != 0:
+		return "not root"
+	case name == "coredns" && id == nil:
+		return "not root, by its image" // its manifest leaves that to the image
+	default:
+		return "root"
+	}
+}
+
+// TestPodRow: what one container may do, the pod's row says, whichever it is.
+func TestPodRow(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{containers: [{name: a}]}`:                                        "root | none",
+		`{securityContext: {runAsNonRoot: true}, containers: [{name: a}]}`: "not root | none: profile restricted",
+		`{securityContext: {runAsNonRoot: true}, containers: [{name: a, securityContext: {runAsNonRoot: false, runAsUser: 0}}]}`:                               "root | none",
+		`{containers: [{name: a, securityContext: {runAsUser: 1000}}], initContainers: [{name: b, securityContext: {privileged: true}}]}`:                      "root, not root | privileged",
+		`{hostPID: true, containers: [{name: a}, {name: b, securityContext: {capabilities: {add: [NET_RAW]}}}], volumes: [{name: v, hostPath: {path: /run}}]}`: "root | the host's processes, NET_RAW, `/run`",
+	} {
+		objects, err := manifests.Parse([]byte("{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, namespace: y}, spec: {template: {spec: " + spec + "}}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := podRow(t, objects[0]); strings.Join(row[1:], " | ") != want {
+			t.Errorf("%s: %q, want %q", spec, row[1:], want)
+		}
+	}
 }
 
 // hostKinds are kinds of servers by the way in which they come into the cluster.
@@ -247,10 +318,13 @@ func (k hostKinds) words(each string) string {
 	return each
 }
 
-// stepSite is a cluster whose servers take steps that a usual one's do not.
+// stepSite is a cluster whose servers take other steps than a usual one's: more, fewer, or
+// the same with other programs.
 type stepSite struct {
 	each, with string // which servers, and by what
 	change     func(*site)
+	like       string // with what: the site whose steps it may lack; the usual one's, too
+	titles     bool   // its steps' titles are others, and worth a word
 }
 
 func stepSites() []stepSite {
@@ -260,40 +334,125 @@ func stepSites() []stepSite {
 			tree["sys/bus/pci/devices/0000:01:00.0/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
 		}
 		s.machine.Host, s.index.Lock.Drivers = cardHost{MapFS: tree}, map[string]string{}
+		s.index.Lock.Images = []bundle.Image{{Name: s.config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64)}}
 		for i, n := range s.config.Nodes {
 			s.config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
 			s.index.Lock.Drivers[n.Name] = "580.82.07"
 		}
 	}
 	return []stepSite{
-		{"every server", "", func(*site) {}},
-		{"servers with cards", ", where a node has cards", cards},
-		{"servers with cards", ", with `gpu.source: runfile`", func(s *site) {
+		{each: "every server", change: func(*site) {}},
+		{each: "servers with cards", with: "where a node has cards", change: cards},
+		{each: "servers with cards", with: "with `gpu.source: runfile`", like: "where a node has cards", change: func(s *site) {
 			cards(s)
 			s.config.GPU.Source, s.config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
 		}},
-		{"every server", ", where the measurement chose", func(s *site) {
+		{each: "servers with cards", with: "with `gpu.source: host`", like: "where a node has cards", change: func(s *site) {
+			cards(s)
+			s.config.GPU.Source = gpu.Site
+		}},
+		{each: "every server", with: "where the measurement chose", change: func(s *site) {
 			s.choice = &networkChoice{netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
-		{"every server", ", with `hostSettings.swap: disable`", func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
-		{"every server", ", with containerd 1.7", func(s *site) { s.config.Runtime.Version = "1.7.28" }},
-		{"every server", ", with `kubernetes.dns: none`", func(s *site) { s.config.Kubernetes.DNS = kubeadm.NoDNS }},
-		{"every server", ", with `addons`", func(s *site) { s.index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
+		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
+		{each: "every server", with: "with containerd 1.7", change: func(s *site) { s.config.Runtime.Version = "1.7.28" }},
+		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site) { s.config.Runtime = runtimeOf(s, "crio", kubeadm.FromArchive) }},
+		{each: "every server", with: "with `runtime.source: package`", change: func(s *site) { s.config.Runtime = runtimeOf(s, "containerd", kubeadm.FromPackage) }},
+		{each: "every server", with: "with `registry.existing`", change: func(s *site) {
+			s.config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
+		}},
+		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site) { s.config.HostSettings.Firewalld = kubeadm.LeaveFirewalld }},
+		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site) { s.config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
+		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site) { s.config.Kubernetes.DNS = kubeadm.NoDNS }},
+		{each: "every server", with: "with `addons`", change: func(s *site) { s.index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
 	}
+}
+
+func runtimeOf(s *site, name, source string) kubeadm.Runtime {
+	r := kubeadm.Runtime{Name: name, Source: source}
+	r.Default(s.config.Kubernetes.Version)
+	return r
+}
+
+// listedStep is a row of the steps: those of one name that do the same.
+type listedStep struct {
+	step.Step
+
+	of    stepSite // the first one that has it
+	on    hostKinds
+	other []string // titles elsewhere
+	not   []string // with what it is left out
+}
+
+// listedSteps are the steps of all sites, in their order.
+type listedSteps []*listedStep
+
+// take adds the steps that a kind of host takes at a site, in their places.
+func (all *listedSteps) take(of stepSite, kind hostKinds, steps []step.Step) {
+	at := 0
+	for _, st := range steps {
+		is := all.find(of, kind, st)
+		if is < 0 {
+			for at < len(*all) && (*all)[at].Name == st.Name {
+				at++
+			}
+			*all, is = slices.Insert(*all, at, &listedStep{Step: st, of: of}), at
+		}
+		l := (*all)[is]
+		if l.of.with == of.with {
+			l.on |= kind
+		}
+		if other := of.with + ": " + st.Title; of.titles && l.Title != st.Title && !slices.Contains(l.other, other) {
+			l.other = append(l.other, other)
+		}
+		at = is + 1
+	}
+	all.leaveOut(of, kind, steps)
+}
+
+// find is the row that a step belongs to, else -1. The usual cluster has steps that are
+// called the same and do another thing on other hosts.
+func (all *listedSteps) find(of stepSite, kind hostKinds, st step.Step) int {
+	return slices.IndexFunc(*all, func(l *listedStep) bool {
+		same := l.Title == st.Title || of.with != "" && (l.of.with != "" || l.on&kind != 0)
+		return l.Name == st.Name && same
+	})
+}
+
+// leaveOut notes what is not among the steps of a host, and is at the sites that this one is like.
+func (all *listedSteps) leaveOut(of stepSite, kind hostKinds, steps []step.Step) {
+	for _, l := range *all {
+		usual := l.of.with == "" || l.of.with == of.like
+		there := slices.ContainsFunc(steps, func(st step.Step) bool { return st.Name == l.Name })
+		if usual && l.of.with != of.with && l.on&kind != 0 && !there && !slices.Contains(l.not, of.with) {
+			l.not = append(l.not, of.with)
+		}
+	}
+}
+
+func (l *listedStep) row() []string {
+	on, back := l.on.words(l.of.each), "yes"
+	if l.of.with != "" && (on != "servers with cards" || l.of.with != "where a node has cards") { // which says it already
+		on += ", " + l.of.with
+	}
+	if len(l.not) > 0 {
+		on += ", but not " + strings.Join(l.not, " or ")
+	}
+	if l.Undo == nil {
+		back = "with the step that it belongs to"
+	}
+	if l.Name == "store" {
+		back = "no: `reset --wipe-data`"
+	}
+	return []string{"`" + l.Name + "`", strings.Join(append([]string{l.Title}, l.other...), "; "), on, back}
 }
 
 // stepRows are the steps of all kinds of servers, in their order.
 func stepRows(t *testing.T) [][]string {
-	type listed struct {
-		step.Step
-
-		of stepSite
-		on hostKinds
-	}
-	var all []*listed
+	var all listedSteps
 	v := bundle.NewView(bundletest.New(t).Open(t))
 	defer v.Close()
-	for i, of := range stepSites() {
+	for _, of := range stepSites() {
 		s := &site{config: docsConfig(t, ""), machine: thisMachine(), store: registry.Store{Dir: storeDir}, index: &bundle.Index{Name: "bank"}}
 		of.change(s)
 		s.nodes = s.config.Nodes
@@ -302,40 +461,23 @@ func stepRows(t *testing.T) [][]string {
 			kind hostKinds
 		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
 			s.node = s.config.Nodes[host.node]
+			_, err := s.runtime()
+			if err == nil && s.node.Has(config.GPU) {
+				_, err = s.gpuSetup()
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", of.with, err) // and a step that only says so stands in place of others
+			}
 			steps := s.stepsAgain(&hub{addr: s.registryAddr(), index: s.index}, v)
 			if host.kind == firstHost {
 				steps = s.installSteps(v, nil, ui.Discard())
 			}
-			at := 0
-			for _, st := range steps {
-				// A usual cluster has steps that are called the same and do another thing on other hosts.
-				is := slices.IndexFunc(all, func(l *listed) bool { return l.Name == st.Name && (i > 0 || l.Title == st.Title) })
-				if is < 0 {
-					for at < len(all) && all[at].Name == st.Name {
-						at++
-					}
-					all, is = slices.Insert(all, at, &listed{Step: st, of: of}), at
-				}
-				if all[is].of.with == of.with {
-					all[is].on |= host.kind
-				}
-				at = is + 1
-			}
+			all.take(of, host.kind, steps)
 		}
 	}
 	rows := [][]string{{"Step", "What", "On", "Taken back by reset"}}
 	for _, l := range all {
-		on, back := l.on.words(l.of.each), "yes"
-		if on != "servers with cards" || !strings.Contains(l.of.with, "cards") { // which says it already
-			on += l.of.with
-		}
-		if l.Undo == nil {
-			back = "with the step that it belongs to"
-		}
-		if l.Name == "store" {
-			back = "no: `reset --wipe-data`"
-		}
-		rows = append(rows, []string{"`" + l.Name + "`", l.Title, on, back})
+		rows = append(rows, l.row())
 	}
 	return rows
 }

@@ -79,7 +79,7 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 		files = append(files, some...)
 	}
 	if len(files) == 0 {
-		return nil, hint(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
+		return nil, hint(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey nor *.survey.gz in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
 	}
 	var all []*preflight.Facts
 	for _, f := range files {

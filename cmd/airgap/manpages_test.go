@@ -61,7 +61,7 @@ func TestManPagesAsShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown := runs(t, "groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
-		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory of *.facts.yaml that airgap survey wrote")) {
+		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz)")) {
 			t.Errorf("airgap-bundle.1 is shown as\n%s", shown)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +13,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// TestCompletionsAreRead has each shell read what airgap.rpm brings for it, and bash offer
-// the commands by it.
+// TestCompletionsAreRead has each shell read what airgap.rpm brings for it.
 func TestCompletionsAreRead(t *testing.T) {
 	files, err := documentation(time.Unix(1_600_000_000, 0))
 	if err != nil {
@@ -44,6 +44,46 @@ func TestCompletionsAreRead(t *testing.T) {
 				t.Errorf("%s takes half a line, so it proves nothing: %s", shell[0], out)
 			}
 		})
+	}
+}
+
+// offers has bash complete the words behind "airgap" by the function that it has for that.
+// The package bash-completion, which takes a line apart for it, need not be here.
+const offers = `
+source "$1" || exit
+read -ra how < <(complete -p airgap)
+[ "${how[-2]} ${how[-1]}" = "__start_airgap airgap" ] || { echo "airgap is completed by: ${how[*]}"; exit 1; }
+_init_completion() { words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
+shift
+COMP_WORDS=(airgap "$@") COMP_CWORD=$# COMP_TYPE=9 COLUMNS=80
+__start_airgap 2>/dev/null # compopt complains where nobody types
+printf '%s\n' "${COMPREPLY[@]}"
+`
+
+// TestBashOffers: what bash makes of a key pressed behind some words, by the file of
+// airgap.rpm and the program.
+func TestBashOffers(t *testing.T) {
+	bundletest.Need(t, "bash")
+	files, err := documentation(time.Unix(1_600_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "airgap")
+	if err := os.WriteFile(file, fileOf(t, files, "/usr/share/bash-completion/completions/airgap"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{
+		"inst":                   "install",
+		"install --require":      "--require-key",
+		"certs rotate":           "rotate-ca",
+		"docs --language k":      "ko",
+		"verify --only node-rep": "node-reports",
+		"node-rep":               "", // hidden
+	} {
+		out, err := exec.CommandContext(t.Context(), "bash", append([]string{"--norc", "-c", offers, "bash", file}, strings.Fields(typed)...)...).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("airgap %s: bash offers %q, want %q (%v)", typed, got, want, err)
+		}
 	}
 }
 
