@@ -61,6 +61,12 @@ func grow(ctx context.Context, e *Env) error {
 			{"the dead one is switched on, and reset", func() error {
 				return errors.Join(fifth.Start(ctx), e.script(ctx, fifth, "airgap reset --yes"))
 			}},
+			{"keys for the other one", func() error { return e.letIn(ctx, third, first, worker) }},
+			{"the first host is removed", func() error { return e.removeFirst(ctx, third, first, worker) }},
+			{"a worker leaves, and comes back by the one that is first now", func() error {
+				_, err := e.must(ctx, third, []string{worker.Name() + ": removed"}, "airgap", "remove", worker.Name(), "--yes", labSkips)
+				return errors.Join(err, e.joinOne(ctx, third, worker), e.verified(ctx, third))
+			}},
 		})
 	})
 }
@@ -199,6 +205,18 @@ func (e *Env) removeMaster(ctx context.Context, by, m lab.Machine, others ...lab
 		}
 	}
 	return errors.Join(e.membersAre(ctx, by, "node1", "node3"), e.verified(ctx, by))
+}
+
+// removeFirst takes the host out that installed all the others, by the one that is left of the
+// control plane: that has what it takes.
+func (e *Env) removeFirst(ctx context.Context, by, first, worker lab.Machine) error {
+	if _, err := e.must(ctx, by, []string{first.Name() + ": removed, and its host is taken back"}, "airgap", "remove", first.Name(), "--yes", labSkips, "--progress", "plain"); err != nil {
+		return err
+	}
+	return errors.Join(
+		e.script(ctx, first, "! test -e /etc/kubernetes/admin.conf", "! test -e /var/lib/airgap/journal.jsonl"),
+		e.script(ctx, worker, "! grep -q "+first.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"),
+		e.countMembers(ctx, by), e.membersAre(ctx, by, by.Name()), e.verified(ctx, by))
 }
 
 // removeDead wants to be told twice that a host is dead.
