@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -69,6 +70,7 @@ func upgrade(ctx context.Context, e *Env) error {
 			{"once more changes nothing", func() error { return u.again(ctx) }},
 			{"what it was before is kept three times", func() error { return u.kept(ctx) }},
 			{"an authority is replaced afterwards", func() error { return u.rotated(ctx) }},
+			{"the backup from before is damaged, and another host has a copy", func() error { return u.damagedBefore(ctx) }},
 			{"taken back, all of it", func() error { return u.allBack(ctx) }},
 		})
 	})
@@ -397,6 +399,31 @@ func (u *upgrading) kept(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// damagedBefore spoils the first host's backup: rollback says so before it changes anything, and
+// takes the copy that another control-plane host has, once that lies in its place.
+func (u *upgrading) damagedBefore(ctx context.Context) error {
+	first, second := u.first(), u.l.Machines[1]
+	const kept, whole = upgradeDir + "/before-*/*/", "cd " + upgradeDir + " && "
+	if err := u.e.script(ctx, first, "printf damage | dd of=$(echo "+kept+"etcd.db) bs=1 seek=5000 conv=notrunc status=none"); err != nil {
+		return err
+	}
+	r, err := u.e.On(ctx, first, "", rollbackCommand()...)
+	if err != nil {
+		return err
+	}
+	if err := r.want("rollback by a damaged backup", 1, "etcd.db", "each other control-plane host has a copy of its own", upgradeDir+"/before-"); err != nil {
+		return err
+	}
+	if err := u.versions(ctx, "1.36.3", "2.3.7"); err != nil {
+		return err
+	}
+	var copied bytes.Buffer
+	if err := second.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "tar c before-*"}, Stdout: &copied}); err != nil {
+		return err
+	}
+	return first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "rm -r before-* && tar x"}, Stdin: &copied})
 }
 
 // rotated replaces an authority: what the other control-plane hosts keep of the upgrade
