@@ -18,9 +18,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// comeBack is how long a program may take to be back with its new certificate,
-// on a host that has much else to do.
-const comeBack = 5 * time.Minute
+// comeBack is how long a program may take to be back with its new certificate, on a
+// host that has much else to do: one that has ended again and again, since its
+// certificate had, the kubelet leaves alone for up to five minutes.
+const comeBack = 7 * time.Minute
 
 // load has every program use the new certificates, and returns those that were
 // restarted. etcd needs no restart: it reads its files anew for each handshake.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 )
 
@@ -98,9 +100,19 @@ func (e *engine) lose(reason error) {
 	e.board.doubt()
 	e.record(apiServer, []Finding{{
 		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",
-		Fix: "on a control-plane node: journalctl -u kubelet; crictl logs of kube-apiserver and etcd",
+		Fix: silenceFix(reason),
 	}})
 	e.tell()
+}
+
+// silenceFix knows certificates that have ended: the server's is said so by whoever asks, who
+// asks with one that has ended is said to be nobody.
+func silenceFix(reason error) string {
+	text := reason.Error()
+	if strings.Contains(text, "certificate has expired") || apierrors.IsUnauthorized(reason) {
+		return "on each control-plane host: airgap certs lists what has ended, and airgap certs renew makes it anew; where nothing has, compare the clocks: chronyc tracking"
+	}
+	return "on a control-plane node: journalctl -u kubelet; crictl logs of kube-apiserver and etcd"
 }
 
 // judge judges the given rules, tells what changed by it, and says for how long

@@ -185,8 +185,10 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if err != nil || newest == nil {
 		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
-	if r.backup, err = openBackup(ctx, newest.Dir); err != nil {
-		return hint(err, "each other control-plane host has a copy of its own, made before it was upgraded, in %s: put one in the place of this host's, as it is", backupsBefore(r.record.To.ID).Dir)
+	if r.backup, err = openBackup(ctx, newest.Dir); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil { // without its advice, which is for a restore
+		return hint(errors.New("take the last upgrade back: "+err.Error()), "each other control-plane host has a copy of its own, made before it was upgraded, in %s: put one in the place of this host's, as it is", backupsBefore(r.record.To.ID).Dir)
 	}
 	if err := r.sameAuthority(); err != nil {
 		return err

@@ -37,6 +37,7 @@ func certs(ctx context.Context, e *Env) error {
 			{"the cluster's authority, killed in each phase", func() error { return e.clusterAuthorityReplaced(ctx, first, worker) }},
 			{"install changes nothing", func() error { return e.changesNothing(ctx, first) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"all have ended: told, and brought back", func() error { return e.allEnded(ctx, first) }},
 		})
 	})
 }
