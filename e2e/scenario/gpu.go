@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/upstream"
@@ -75,6 +76,7 @@ func (e *Env) gpuPackages(ctx context.Context) error {
 			{"a card is taken out", func() error { return e.cardGone(ctx, first, worker) }},
 			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"a kernel that the driver has no module for", func() error { return e.otherKernel(ctx, first, worker) }},
 			{"a toolkit's drop-in has the other cgroup driver", func() error { return e.otherDriver(ctx, first) }},
 			{"install overrules it", func() error { return errors.Join(e.installOnce(ctx, first), e.overruled(ctx, first)) }},
 			{"reset", func() error { return e.cardsGivenBack(ctx, older) }},
@@ -101,6 +103,7 @@ func (e *Env) driver(ctx context.Context, first, m lab.Machine) error {
 		"rpm -q kmod-nvidia-open-dkms nvidia-driver-cuda nvidia-container-toolkit-base",
 		"grep -q '^nvidia-driver-cuda-3:580.82.07' /etc/dnf/plugins/versionlock.list",
 		specified,
+		"/opt/airgap/bin/containerd config dump | grep -q \"BinaryName = '/usr/bin/nvidia-container-runtime'\"",
 	); err != nil {
 		return err
 	}
@@ -150,8 +153,9 @@ func labelled(m lab.Machine, name, value string) string {
 	return kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.metadata.labels.nvidia\.com/` + name + `}'=` + value + " --timeout=120s"
 }
 
-// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it. A pod of
-// the runtime's handler that was given no card finds none, whatever its environment says.
+// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it, and so does one
+// of the runtime's handler. One of the handler that was given no card finds none, whatever its
+// environment says.
 func (e *Env) pluggedIn(ctx context.Context, first, worker, older lab.Machine) error {
 	if err := e.script(ctx, first, offered(worker, "2"), offered(older, "2"),
 		labelled(worker, `gpu\.product`, "NVIDIA-H100-80GB-HBM3"), labelled(older, `gpu\.product`, "Tesla-V100-PCIE-32GB")); err != nil {
@@ -165,15 +169,22 @@ func (e *Env) pluggedIn(ctx context.Context, first, worker, older lab.Machine) e
 		return err
 	}
 	return e.script(ctx, first, kubectl+"rollout status deploy/cuda --timeout=120s",
-		inPod("cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"),
-		inPod("test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"),
+		inPod(hasCard), inPod(hasLibrary),
 		inPod("test $NVIDIA_VISIBLE_DEVICES = void"),
 		kubectl+"wait pod/handler --for=condition=Ready --timeout=120s", kubectl+"exec handler -- sh -c '! test -e /dev/nvidia0 && ! test -e /dev/nvidiactl'",
-		kubectl+"delete pod handler --grace-period=1") // nobody would bring it back after a power cut
+		kubectl+"wait pod/handled --for=condition=Ready --timeout=120s", kubectl+"exec handled -- sh -c '"+hasCard+" && "+hasLibrary+"'",
+		kubectl+"delete pod handler handled --grace-period=1", // nobody would bring them back after a power cut
+	)
 }
 
-// inPod runs a line of shell in the pod that has a card. A second card would be a second
-// word, which test does not take.
+// What a pod finds that asked for one card. A second card would be a second word, which test
+// does not take.
+const (
+	hasCard    = "cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"
+	hasLibrary = "test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"
+)
+
+// inPod runs a line of shell in the pod that has a card.
 func inPod(line string) string { return kubectl + "exec deploy/cuda -- sh -c '" + line + "'" }
 
 // otherLibrary mixes two versions on a host, which verify tells, and the host itself.
@@ -273,6 +284,24 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 		kubectl+"rollout status deploy/cuda --timeout=120s", soon(inPod("test -c /dev/nvidiactl")))
 }
 
+// otherKernel boots what a kernel is that was updated after the installation: one that nobody has
+// built the module for, and whose headers are not there. Verify and the host tell.
+func (e *Env) otherKernel(ctx context.Context, first, worker lab.Machine) error {
+	const headers, away = "/usr/src/kernels/$(uname -r)", "/root/headers"
+	if err := errors.Join(
+		e.script(ctx, worker, "mv "+headers+" "+away, "cd /lib/modules/$(uname -r) && rm extra/nvidia.ko && sed -i '/^extra.nvidia.ko:/d' modules.dep"),
+		worker.Kill(ctx), worker.Start(ctx),
+		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s"),
+		e.finds(ctx, first, "gpus", "Node node2", "no NVIDIA module for the running kernel")); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, worker, "", "airgap", "gpu", "status")
+	if err == nil {
+		err = r.want("gpu status", 1, "has no NVIDIA module")
+	}
+	return errors.Join(err, e.script(ctx, worker, "mv "+away+" "+headers), e.cardsAgain(ctx, first, worker), e.verified(ctx, first))
+}
+
 // cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau
 // the cards again. What scripts of NVIDIA's own packages leave is theirs.
 func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
@@ -288,12 +317,16 @@ func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
 }
 
 // gpuInstaller is a worker with two V100 whose driver NVIDIA's installer brings, after the
-// reboot that takes nouveau from them; each card is for two pods. reset uninstalls it.
+// reboot that takes nouveau from them, and whose runtime is CRI-O; each card is for two pods.
+// reset uninstalls it.
 func (e *Env) gpuInstaller(ctx context.Context) error {
 	stick := filepath.Join(e.Work, "installer")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
+			{"the lab's runc", func() error {
+				return errors.Join(lab.PutFile(ctx, first, labRunc, 0o755, strings.NewReader(labRuncText)), lab.PutFile(ctx, worker, labRunc, 0o755, strings.NewReader(labRuncText)))
+			}},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle with NVIDIA's installer", func() error {
 				sum, err := upstream.RunfileSum(e.Cache)
@@ -302,7 +335,7 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 				}
 				edits := gpuEdits(`{source: runfile, timeSlices: 2, devicePlugin: "0.19.0", installer: {url: "https://us.download.nvidia.com/tesla/580.82.07/NVIDIA-Linux-x86_64-580.82.07.run", sha256: ` + sum + `}}`)
 				edits[1] = "  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n"
-				return e.makeBundle(ctx, stick, edits...)
+				return e.makeBundle(ctx, stick, append(edits, crioEdits()...)...)
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
@@ -313,8 +346,24 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 						"systemctl is-active --quiet airgap-persistenced", "systemctl is-enabled --quiet airgap-persistenced"),
 					e.script(ctx, first, offered(worker, "4")))
 			}},
+			{"a pod has one of them, by CRI-O", func() error { return e.onePod(ctx, first) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"reset", func() error { return e.cardsGivenBack(ctx, worker) }},
 		})
 	})
+}
+
+// onePod asks for a V100.
+func (e *Env) onePod(ctx context.Context, first lab.Machine) error {
+	deployment, _, _ := strings.Cut(gpuYAML, "\n---\n")
+	r, err := e.On(ctx, first, strings.Replace(deployment, "NVIDIA-H100-80GB-HBM3", "Tesla-V100-PCIE-32GB", 1), "sh", "-c", kubectl+"apply -f -")
+	if err == nil {
+		err = r.want("apply a pod", 0)
+	}
+	if err != nil {
+		return err
+	}
+	return e.script(ctx, first,
+		kubectl+"get nodes -o jsonpath='{.items[*].status.nodeInfo.containerRuntimeVersion}' | grep -q '^cri-o://.* cri-o://'",
+		kubectl+"rollout status deploy/cuda --timeout=120s", inPod(hasCard), inPod(hasLibrary))
 }
