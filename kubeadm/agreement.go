@@ -81,6 +81,8 @@ type agreement struct {
 }
 
 func (s agreement) runsOtherwise(ctx context.Context, want Driver) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	is, err := s.running(ctx)
 	return err == nil && Driver(is) != want
 }

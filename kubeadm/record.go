@@ -18,6 +18,8 @@ const (
 	// directories whose data stayed where it was.
 	KeptDir  = stateDir + "/kept"
 	keptFile = KeptDir + "/data.json"
+	// partlyKept is what a run that is under way, or was interrupted, has of it.
+	partlyKept = KeptDir + "/etcd.part"
 )
 
 // record is what a host had before the cluster, as far as a cluster leaves

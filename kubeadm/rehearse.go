@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,12 +19,16 @@ import (
 // their being kept (dryRun=All), and to evict a pod of each namespace from the nodes
 // that are to be drained. The error names what the webhook or the policy that would
 // stop one says. A webhook that may not be asked this way is not.
-func RehearseWrites(ctx context.Context, client kubernetes.Interface, node string, drained ...string) error {
+func RehearseWrites(ctx context.Context, client kubernetes.Interface, c Config, node string, drained ...string) error {
 	evictions, err := rehearsedEvictions(ctx, client, drained)
 	if err != nil {
 		return err
 	}
-	for _, write := range append(rehearsedWrites(ctx, client, node), evictions...) {
+	writes := rehearsedWrites(ctx, client, node)
+	if !slices.Contains(c.IgnorePreflightErrors, "CreateJob") && !slices.Contains(c.IgnorePreflightErrors, "all") {
+		writes = append(writes, rehearsedJob(ctx, client))
+	}
+	for _, write := range append(writes, evictions...) {
 		err := write.do()
 		if err == nil || apierrors.IsNotFound(err) || strings.Contains(err.Error(), "does not support dry run") {
 			continue
@@ -67,15 +72,19 @@ func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node stri
 			_, err := client.AppsV1().DaemonSets(system).Patch(ctx, "kube-proxy", merge, patch, dry)
 			return err
 		}},
-		{"make a Job in kube-system", func() error { // kubeadm looks by one whether pods come up
-			_, err := client.BatchV1().Jobs(system).Create(ctx, rehearsalJob(), made)
-			return err
-		}},
 		{"make a pod in kube-system", func() error {
 			_, err := client.CoreV1().Pods(system).Create(ctx, &corev1.Pod{ObjectMeta: rehearsalName(), Spec: rehearsalPod()}, made)
 			return err
 		}},
 	}
+}
+
+// rehearsedJob is what kubeadm looks by whether pods come up (check CreateJob).
+func rehearsedJob(ctx context.Context, client kubernetes.Interface) rehearsal {
+	return rehearsal{"make a Job in kube-system", func() error {
+		_, err := client.BatchV1().Jobs(metav1.NamespaceSystem).Create(ctx, rehearsalJob(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}}
 }
 
 // rehearsedEvictions are of one pod a namespace: webhooks are chosen by that, most often.
@@ -97,13 +106,13 @@ func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes 
 	return all, nil
 }
 
-// rehearseEviction takes a no for now, of a budget, for a yes: a drain asks again. That it is
-// no real one stands in the question and not in the eviction, for webhooks are told by that.
+// rehearseEviction takes a no for now, of a budget, for a yes: a drain asks again. Where the
+// namespace is being deleted, pods go without. That it is no real one stands in the question and not in the eviction, for webhooks are told by that.
 func rehearseEviction(ctx context.Context, client kubernetes.Interface, p *corev1.Pod) error {
 	err := client.PolicyV1().RESTClient().Post().AbsPath("/api/v1").Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
 		VersionedParams(&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, scheme.ParameterCodec).
 		Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}}).Do(ctx).Error()
-	if apierrors.IsTooManyRequests(err) {
+	if apierrors.IsTooManyRequests(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
 	return err

@@ -118,7 +118,7 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 	if _, err := os.Stat(m.path(data)); err != nil {
 		return host.IgnoreMissing(err)
 	}
-	part := path.Join(KeptDir, "etcd.part")
+	part := partlyKept
 	if err := errors.Join(os.RemoveAll(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
 		return err
 	}

@@ -12,32 +12,52 @@ import (
 func TestRoomToReturn(t *testing.T) {
 	const more = 8 << 40 // than the disk has
 	for name, tc := range map[string]struct {
-		data, snapshot int64
-		want           string
+		data, snapshot, saving int64
+		want                   string
 	}{
-		"room for both":         {1 << 20, 1 << 20, ""},
-		"none to keep the data": {more, 1 << 20, "keeping etcd's data takes"},
-		"none for the snapshot": {1 << 20, more, "restoring etcd takes"},
-		"it has left by then":   {0, more, ""},
+		"room for both":         {1 << 20, 1 << 20, 1 << 20, ""},
+		"none to keep the data": {more, 1 << 20, 0, "keeping etcd's data takes"},
+		"none beside a backup":  {1 << 20, 1 << 20, more, "keeping etcd's data takes"},
+		"none for the snapshot": {1 << 20, more, 0, "restoring etcd takes"},
+		"it has left by then":   {0, more, more, ""},
 	} {
 		m := Machine{Root: t.TempDir()}
-		db := filepath.Join(m.Root, etcdDir, "member/snap/db")
-		for _, dir := range []string{filepath.Dir(db), filepath.Join(m.Root, stateDir)} {
+		log := filepath.Join(m.Root, etcdDir, "member/wal/0.wal")
+		for _, dir := range []string{filepath.Dir(log), filepath.Join(m.Root, stateDir)} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if tc.data > 0 {
-			if err := os.WriteFile(db, nil, 0o600); err != nil {
+			if err := os.WriteFile(log, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(db, tc.data); err != nil {
+			if err := os.Truncate(log, tc.data); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := m.RoomToReturn(tc.snapshot)
+		err := m.RoomToReturn(tc.snapshot, tc.saving)
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestRoomToReturnAgain: what a killed run has copied is deleted before the next one copies.
+func TestRoomToReturnAgain(t *testing.T) {
+	m := Machine{Root: t.TempDir()}
+	for file, size := range map[string]int64{etcdDir + "/member/snap/db": 8 << 40, partlyKept + "/snap/db": 8 << 40} {
+		if err := os.MkdirAll(filepath.Join(m.Root, filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(m.Root, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(m.Root, file), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.RoomToReturn(1<<20, 0); err != nil {
+		t.Error(err)
 	}
 }

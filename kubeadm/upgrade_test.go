@@ -358,7 +358,7 @@ func TestRehearseWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = RehearseWrites(t.Context(), client, "cp1", "w1", "w2")
+			err = RehearseWrites(t.Context(), client, Config{}, "cp1", "w1", "w2")
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "webhook")) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

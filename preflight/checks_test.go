@@ -170,9 +170,6 @@ func TestChecks(t *testing.T) {
 		{"a small disk for etcd's backup", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
 			Filesystem{Path: backupPath, Mount: "/var/lib/airgap", Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
 			Want{Ours: true, BackupBytes: 3 * gigabyte}, Fail, "2.0 GB free on /var/lib/airgap (etcd's backup), 3.0 GB needed"},
-		{"a small disk for etcd, which a rollback restores there", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
-			Filesystem{Path: etcdPath, Mount: etcdPath, Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
-			Want{Ours: true, BackupBytes: 3 * gigabyte, RestoreBytes: 3 * gigabyte}, Fail, "2.0 GB free on /var/lib/etcd (etcd's way back), 3.0 GB needed"},
 		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "imagesFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")}, Pass, "1.0 GB free"},
 
 		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "imagesFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},

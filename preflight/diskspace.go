@@ -73,9 +73,6 @@ func (w *Want) space() []need {
 	if w.BackupBytes > 0 {
 		needs = append(needs, need{backupPath, w.BackupBytes, w.BackupBytes, "etcd's backup"})
 	}
-	if w.RestoreBytes > 0 {
-		needs = append(needs, need{etcdPath, w.RestoreBytes, w.RestoreBytes, "etcd's way back"})
-	}
 	return needs
 }
 

@@ -56,10 +56,9 @@ type Want struct {
 	StoreBytes int64 // bundle bytes still to be written on a registry host
 	ImageBytes int64 // images that the node will unpack
 	AuditBytes int64 // the most that the audit log of a control-plane node takes
-	// BackupBytes are what a backup of a running control plane takes, and has to leave, with
-	// what airgap rollback keeps beside it of etcd; RestoreBytes are what the latter takes
-	// where etcd lies. 0 where none runs.
-	BackupBytes, RestoreBytes int64
+	// BackupBytes are what a backup of a running control plane takes, and has to leave;
+	// 0 where none runs.
+	BackupBytes int64
 
 	// Between is what was measured between hosts; nil on a host by itself.
 	Between Between
@@ -86,7 +85,7 @@ type Want struct {
 
 	// Ours says that airgap has begun to install on this host, or has
 	// installed: its own ports, files and runtime are not in the way, and of
-	// disk space only StoreBytes, BackupBytes and RestoreBytes are still needed.
+	// disk space only StoreBytes and BackupBytes are still needed.
 	Ours bool
 
 	// Founds is the API's HOST:PORT where this host starts a new cluster, and

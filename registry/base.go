@@ -40,14 +40,31 @@ func (s Store) rest(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) ([]*bundle
 // out.
 func (s Store) Named(name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	opened, broken := s.Open(trusted...)
-	opened = bundle.NewestFirst(opened)
+	return named(bundle.NewestFirst(opened), name, s.Dir, broken)
+}
+
+func named(opened []*bundle.Bundle, name, dir string, broken error) (*bundle.View, error) {
 	for _, b := range opened {
 		if b.Index().Name == name || b.ID() == name {
 			return over(b, opened)
 		}
 	}
 	closeAll(opened)
-	return nil, errors.Join(fmt.Errorf("find bundle %s in %s: %w", name, s.Dir, fs.ErrNotExist), broken)
+	return nil, errors.Join(fmt.Errorf("find bundle %s in %s: %w", name, dir, fs.ErrNotExist), broken)
+}
+
+// Without is Named as it would be without the bundles that are about to go.
+func (s Store) Without(name string, goes func(*bundle.Bundle) bool, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
+	opened, broken := s.Open(trusted...)
+	var staying []*bundle.Bundle
+	for _, b := range bundle.NewestFirst(opened) {
+		if goes(b) {
+			b.Close() // it was read only
+		} else {
+			staying = append(staying, b)
+		}
+	}
+	return named(staying, name, s.Dir, broken)
 }
 
 // over is the view of top, which is among the bundles; those that it does not

@@ -27,6 +27,15 @@ type coded struct {
 func (c *coded) Error() string { return c.err.Error() }
 func (c *coded) Unwrap() error { return c.err }
 
+// advised is an error with other advice than it had.
+type advised struct {
+	error
+	advice string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+func (a *advised) Hint() string  { return a.advice }
+
 // errShown says that the command has printed what went wrong itself: the
 // preflight and verify reports are results, on stdout.
 var errShown = errors.New("already shown")

@@ -281,8 +281,8 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		w.StoreBytes = cmp.Or(s.toStore, holds.Size)
 	}
 	etcd, err := s.machine.EtcdBytes()
-	if etcd > 0 { // a rollback moves it away before it restores the backup
-		w.BackupBytes, w.RestoreBytes = backup.Takes(etcd)+etcd, kubeadm.RestoreTakes(etcd)-etcd
+	if etcd > 0 {
+		w.BackupBytes = backup.Takes(etcd)
 	}
 	return w, err
 }

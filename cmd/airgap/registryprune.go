@@ -99,7 +99,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		}
 	}
 	var use registry.Use
-	var as map[string]bool
+	on := relied{}
 	if use.Pushed, err = registry.PushedBlobs(ctx, o.pushed, bundles); err != nil {
 		return err
 	}
@@ -108,20 +108,19 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		if err == nil {
 			use.Running, err = runningDigests(ctx, client)
 		}
-		if err == nil {
-			as, err = installedBundles(ctx, client)
-		}
 		if err != nil {
 			return hint(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
 		}
+		if on.as, err = installedBundles(ctx, client); err != nil {
+			on.as = nil // who may not ask for nodes does not know: the newest stays
+		}
 	}
-	var back upgradeRecord
 	if !o.noWayBack && o.store == storeDir {
-		if back, err = readUpgradeRecord(); err != nil {
+		if on.last, err = readUpgradeRecord(); err != nil {
 			return err
 		}
 	}
-	list, err := prune(store, bundles, use, relied{back, as}, o, names)
+	list, err := prune(store, bundles, use, on, o, names)
 	if !o.dryRun && (err != nil || slices.ContainsFunc(list, func(p pruned) bool { return p.Removed })) {
 		err = errors.Join(err, serveAgain(context.WithoutCancel(ctx), o.store)) // or it goes on serving what is gone
 	}
@@ -140,6 +139,20 @@ func (r relied) onlyImported(b *bundle.Bundle, all []*bundle.Bundle) bool {
 	return !r.as[b.ID()] && slices.ContainsFunc(all, func(other *bundle.Bundle) bool { return r.as[other.ID()] })
 }
 
+// goesBackTo reports whether a bundle is the one before the last upgrade, or one that this is a
+// delta against: what came later goes when the upgrade is taken back.
+func (r relied) goesBackTo(b *bundle.Bundle, all []*bundle.Bundle) bool {
+	if !r.last.RolledBack.IsZero() {
+		return false
+	}
+	i := slices.IndexFunc(all, func(b *bundle.Bundle) bool { return b.ID() == r.last.From.ID })
+	if i < 0 || b == all[i] {
+		return i >= 0
+	}
+	rest, err := all[i].Rest(slices.DeleteFunc(bundle.NewestFirst(all), func(b *bundle.Bundle) bool { return b.Index().Created.After(all[i].Index().Created) }))
+	return err == nil && slices.Contains(rest, b)
+}
+
 // prune removes one bundle after the other, the oldest first: each time what the
 // others need is asked anew.
 func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on relied, o pruneOptions, names []string) ([]pruned, error) {
@@ -154,7 +167,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on 
 		b := bundles[i]
 		described := describe(b.Index())
 		p := pruned{Name: stored(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
-		if on.last.RolledBack.IsZero() && b.ID() == on.last.From.ID {
+		if on.goesBackTo(b, bundles) {
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
 		}
 		named := slices.Contains(names, p.Name)

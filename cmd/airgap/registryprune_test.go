@@ -110,3 +110,23 @@ func TestPruneWhatWasOnlyImported(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneKeepsTheWayBacksBase: airgap rollback installs from the bundle of before without the
+// ones that came later, whatever these hold.
+func TestPruneKeepsTheWayBacksBase(t *testing.T) {
+	base := bundletest.New(t)
+	from := base.Delta(t, "from", base.Images...)
+	to := bundletest.NewWith(t, "to", base.Images...) // whole, with the same in it
+	all := []*bundle.Bundle{base.Open(t), from.Open(t), to.Open(t)}
+	all[2].Index().Created = all[1].Index().Created.Add(time.Hour)
+	for _, last := range []upgradeRecord{{}, {From: bundleRef{ID: all[1].ID()}, To: bundleRef{ID: all[2].ID()}}} {
+		list, err := prune(registry.Store{}, all, registry.Use{}, relied{last: last}, pruneOptions{dryRun: true}, nil)
+		if err != nil || len(list) != 3 || list[0].Name != "test" {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		needed := slices.ContainsFunc(list[0].Needs, func(n registry.Need) bool { return n.By == "rollback" })
+		if upgraded := last.From.ID != ""; needed != upgraded || list[0].Removed == upgraded {
+			t.Errorf("upgraded %t: %+v", upgraded, list[0])
+		}
+	}
+}

@@ -72,6 +72,7 @@ type rollback struct {
 	// installs says that hosts are installed from the bundle of before: a newer one that stays
 	// in a store would be installed from instead.
 	installs bool
+	made     time.Time // when the bundle of before was
 }
 
 func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
@@ -171,8 +172,8 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 		return err
 	}
 	r.trusted = t.keys
-	if r.view, err = (registry.Store{Dir: storeDir}).Named(r.record.From.ID, t.keys...); err != nil {
-		return hint(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, puts it into the store", r.record.From.Name)
+	if err := r.openView(); err != nil {
+		return hint(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, or the one that it is a delta against, puts it into the store", r.record.From.Name)
 	}
 	if r.site, err = newSite(r.view.Top().Index(), ""); err != nil {
 		return err
@@ -188,12 +189,35 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if r.backup, err = openBackup(ctx, newest.Dir); ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil { // without its advice, which is for a restore
-		return hint(errors.New("take the last upgrade back: "+err.Error()), "each other control-plane host has a copy of its own, made before it was upgraded, in %s: put one in the place of this host's, as it is", backupsBefore(r.record.To.ID).Dir)
+		return hint(errors.New("take the last upgrade back: "+err.Error()), "%s", r.otherCopies())
 	}
 	if err := r.sameAuthority(); err != nil {
 		return err
 	}
 	return r.possible(ctx)
+}
+
+// otherCopies is where another copy of the backup may be.
+func (r *rollback) otherCopies() string {
+	dir := backupsBefore(r.record.To.ID).Dir
+	if len(r.site.config.ControlPlanes()) == 1 {
+		return "airgap backup --dir may have put a copy elsewhere, from before the upgrade: put it into " + dir + " in the place of this one; airgap restore brings the cluster back from any backup"
+	}
+	return "each other control-plane host has a copy of its own, made before it was upgraded, in " + dir + ": put one in the place of this host's, as it is"
+}
+
+// openView opens the bundle of before, with what it leaves out: not of those that are about to
+// go.
+func (r *rollback) openView() (err error) {
+	store := registry.Store{Dir: storeDir}
+	v, err := store.Named(r.record.From.ID, r.trusted...)
+	if err != nil {
+		return err
+	}
+	r.made = v.Top().Index().Created
+	v.Close()
+	r.view, err = store.Without(r.record.From.ID, r.goes, r.trusted...)
+	return err
 }
 
 // sameAuthority refuses a way back to an authority that kubelets do not trust any more.

@@ -48,8 +48,8 @@ func TestForgetBundles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := &rollback{installs: tc.installs, upgrade: upgrade{
-			site: &site{store: store, index: before.Open(t).Index()}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: id(before)}, To: bundleRef{ID: tc.to}},
+		r := &rollback{installs: tc.installs, made: before.Open(t).Index().Created, upgrade: upgrade{
+			site: &site{store: store}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: id(before)}, To: bundleRef{ID: tc.to}},
 		}}
 		if names, err := r.laterBundles(); err != nil || tc.to == id(next) && tc.installs != slices.Equal(names, []string{"later"}) {
 			t.Errorf("%s: newer are %q, %v", name, names, err)
@@ -68,7 +68,7 @@ func TestForgetBundles(t *testing.T) {
 }
 
 // TestLatecomers: a control-plane host that the bundle of before does not have would go on in
-// the cluster's name, whether this host's etcd can still be asked or not.
+// the cluster's name.
 func TestLatecomers(t *testing.T) {
 	of := func(members ...string) string {
 		var all []string

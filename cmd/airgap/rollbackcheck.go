@@ -18,13 +18,15 @@ func (r *rollback) possible(ctx context.Context) error {
 	if slices.Contains(r.record.Back, "stand-down") {
 		return nil
 	}
-	if err := r.site.machine.RoomToReturn(r.backup.etcd.Bytes); err != nil {
+	if err := r.site.machine.RoomToReturn(r.backup.etcd.Bytes, 0); err != nil {
 		return hint(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
 	}
 	if len(r.record.Back) > 0 {
 		return nil
 	}
-	if err := r.site.ofThisCluster(ctx); err != nil { // another host may have removed some
+	// Another host may have removed some. Where the upgrade broke even the way to ask, what this
+	// host knows has to do.
+	if err := r.site.ofThisCluster(ctx); ctx.Err() != nil {
 		return err
 	}
 	late, err := r.latecomers(ctx)
@@ -53,7 +55,7 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 	}
 	index, err := storedIndex(r.site.store, r.trusted, func(i *bundle.Index) bool { return i.ID() == r.record.To.ID })
 	if err != nil {
-		return nil, err
+		return nil, ctx.Err() // nobody knows: it may have been taken out
 	}
 	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
@@ -97,5 +99,5 @@ func (r *rollback) goes(b *bundle.Bundle) bool {
 	if b.ID() == r.record.From.ID {
 		return false
 	}
-	return b.ID() == r.record.To.ID || r.installs && b.Index().Created.After(r.site.index.Created)
+	return b.ID() == r.record.To.ID || r.installs && b.Index().Created.After(r.made)
 }

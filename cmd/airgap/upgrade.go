@@ -157,10 +157,20 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	}
 	result, err := u.run(ctx)
 	if err != nil {
-		return hint(err, "mend it and run the same command again: finished steps are not repeated. airgap rollback takes the upgrade back")
+		return orBack(hint(err, "mend it and run the same command again: finished steps are not repeated"))
 	}
 	done := upgraded{u.record.From, u.record.To, result.Changed, result.Unchanged}
 	return a.print(done, func(w io.Writer) error { return done.write(w) })
+}
+
+// orBack adds the way back to whatever else is to be done about an upgrade that failed.
+func orBack(err error) error {
+	const back = "airgap rollback takes the upgrade back"
+	advice := adviceOf(err)
+	if strings.Contains(advice, back) {
+		return err
+	}
+	return &advised{err, advice + ". " + back}
 }
 
 func (r upgraded) write(w io.Writer) error {
@@ -201,7 +211,7 @@ func (u *upgrade) open(ctx context.Context, t *trust) error {
 		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
 	}
-	if err := u.openOld(ctx); err != nil {
+	if err := u.openOld(ctx); err != nil || u.record.Changed {
 		return err
 	}
 	return newestIn(u.site.store, u.trusted, u.site.index)
@@ -215,7 +225,7 @@ func newestIn(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Ind
 	for _, b := range bundles {
 		if b.ID() != next.ID() && b.Index().Created.After(next.Created) {
 			return hint(fmt.Errorf("bundle %s, which was only imported, was made later than this one: of those in %s the newest counts", stored(b), store.Dir),
-				"airgap registry prune %s --drop-tags, on each control-plane host that has it, lets it go; or upgrade to that one", stored(b))
+				"airgap registry prune %s --drop-tags, on each control-plane host that has it, lets it go; or upgrade to that one, or make this one anew", stored(b))
 		}
 	}
 	if len(bundles) > 0 {
@@ -304,12 +314,15 @@ func (u *upgrade) rehearse() error {
 	})
 }
 
-// compare judges the cluster by how it was before the upgrade. Containers that were
-// started anew are what an upgrade does.
+// compare judges the cluster by how it was before the upgrade, but for nodes that were removed
+// since. Containers that were started anew are what an upgrade does.
 func (u *upgrade) compare(ctx context.Context) error {
 	before, err := (&verifyModes{baseline: compareBaseline, file: upgradeBaselineFile}).before()
 	if err != nil {
 		return err
+	}
+	for _, name := range u.site.removed {
+		delete(before.Snapshot.Nodes, name)
 	}
 	v, err := u.verification(ctx, false)
 	if err != nil {

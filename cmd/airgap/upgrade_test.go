@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -288,6 +290,21 @@ func TestUnder(t *testing.T) {
 	} {
 		if got := tc.r.under(); got != tc.want {
 			t.Errorf("%+v: %v", tc.r, got)
+		}
+	}
+}
+
+// TestOrBack: whatever an upgrade failed for, the way back is told, and once.
+func TestOrBack(t *testing.T) {
+	failed := &kubeadm.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
+	for want, err := range map[string]error{
+		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": hint(failed, "run the same command again"),
+		"run the same command again. airgap rollback takes the upgrade back":     hint(errors.New("a disk"), "run the same command again"),
+		"or airgap rollback takes the upgrade back, later":                       hint(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
+	} {
+		told := orBack(err)
+		if got := adviceOf(told); got != want || codeOf(told) != exitError || told.Error() != err.Error() {
+			t.Errorf("advice %q of %v", got, told)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.node.Name, drained...); err != nil {
+	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.config.Kubernetes, u.site.node.Name, drained...); err != nil {
 		return err
 	}
 	v, err := u.verification(ctx, true)

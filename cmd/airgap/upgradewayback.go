@@ -14,7 +14,7 @@ import (
 // noWayBack says why airgap rollback could not take this upgrade back, whatever is
 // backed up before it; nil when it could. It judges this host's files as rollback and
 // restore will judge their copies: the authorities' keys may be kept elsewhere, or not
-// fit, and etcd's data may lie where airgap does not restore them.
+// fit, etcd's data may lie where airgap does not restore them, or room lack.
 func (u *upgrade) noWayBack() error {
 	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.machine.Root, path)) }
 	id, err := kubeadm.ReadIdentity(read)
@@ -22,7 +22,11 @@ func (u *upgrade) noWayBack() error {
 		return err
 	}
 	_, keys := kubeadm.SavedKeys(read, id.Encrypted, time.Now())
-	return errors.Join(id.Agrees(u.old.config.Kubernetes), keys, registryKey(read))
+	etcd, err := u.site.machine.EtcdBytes()
+	if err != nil {
+		return err
+	}
+	return errors.Join(id.Agrees(u.old.config.Kubernetes), keys, registryKey(read), u.site.machine.RoomToReturn(etcd, etcd))
 }
 
 func registryKey(read func(path string) ([]byte, error)) error {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -164,7 +165,21 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	failed := errors.Join(o.modes.save(report, cluster, p), o.modes.writeTextfile(report))
-	return after(a.showVerdict(report), failed)
+	return after(endedHint(a.showVerdict(report), report, thisMachine().Host), failed)
+}
+
+// endedHint names certificates of this host that have ended, where that may be why no API server
+// answers: no other host can be asked for its own then.
+func endedHint(err error, report verify.Report, h host.Host) error {
+	if !slices.ContainsFunc(report.Findings, func(f verify.Finding) bool { return f.Object == "API server" }) {
+		return err
+	}
+	list, unread := certificatesOf(h)
+	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.Ends.After(time.Now()) })
+	if unread != nil || len(ended) == 0 {
+		return err
+	}
+	return hint(err, "certificates of this host have ended, %s is one of %d: airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended))
 }
 
 // verification is what to verify: this host's own cluster, or the one that

@@ -216,7 +216,7 @@ func (e *Env) removeFirst(ctx context.Context, by, first, worker lab.Machine) er
 	return errors.Join(
 		e.script(ctx, first, "! test -e /etc/kubernetes/admin.conf", "! test -e /var/lib/airgap/journal.jsonl"),
 		e.script(ctx, worker, "! grep -q "+first.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"),
-		e.countMembers(ctx, by), e.membersAre(ctx, by, by.Name()), e.verified(ctx, by))
+		e.countMembers(ctx, by), e.script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), e.membersAre(ctx, by, by.Name()), e.verified(ctx, by))
 }
 
 // removeDead wants to be told twice that a host is dead.
