@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 )
 
 var pluginDigest = "sha256:" + strings.Repeat("0a", 32)
@@ -141,6 +142,32 @@ func TestGPUSettings(t *testing.T) {
 	if want := (gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4, MIG: "single"}); *got != want || !kept {
 		t.Errorf("got %+v, want %+v; kept: %v", got, want, kept)
 	}
+	for before, want := range map[string]struct {
+		cards int
+		warns string
+	}{
+		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 cards, and has 2 on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm /var/lib/airgap/report.json there"},
+		`{"node": "w1", "gpu": {"cards": 1}}`: {2, ""},
+		`{"node": "w1"}`:                      {2, ""}, // it had not the role gpu
+	} {
+		s.machine.Host.(rpmHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte(before)}
+		if got, _ := settings(s); got.Cards != want.cards {
+			t.Errorf("before %s, now %d cards, want %d", before, got.Cards, want.cards)
+		}
+		told := &sayings{Progress: ui.Discard()}
+		unit := s.nodeReportUnitStep(told)
+		for range 2 {
+			unit.Done(t.Context()) //nolint:errcheck // this machine reports to nobody
+		}
+		if all := strings.Join(told.said, "\n"); len(told.said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
+			t.Errorf("before %s: told %q, want %q", before, told.said, want.warns)
+		}
+	}
+	s.machine.Host.(rpmHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}
+	if _, err := s.reportSettings(); err == nil || !strings.Contains(err.Error(), "read /var/lib/airgap/report.json") || !strings.Contains(adviceOf(err), "remove that file") {
+		t.Errorf("settings that are none: %v", err)
+	}
+	delete(s.machine.Host.(rpmHost).MapFS, "var/lib/airgap/report.json")
 	if got, _ := settings(gpuSite(t, "gpu: {source: host}\n", "", "2330")); got.Driver != "" || got.Cards != 1 {
 		t.Errorf("the site's own: %+v", got)
 	}

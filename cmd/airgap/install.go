@@ -191,11 +191,11 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.AgreementStep(m),
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
-	return append(steps, s.clusterSteps(v)...)
+	return append(steps, s.clusterSteps(v, p)...)
 }
 
 // clusterSteps are what the first host brings into the cluster, once there is one.
-func (s *site) clusterSteps(v *bundle.View) []step.Step {
+func (s *site) clusterSteps(v *bundle.View, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
 	var steps []step.Step
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
@@ -206,7 +206,7 @@ func (s *site) clusterSteps(v *bundle.View) []step.Step {
 	steps = append(steps,
 		backup.Step(backups()),
 		s.nodeReportStep(),
-		s.nodeReportUnitStep(),
+		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)

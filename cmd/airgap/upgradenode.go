@@ -179,6 +179,6 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 		kubeadm.AgreementStep(s.machine),
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
-		s.nodeReportUnitStep(),
+		s.nodeReportUnitStep(u.p),
 		u.releaseStep(s.node)), nil
 }
