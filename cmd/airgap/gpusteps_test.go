@@ -108,21 +108,40 @@ func TestGPUSteps(t *testing.T) {
 	}
 }
 
-// TestGPULocks: a node with cards keeps its driver and its kernels as they are.
+// TestGPULocks: a node with cards keeps its driver and its kernels as they are, whoever
+// has brought them.
 func TestGPULocks(t *testing.T) {
-	s := gpuSite(t, "", "580.82.07", "2330")
-	s.machine.Host = rpmHost{rpms: "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"}
-	l, err := s.versionLock()
-	var got []string
-	for _, p := range l.Packages {
-		got = append(got, p.String())
-	}
-	if want := []string{"nvidia-driver-cuda-3:580.82.07-1.el9.x86_64", "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("locks %v, %v; want %v", got, err, want)
-	}
-	s.config.GPU.Source = gpu.Site
-	if l, err := s.versionLock(); err != nil || len(l.Packages) > 0 {
-		t.Errorf("with the site's own driver: %v, %v", l.Packages, err)
+	const kernel = "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"
+	const more = "kernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"
+	const cuda, module, library = "nvidia-driver-cuda-3:580.82.07-1.el9.x86_64", "kmod-nvidia-open-dkms-3:580.82.07-1.el9.noarch", "libnvidia-ml-3:580.82.07-1.el9.x86_64"
+	const others = "nvidia-gpu-firmware-0:20250812-15.7.el9_6.noarch\nnvidia-container-toolkit-base-0:1.18.0-1.x86_64\n"
+	for name, test := range map[string]struct {
+		source gpu.Source
+		driver []string // that the bundle brings
+		rpms   string
+		want   []string
+	}{
+		"the bundle's":                        {gpu.DKMS, []string{cuda}, kernel + "\n" + more + cuda + "\n", []string{cuda, kernel}},
+		"before the bundle's are there":       {gpu.DKMS, []string{cuda}, kernel + "\n", []string{cuda, kernel}},
+		"a part was there before":             {gpu.DKMS, []string{cuda}, kernel + "\n" + cuda + "\n" + module + "\n" + others, []string{cuda, module, kernel}},
+		"all of it was there before":          {gpu.DKMS, nil, cuda + "\n" + module + "\n" + library + "\n" + others + kernel + "\n", []string{module, library, cuda, kernel}},
+		"the site's own, which it updates":    {gpu.Site, nil, cuda + "\n" + module + "\n" + kernel + "\n", nil},
+		"a library of another version beside": {gpu.DKMS, []string{cuda}, kernel + "\nlibnvidia-ml-3:575.1.1-1.el9.x86_64\n", []string{cuda, kernel}},
+	} {
+		s := gpuSite(t, "", "580.82.07", "2330")
+		s.config.GPU.Source, s.index.Lock.Packages = test.source, nil
+		for _, p := range test.driver {
+			s.index.Lock.Packages = append(s.index.Lock.Packages, bundle.Package{NEVRA: p, Hosts: []string{s.node.Name}, NeededBy: []string{bundle.GPUList}})
+		}
+		s.machine.Host = rpmHost{rpms: test.rpms}
+		l, err := s.versionLock()
+		var got []string
+		for _, p := range l.Packages {
+			got = append(got, p.String())
+		}
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: locks %v, %v; want %v", name, got, err, test.want)
+		}
 	}
 }
 
