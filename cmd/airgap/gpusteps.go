@@ -15,12 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // beforeDriver has the cards free for NVIDIA's driver. It comes before everything
@@ -46,7 +50,7 @@ func stillSetUp() step.Step {
 
 // driverSteps load the driver that packages have brought, or NVIDIA's installer
 // brings, and have the runtime know the cards before it starts.
-func (s *site) driverSteps(from source) []step.Step {
+func (s *site) driverSteps(from source, p ui.Progress) []step.Step {
 	if !s.node.Has(config.GPU) {
 		return nil
 	}
@@ -54,6 +58,7 @@ func (s *site) driverSteps(from source) []step.Step {
 	if err != nil {
 		return []step.Step{{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) { return false, err }}}
 	}
+	cards.Progress = p
 	var steps []step.Step
 	if s.config.GPU.Source == gpu.Runfile {
 		steps = append(steps, gpu.RunfileStep(cards, func(ctx context.Context) (io.ReadCloser, error) {
@@ -61,7 +66,7 @@ func (s *site) driverSteps(from source) []step.Step {
 		}))
 	}
 	return append(steps,
-		gpu.DriverStep(cards),
+		s.driverStep(cards),
 		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: s.cardUsers}),
 		gpu.CDIStep(cards),
 		gpu.RuntimeConfigStep(cards, s.config.Runtime.Runc()))
@@ -90,6 +95,41 @@ func (s *site) gpuSetup() (gpu.Setup, error) {
 	}
 	cards.Driver, cards.Fabric, cards.Hidden = choice, gpu.HasSwitches(found), gpu.HasHiddenSwitches(found)
 	return cards, nil
+}
+
+// driverStep asks for the next kernel when its turn has come: the driver is to be there for
+// that one, too.
+func (s *site) driverStep(cards gpu.Setup) step.Step {
+	driver := gpu.DriverStep(cards)
+	driver.Run = func(ctx context.Context) (err error) {
+		if cards.Next, err = s.nextKernel(ctx); err != nil {
+			return err
+		}
+		return gpu.DriverStep(cards).Run(ctx)
+	}
+	return driver
+}
+
+// nextKernel is the one that this host boots next, as preflight tells it.
+func (s *site) nextKernel(ctx context.Context) (string, error) {
+	h := s.machine.Host
+	running, err := nodereport.Kernel(h)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := preflight.ReadNextKernel(h.FS())
+	if err != nil {
+		return "", fmt.Errorf("ask the boot loader for the next kernel: %w", err)
+	}
+	installed, err := rpm.Kernels(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	f := &preflight.Facts{Kernel: preflight.Kernel{Release: running, Next: chosen}}
+	for _, k := range installed {
+		f.Packages = append(f.Packages, preflight.Package{Name: k.Name, Version: k.Version, Release: k.Release, Arch: k.Arch})
+	}
+	return f.NextKernel(), nil
 }
 
 // lockedDriver is the version that the bundle has for this host; "" where it has

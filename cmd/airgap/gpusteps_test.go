@@ -37,7 +37,7 @@ func gpuSite(t *testing.T, section, driver string, cards ...string) *site {
 	s := settingsSite(t, section)
 	s.node.Roles = []config.Role{config.Worker, config.GPU}
 	s.config.Nodes[1].Roles = s.node.Roles
-	tree := fstest.MapFS{}
+	tree := cardFiles()
 	for i, id := range cards {
 		dir := "sys/bus/pci/devices/0000:0" + string(rune('1'+i)) + ":00.0/"
 		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x" + id, "class": "0x030200"} {
@@ -85,6 +85,25 @@ func TestGPUSetup(t *testing.T) {
 	}
 }
 
+// TestNextKernelOfThisHost: a driver has to be built for the kernel that the boot loader was
+// told, or the newest one, by what preflight says.
+func TestNextKernelOfThisHost(t *testing.T) {
+	s := gpuSite(t, "", "580.82.07", "2330")
+	h := s.machine.Host.(rpmHost)
+	h.rpms = "kernel-core-0:5.14.0-70.el9.x86_64\nkernel-core-0:5.14.0-427.el9.x86_64\nkernel-core-0:5.14.0-362.el9.x86_64\n"
+	s.machine.Host = h
+	next := func(want string) {
+		t.Helper()
+		if got, err := s.nextKernel(t.Context()); err != nil || got != want {
+			t.Errorf("next boots %q, %v; want %s", got, err, want)
+		}
+	}
+	next("5.14.0-427.el9.x86_64")
+	h.MapFS["boot/grub2/grubenv"] = &fstest.MapFile{Data: []byte("saved_entry=a1-5.14.0-362.el9.x86_64\n")}
+	h.MapFS["boot/loader/entries/a1-5.14.0-362.el9.x86_64.conf"] = &fstest.MapFile{Data: []byte("linux /vmlinuz-5.14.0-362.el9.x86_64\n")}
+	next("5.14.0-362.el9.x86_64")
+}
+
 // TestGPUSteps: what a node with cards gets beside another one, in order.
 func TestGPUSteps(t *testing.T) {
 	joined := func(steps []step.Step) string { return strings.Join(names(steps), " ") }
@@ -94,11 +113,11 @@ func TestGPUSteps(t *testing.T) {
 		"gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n": "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 	} {
 		s := gpuSite(t, section, "580.82.07", "2330")
-		if got := joined(s.beforeDriver()) + " / " + joined(s.driverSteps(nil)) + " / " + joined(s.deviceSteps()); got != want {
+		if got := joined(s.beforeDriver()) + " / " + joined(s.driverSteps(nil, ui.Discard())) + " / " + joined(s.deviceSteps()); got != want {
 			t.Errorf("%s gives %s, want %s", section, got, want)
 		}
 		s.node.Roles = []config.Role{config.Worker}
-		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil)) + joined(s.labelSteps()); got != "" {
+		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil, ui.Discard())) + joined(s.labelSteps()); got != "" {
 			t.Errorf("another node gets %s", got)
 		}
 		s.machine.Host.(rpmHost).MapFS["etc/modules-load.d/airgap-nvidia.conf"] = &fstest.MapFile{}

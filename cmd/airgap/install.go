@@ -184,7 +184,7 @@ func (s *site) stored(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) 
 func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
 	steps := append(s.firstSteps(), s.registrySteps(v, trusted, p)...)
-	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr())...)
+	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps,
 		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
@@ -228,11 +228,11 @@ func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pr
 
 // nodeSteps are those of every node: packages, settings, runtime. The packages
 // come from the registry at addr.
-func (s *site) nodeSteps(from source, addr string) []step.Step {
+func (s *site) nodeSteps(from source, addr string, p ui.Progress) []step.Step {
 	m := s.machine
 	steps := append(s.beforeDriver(), s.packagesStep(from, addr))
 	steps = append(steps, s.settingSteps()...)
-	steps = append(steps, s.driverSteps(from)...)
+	steps = append(steps, s.driverSteps(from, p)...)
 	if s.config.Runtime.Package() == "" { // else its package has brought the programs
 		steps = append(steps, kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files))
 	}

@@ -40,7 +40,7 @@ func (s *site) workerSteps(h *hub, a *admission, up []step.Step, p ui.Progress) 
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
 		filesStep("index", "Keep the signed index", indexDir, s.keptIndex(h)),
 	)
-	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr)...)
+	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr, p)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
 	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep(p))
 }
@@ -65,7 +65,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	m := s.machine
 	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
 	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
-	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr())...)
+	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
 	steps = append(steps, kubeadm.SpreadDNS(m), backup.Step(backups()))

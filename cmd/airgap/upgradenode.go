@@ -171,7 +171,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 	if len(before) > 0 {
 		before = append(before, u.drainStep(s.node))
 	}
-	steps = append(append(steps, before...), s.nodeSteps(from, s.registryAddr())...)
+	steps = append(append(steps, before...), s.nodeSteps(from, s.registryAddr(), u.p)...)
 	if len(before) > 0 {
 		steps = append(steps, s.upgrade(true).Kubelet())
 	}
