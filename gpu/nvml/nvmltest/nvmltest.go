@@ -72,6 +72,7 @@ type Machine struct {
 	Stub    string // path of the stub's answers
 	Files   fs.FS  // nil: this machine's
 	Log     string // what journalctl has of the kernel's
+	Boot    string // what dmesg has of it
 }
 
 // FS is Files.
@@ -87,6 +88,8 @@ func (m Machine) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
 	case "journalctl":
 		return []byte(m.Log), nil
+	case "dmesg":
+		return []byte(m.Boot), nil
 	case nvml.Helper:
 		cmd.Name = m.Helper
 	}
