@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
@@ -23,8 +20,6 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/verify/nodereport"
 )
 
 // beforeDriver has the cards free for NVIDIA's driver. It comes before everything
@@ -97,41 +92,6 @@ func (s *site) gpuSetup() (gpu.Setup, error) {
 	return cards, nil
 }
 
-// driverStep asks for the next kernel when its turn has come: the driver is to be there for
-// that one, too.
-func (s *site) driverStep(cards gpu.Setup) step.Step {
-	driver := gpu.DriverStep(cards)
-	driver.Run = func(ctx context.Context) (err error) {
-		if cards.Next, err = s.nextKernel(ctx); err != nil {
-			return err
-		}
-		return gpu.DriverStep(cards).Run(ctx)
-	}
-	return driver
-}
-
-// nextKernel is the one that this host boots next, as preflight tells it.
-func (s *site) nextKernel(ctx context.Context) (string, error) {
-	h := s.machine.Host
-	running, err := nodereport.Kernel(h)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := preflight.ReadNextKernel(h.FS())
-	if err != nil {
-		return "", fmt.Errorf("ask the boot loader for the next kernel: %w", err)
-	}
-	installed, err := rpm.Kernels(ctx, h)
-	if err != nil {
-		return "", err
-	}
-	f := &preflight.Facts{Kernel: preflight.Kernel{Release: running, Next: chosen}}
-	for _, k := range installed {
-		f.Packages = append(f.Packages, preflight.Package{Name: k.Name, Version: k.Version, Release: k.Release, Arch: k.Arch})
-	}
-	return f.NextKernel(), nil
-}
-
 // lockedDriver is the version that the bundle has for this host; "" where it has
 // none, or the site sees to it.
 func (s *site) lockedDriver() string {
@@ -143,56 +103,6 @@ func (s *site) lockedDriver() string {
 	default:
 		return s.index.Lock.Drivers[s.node.Name]
 	}
-}
-
-// gpuSettings are what the report of this host compares with: the cards as they are
-// now, and as many as there were when that is more. nil where the node has not the role gpu.
-func (s *site) gpuSettings() (*gpuSettings, error) {
-	if !s.node.Has(config.GPU) {
-		return nil, nil //nolint:nilnil // nothing to compare with
-	}
-	had, has, err := s.countCards()
-	if err != nil {
-		return nil, err
-	}
-	c := s.config.GPU
-	return &gpuSettings{Driver: s.lockedDriver(), Cards: max(had, has), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}, nil
-}
-
-// countCards are the cards that this host had by the settings that are there, and has on
-// its bus. A command that was run for something else must not forget one that is lost.
-func (s *site) countCards() (had, has int, err error) {
-	cards, err := gpu.Setup{Host: s.machine.Host}.FreeCards()
-	if err != nil {
-		return 0, 0, err
-	}
-	text, err := fs.ReadFile(s.machine.Host.FS(), strings.TrimPrefix(reportFile, "/"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, len(cards), nil
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read how many cards this host had: %w", err)
-	}
-	var was reportSettings
-	if err := json.Unmarshal(text, &was); err != nil {
-		return 0, 0, hint(fmt.Errorf("read %s: %w", reportFile, err), "remove that file and run the same command again: it writes it")
-	}
-	if was.GPU != nil {
-		had = was.GPU.Cards
-	}
-	return had, len(cards), nil
-}
-
-// lostCards says how many cards this host had and has; "" where it has them all.
-func (s *site) lostCards() string {
-	if !s.node.Has(config.GPU) {
-		return ""
-	}
-	had, has, err := s.countCards()
-	if err != nil || has >= had { // gpuSettings tells the error
-		return ""
-	}
-	return fmt.Sprintf("%s had %s, and has %d on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm %s there, then the same command again", s.node.Name, plural(had, "card"), has, reportFile)
 }
 
 // labelSteps say on the Node that it has cards.
