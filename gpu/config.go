@@ -1,9 +1,12 @@
 package gpu
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -38,7 +41,7 @@ type Download struct {
 // MIGConfig is how cards are divided into instances.
 type MIGConfig struct {
 	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"How pods ask for parts: single as for whole cards, nvidia.com/gpu; mixed by their kind, nvidia.com/mig-1g.10gb."`
-	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Left out: cards stay as they are, but what airgap divided before is made whole again."`
+	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Their names, and how many there is room for, differ from card to card: the facts of a host tell before a bundle is made. Left out: cards stay as they are, but what airgap divided before is made whole again."`
 }
 
 // pluginVersion is the newest that was tried (with Kubernetes 1.36).
@@ -67,7 +70,7 @@ func (c *Config) Default() {
 var (
 	versionForm  = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 	sumForm      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	profileForm  = regexp.MustCompile(`^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
+	profileForm  = regexp.MustCompile(`^[1-9]g\.\d{1,4}gb(\+(me|gfx|me\.all))?$`)
 	installerURL = regexp.MustCompile(`^https://[^\s?#]+$`)
 )
 
@@ -144,6 +147,9 @@ func (m MIGConfig) validate(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(at.Child("profiles").Index(i), p, "expected a part of a card such as 1g.10gb"))
 		}
 	}
+	if n := m.computeSlices(); n > migSlices {
+		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, fmt.Sprintf("they take %d slices of a card, and none has more than %d (NVIDIA: MIG user guide)", n, migSlices)))
+	}
 	if len(m.Profiles) > 0 && m.Strategy == migNone {
 		all = append(all, field.Required(at.Child("strategy"), "single or mixed: how pods ask for the parts"))
 	}
@@ -151,6 +157,18 @@ func (m MIGConfig) validate(at *field.Path) field.ErrorList {
 		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, "with strategy single all parts are of one kind"))
 	}
 	return all
+}
+
+// computeSlices are those that the parts take of a card: three by 3g.40gb. A part with
+// media extensions, 1g.10gb+me, takes as many as one without.
+func (m MIGConfig) computeSlices() int {
+	sum := 0
+	for _, p := range m.Profiles {
+		g, _, _ := strings.Cut(p, "g.")
+		n, _ := strconv.Atoi(g) // what is no part counts for nothing, and was told
+		sum += n
+	}
+	return sum
 }
 
 // Image is that of NVIDIA's device plugin.

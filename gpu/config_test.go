@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,8 @@ func TestConfigMistakes(t *testing.T) {
 		"gpu.mig.profiles[0]: Invalid value: \"half\"":                    {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"half"}}},
 		"gpu.mig.strategy: Required value":                                {MIG: MIGConfig{Profiles: []string{"1g.10gb"}}},
 		"with strategy single all parts are of one kind":                  {MIG: MIGConfig{Strategy: "single", Profiles: []string{"1g.10gb", "2g.20gb"}}},
+		"they take 8 slices of a card, and none has more than 7":          {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"3g.40gb", "4g.40gb", "1g.10gb+me"}}},
+		"they take 9 slices of a card":                                    {MIG: MIGConfig{Strategy: "single", Profiles: slices.Repeat([]string{"3g.71gb"}, 3)}},
 	} {
 		c.Default()
 		errs := c.Validate(field.NewPath("gpu"))

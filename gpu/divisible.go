@@ -26,8 +26,16 @@ func (m MIGConfig) refuse(devices []Device) error {
 		return nil
 	}
 	for _, d := range devices {
-		if d.Kind == GPU && d.Reserved() == "" && !d.divisible() {
+		if d.Kind != GPU || d.Reserved() != "" {
+			continue
+		}
+		if !d.divisible() {
 			return fmt.Errorf("%s cannot be divided (NVIDIA: MIG user guide, supported GPUs), and gpu.mig.profiles divides all cards of a host", d)
+		}
+		if card, known := d.migCard(); known {
+			if err := card.refuse(m.Profiles); err != nil {
+				return fmt.Errorf("%s %w (NVIDIA: MIG user guide, supported MIG profiles); gpu.mig.profiles divides all cards of a host alike", d, err)
+			}
 		}
 	}
 	return nil

@@ -13,10 +13,12 @@ import (
 
 // build has DKMS make the module for each kernel whose headers are there and that
 // has none. The driver's package tries it for the running kernel alone, and says
-// nothing when that fails: no disk left, headers that came after it.
+// nothing when that fails: no disk left, headers that came after it. For a kernel that
+// neither runs nor is booted next, a failure stops nothing. A driver of the site's is
+// built by whoever has brought it.
 func (s Setup) build(ctx context.Context) error {
 	sources, err := fs.Glob(s.Host.FS(), "var/lib/dkms/nvidia*")
-	if err != nil || len(sources) == 0 || !s.has("usr/sbin/dkms") {
+	if err != nil || len(sources) == 0 || s.Driver == (Choice{}) || !s.has("usr/sbin/dkms") {
 		return err
 	}
 	have, err := s.kernels("nvidia")
@@ -27,24 +29,38 @@ func (s Setup) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	running, err := s.running()
+	if err != nil {
+		return err
+	}
 	for _, kernel := range headers {
 		if slices.Contains(have, kernel) {
 			continue
 		}
-		env, err := s.compiling(kernel)
-		if err != nil {
+		err := s.buildFor(ctx, kernel)
+		if err != nil && (ctx.Err() != nil || kernel == running || kernel == s.Next) {
 			return err
 		}
-		_, err = s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"autoinstall", "-k", kernel}, Env: env})
-		if err == nil {
-			continue
+		if err != nil {
+			s.warn("%v\nThat kernel neither runs nor is booted next, so this goes on: booted, it has no driver", err)
 		}
-		if have, errHave := s.kernels("nvidia"); errHave == nil && slices.Contains(have, kernel) {
-			continue // it builds all modules, and it was another one that failed
-		}
-		return s.explainBuild(ctx, kernel, err)
 	}
 	return nil
+}
+
+func (s Setup) buildFor(ctx context.Context, kernel string) error {
+	env, err := s.compiling(kernel)
+	if err != nil {
+		return err
+	}
+	_, err = s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"autoinstall", "-k", kernel}, Env: env})
+	if err == nil {
+		return nil
+	}
+	if have, errHave := s.kernels("nvidia"); errHave == nil && slices.Contains(have, kernel) {
+		return nil // it builds all modules, and it was another one that failed
+	}
+	return s.explainBuild(ctx, kernel, err)
 }
 
 // headers are the kernels that a module can be built for.

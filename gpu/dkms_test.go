@@ -2,13 +2,15 @@ package gpu
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
-// TestBuild: DKMS makes what is missing, before the driver is loaded, and the
-// compiler is quoted where it fails.
+// TestBuild: DKMS makes what is missing, before the driver is loaded.
 func TestBuild(t *testing.T) {
 	m, s := withDriver(t)
 	for _, kernel := range []string{runs, next} {
@@ -37,17 +39,63 @@ func TestBuild(t *testing.T) {
 	if err := DriverStep(s).Run(t.Context()); err != nil {
 		t.Errorf("another program's module that fails: %v", err)
 	}
+}
 
-	m, s = withDriver(t)
-	m.put(t, "lib/modules/"+next+"/build/Makefile", "")
-	m.put(t, "usr/sbin/dkms", "")
-	m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", "cc: error: no space left on device\n")
-	m.fails("dkms autoinstall -k "+next, "Error! Bad return status for module build")
-	err := DriverStep(s).Run(t.Context())
-	if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(err.Error(), "build NVIDIA's kernel module for "+next) || !strings.Contains(err.Error(), "no space left on device") || f.Hint() == "" {
-		t.Errorf("got %v", err)
+// TestBuildFails: for a kernel that runs or comes next that is the end, with the compiler's
+// own words; for any other one it is told, and the driver is loaded. What the site has
+// brought is not built at all.
+func TestBuildFails(t *testing.T) {
+	const older = "5.14.0-0.el9.x86_64"
+	for _, test := range []struct {
+		name, kernel, next string
+		driver             Choice
+		ends, warns, built bool
+	}{
+		{"the running kernel", runs, runs, Choice{580, Open}, true, false, true},
+		{"the next one", next, next, Choice{580, Open}, true, false, true},
+		{"one that nobody boots", older, next, Choice{580, Open}, false, true, true},
+		{"nobody knows the next one", next, "", Choice{580, Open}, false, true, true},
+		{"a driver of the site's", older, next, Choice{}, false, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, s := withDriver(t)
+			told := &sayings{Progress: ui.Discard()}
+			s.Driver, s.Next, s.Progress = test.driver, test.next, told
+			if test.kernel == runs {
+				m.put(t, "lib/modules/"+runs+"/modules.dep", "")
+			}
+			m.put(t, "lib/modules/"+test.kernel+"/build/Makefile", "")
+			m.put(t, "usr/sbin/dkms", "")
+			m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", "cc: error: no space left on device\n")
+			m.fails("dkms autoinstall -k "+test.kernel, "Error! Bad return status for module build")
+			err := DriverStep(s).Run(t.Context())
+			said := strings.Join(told.said, "\n")
+			if test.ends {
+				f, is := errors.AsType[*Failure](err)
+				if !is || f.Hint() == "" {
+					t.Fatalf("got %v", err)
+				}
+				said = err.Error()
+			}
+			if (err != nil) != test.ends || (len(told.said) > 0) != test.warns || len(m.ran("dkms")) > 0 != test.built || (len(m.ran("modprobe")) > 0) == test.ends {
+				t.Errorf("%v; told %q, ran %q", err, told.said, m.calls)
+			}
+			if test.built && (!strings.Contains(said, "build NVIDIA's kernel module for "+test.kernel) || !strings.Contains(said, "no space left on device")) {
+				t.Errorf("said %q", said)
+			}
+			if test.warns && !strings.HasPrefix(said, "warning: ") {
+				t.Errorf("said %q", said)
+			}
+		})
 	}
-	if len(m.ran("modprobe")) > 0 {
-		t.Errorf("ran %q", m.ran("modprobe"))
-	}
+}
+
+// sayings is a progress that keeps what is said.
+type sayings struct {
+	ui.Progress
+	said []string
+}
+
+func (s *sayings) Say(format string, args ...any) {
+	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

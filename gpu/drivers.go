@@ -68,22 +68,32 @@ func Generations() []Generation {
 	}
 }
 
-// generation is that of a GPU. One that the table does not have is told by its
-// number, since NVIDIA counts up: it is like the one whose numbers end before its
-// own, and like the oldest where there is none.
+// generation is that of a GPU: by the architecture that it is taken for, where the table
+// does not have it.
 func (d Device) generation() Generation {
 	if g, is := generationOf(d.Architecture); is {
 		return g
 	}
-	g := Generations()[0]
-	id, err := strconv.ParseUint(d.PCI.Device, 16, 16)
-	for _, r := range IDRanges() {
-		if before, is := generationOf(r.Architecture); is && (err != nil || id > uint64(r.Last)) {
-			g = before
-		}
-	}
+	g, _ := generationOf(d.TakenFor()) // it is in the table
 	g.Source = "not in the table, by its number; " + g.Source
 	return g
+}
+
+// TakenFor is the architecture that a GPU which the table does not have is taken for; ""
+// where it has it. NVIDIA counts up: it is the one whose numbers end before the GPU's own,
+// and the oldest where there is none.
+func (d Device) TakenFor() Architecture {
+	if d.Kind != GPU || d.Architecture != "" {
+		return ""
+	}
+	a := Fermi
+	id, err := strconv.ParseUint(d.PCI.Device, 16, 16)
+	for _, r := range IDRanges() {
+		if err != nil || id > uint64(r.Last) {
+			a = r.Architecture
+		}
+	}
+	return a
 }
 
 func generationOf(a Architecture) (g Generation, is bool) {

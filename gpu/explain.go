@@ -23,6 +23,13 @@ func (s Setup) explainModule(ctx context.Context, module string, err error) erro
 	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(nextAfter(err.Error()+said), "dmesg has all that the kernel said")}
 }
 
+// NotLoaded adds to err, that a module of this kernel is not loaded, what the kernel said of
+// it since the boot, for those who may read that, and what to do then.
+func (s Setup) NotLoaded(ctx context.Context, what string, err error) error {
+	said := s.kernelSaid(ctx)
+	return &Failure{What: what, Err: err, Said: said, Next: nextAfter(said)}
+}
+
 // kernelSaid is what the kernel log has about the driver; "" where it has nothing.
 func (s Setup) kernelSaid(ctx context.Context) string {
 	log, err := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
@@ -96,4 +103,4 @@ func nextAfter(text string) string {
 	return ""
 }
 
-const secureBoot = "Secure Boot does not know who signed the module: enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), or take a module signed with a known one"
+const secureBoot = "the kernel does not know who signed the module. Take one that is signed with a known key; or, with Secure Boot, enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), and without it take module.sig_enforce off the kernel's command line"

@@ -65,7 +65,7 @@ func TestPlan(t *testing.T) {
 			driver: []string{"kmod-nvidia-open-{version}-5.14.0-570.18.1", "kmod-nvidia-open-{version}-6.12.0-100", "nvidia-driver-cuda", "nvidia-persistenced"}, version: "580."},
 		{name: "the site's own", config: Config{Source: Site}},
 		{name: "another card than the installer's", config: Config{Source: Runfile, Installer: Download{URL: "https://example.com/NVIDIA-Linux-x86_64-595.45.run"}}, kernels: []string{el9}, cards: []string{v100}, refusal: "no driver 595 drives all cards: NVIDIA Volta"},
-		{name: "divided", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:20b7:030200", "10de:2342:030200", "10de:2901:030200", "10de:2bb5:030200"}, choice: "580 (open)",
+		{name: "divided", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{h100, "10de:20b5:030200", "10de:2941:030200", "10de:2bb5:030200"}, choice: "580 (open)",
 			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
 		{name: "divided, newer than the table", config: Config{MIG: thirds}, os: "el9", kernels: []string{el9}, cards: []string{"10de:3f00:030200"}, choice: "580 (open)",
 			driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-persistenced"}, packages: append(slices.Clone(built), "dkms"), version: "580."},
@@ -73,6 +73,9 @@ func TestPlan(t *testing.T) {
 		{name: "T4, divided", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{"10de:1eb8:030200"}, refusal: "NVIDIA Turing 10de:1eb8 cannot be divided"},
 		{name: "A10, divided", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{"10de:2236:030200"}, refusal: "NVIDIA Ampere 10de:2236 cannot be divided"},
 		{name: "L40S, divided, by the site's own driver", config: Config{Source: Site, MIG: thirds}, cards: []string{"10de:26b9:030200"}, refusal: "NVIDIA Ada 10de:26b9 cannot be divided"},
+		{name: "parts of another card", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{"10de:2335:030200"},
+			refusal: "NVIDIA Hopper 10de:2335 has no part 2g.20gb: it has 1g.18gb, 1g.18gb+me, 1g.35gb, 2g.35gb, 3g.71gb, 4g.71gb, 7g.141gb (NVIDIA: MIG user guide"},
+		{name: "parts of one of two cards", config: Config{MIG: thirds}, kernels: []string{el9}, cards: []string{h100, "10de:20b7:030200"}, refusal: "NVIDIA Ampere 10de:20b7 has no part 2g.20gb: it has 1g.6gb"},
 		{name: "no card", kernels: []string{el9}, refusal: "no card on its PCI bus"},
 		{name: "no kernel", cards: []string{h100}, refusal: "its kernel is unknown"},
 	} {
@@ -100,6 +103,52 @@ func TestPlan(t *testing.T) {
 				t.Errorf("got  %v and %v\nwant %v and %v", got.Driver, got.Packages, test.driver, want)
 			}
 		})
+	}
+}
+
+// TestParts: what a card can be divided into, by NVIDIA's guide, and why not.
+func TestParts(t *testing.T) {
+	seven := func(part string) []string { return slices.Repeat([]string{part}, 7) }
+	for _, test := range []struct {
+		card    string
+		parts   []string
+		refusal string
+	}{
+		{"20b0", seven("1g.5gb"), ""},
+		{"20b0", []string{"3g.20gb", "4g.20gb"}, ""},
+		{"20b0", []string{"7g.80gb"}, "has no part 7g.80gb"},
+		{"20b5", []string{"3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb+me"}, ""},
+		{"2330", []string{"3g.40gb", "3g.40gb"}, ""},
+		{"2330", []string{"3g.40gb", "3g.40gb", "1g.10gb"}, "has 8 slices of memory, and 3g.40gb, 3g.40gb, 1g.10gb take 9"},
+		{"2330", slices.Repeat([]string{"1g.20gb"}, 5), "has 8 slices of memory"},
+		{"2330", []string{"1g.10gb+me", "1g.10gb+me"}, "has one part with media extensions (+me), and 1g.10gb+me, 1g.10gb+me are 2"},
+		{"2321", []string{"4g.47gb", "3g.47gb"}, ""},
+		{"2342", []string{"4g.47gb"}, "has no part 4g.47gb: it has 1g.12gb, 1g.12gb+me, 1g.24gb, 2g.24gb, 3g.48gb, 4g.48gb, 7g.96gb"},
+		{"2335", seven("1g.18gb"), ""},
+		{"2335", seven("1g.10gb"), "has no part 1g.10gb: it has 1g.18gb"},
+		{"2901", []string{"7g.180gb"}, ""},
+		{"20b7", []string{"2g.12gb", "1g.6gb", "1g.6gb+me"}, ""},
+		{"20b7", slices.Repeat([]string{"1g.6gb"}, 5), "has 4 slices to compute with, and 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb take 5"},
+		{"3f00", seven("1g.999gb"), ""}, // newer than the table
+		{"2bb5", []string{"1g.24gb+gfx"}, ""},
+	} {
+		err := MIGConfig{Profiles: test.parts}.refuse([]Device{{PCI: host.PCIDevice{Vendor: Vendor, Device: test.card}, Kind: GPU}})
+		if (err != nil) != (test.refusal != "") || err != nil && !strings.Contains(err.Error(), test.refusal) {
+			t.Errorf("%s into %v: %v, want %q", test.card, test.parts, err, test.refusal)
+		}
+	}
+}
+
+// TestPartsLieInTheTable: each number is of one kind of card, which has MIG.
+func TestPartsLieInTheTable(t *testing.T) {
+	seen := map[DeviceID]bool{}
+	for _, c := range migCards() {
+		for _, id := range c.ids {
+			if d := (Device{PCI: host.PCIDevice{Vendor: Vendor, Device: id.String()}}); seen[id] || architectureOf(id.String()) == "" || !d.divisible() {
+				t.Errorf("%s: twice, or of a chip without MIG", id)
+			}
+			seen[id] = true
+		}
 	}
 }
 

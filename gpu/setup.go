@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // Setup is a host that gets its driver: what the steps of this package have in
@@ -18,6 +19,15 @@ type Setup struct {
 	Version string // of it, "580.82.07"; "" is any of the branch
 	Fabric  bool   // NVSwitches join the cards, so their fabric manager has to run
 	Hidden  bool   // and these are reached as InfiniBand's switches are
+	Next    string // the kernel that the host boots next, as uname -r has it; "": nobody knows
+	// Progress is told what went wrong and stops nothing; nil where nobody listens.
+	Progress ui.Progress
+}
+
+func (s Setup) warn(format string, args ...any) {
+	if s.Progress != nil {
+		s.Progress.Say("warning: "+format, args...)
+	}
 }
 
 const (

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -16,21 +17,27 @@ const (
 	bootEntries = "boot/loader/entries"
 )
 
-// readNextKernel asks the boot loader which kernel it starts next, as grubby
-// --default-kernel does. An index, or an entry that is not there, leaves it open: then
-// GRUB takes the first one, which is the newest.
-func readNextKernel(_ context.Context, r reader, f *Facts) error {
+func readNextKernel(_ context.Context, r reader, f *Facts) (err error) {
+	f.Kernel.Next, err = r.nextKernel()
+	return err
+}
+
+// ReadNextKernel asks the boot loader of a host which kernel it starts next, as grubby
+// --default-kernel does. It is "" where that is left open, by an index or an entry that is
+// not there: then GRUB takes the first one, which is the newest.
+func ReadNextKernel(host fs.FS) (string, error) { return reader{fs: host}.nextKernel() }
+
+func (r reader) nextKernel() (string, error) {
 	environment, err := r.optional(grubEnvironment)
 	if err != nil {
-		return err
+		return "", err
 	}
 	id := savedEntry(environment)
 	if id == "" {
-		return nil
+		return "", nil
 	}
 	entry, err := r.optional(bootEntries + "/" + id + ".conf")
-	f.Kernel.Next = entryRelease(entry)
-	return err
+	return entryRelease(entry), err
 }
 
 // entryID leaves out what no file's name can have, and what is longer.

@@ -57,30 +57,49 @@ func (r reader) bytes(path string) ([]byte, error) {
 }
 
 var secureBoot = Check{
-	ID: "secure-boot", Title: "Secure Boot and the driver's modules", Source: "kernel_lockdown(7); DKMS: module signing",
+	ID: "secure-boot", Title: "Secure Boot and the driver's modules", Source: "kernel_lockdown(7); Linux: kernel module signing; DKMS: module signing",
 	Breaks: "The kernel refuses a driver that was built on the host: its GPUs stay invisible.",
-	Needs:  []string{"secureBoot"}, Run: judgeSecureBoot,
+	Needs:  []string{"secureBoot", "kernel"}, Run: judgeSecureBoot,
 }
 
 // judgeSecureBoot fails where modules are to be built here and nobody trusts who signs
 // them; modules that come signed by a vendor may pass.
 func judgeSecureBoot(f *Facts, w *Want) Result {
-	refuses := f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
+	on := "on"
 	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts", w.signing()}
 	switch {
-	case !refuses:
+	case f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality":
+	case f.Kernel.enforcesSignatures():
+		on = "off, and module.sig_enforce on the kernel's command line"
+		r = Result{Warn, on + ": it takes no module without a signature", "a driver with a signature that the kernel trusts", unenforced}
+	default:
 		return pass("off")
+	}
+	switch {
 	case !w.Is(GPU):
-		return pass("on; no module is built for this host")
+		return pass("%s; no module is built for this host", on)
 	case f.Driver != "":
-		return pass("on; the driver is loaded")
+		return pass("%s; the driver is loaded", on)
 	case f.SecureBoot.Key:
-		return pass("on; the key of DKMS is enrolled")
+		return pass("%s; the key of DKMS is enrolled", on)
 	case w.buildsDriver():
 		r.Status = Fail
 	}
 	return r
 }
+
+// enforcesSignatures tells whether the kernel was told to take no unsigned module, as
+// hardening does it without Secure Boot. The parameter can only be turned on; - and _ are
+// the same to the kernel.
+func (k Kernel) enforcesSignatures() bool {
+	return slices.ContainsFunc(strings.Fields(k.Cmdline), func(parameter string) bool {
+		name, value, given := strings.Cut(parameter, "=")
+		return strings.ReplaceAll(name, "-", "_") == "module.sig_enforce" && (!given || slices.Contains([]string{"1", "y", "Y", "on"}, value))
+	})
+}
+
+// unenforced has no mokutil in it: without UEFI there is nowhere to enrol a key.
+const unenforced = "where the site allows it: grubby --update-kernel=ALL --remove-args=module.sig_enforce, and reboot. Else gpu.source: precompiled, with modules that a key of the kernel's own has signed"
 
 // signing is how the driver's modules get a signature that is trusted. NVIDIA's installer
 // makes no key that could be enrolled.

@@ -56,7 +56,7 @@ func missingCards(g *nodereport.GPU) []Finding {
 	}
 	return []Finding{{
 		Saw: fmt.Sprintf("%d on the bus, %d when they were set up", g.Bus, g.Want.Count), Want: "all of them",
-		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on. One that was taken out: the same airgap install, or join, again",
+		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on. One that was taken out: rm /var/lib/airgap/report.json, then the same airgap install, or join, again",
 	}}
 }
 

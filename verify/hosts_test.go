@@ -49,6 +49,8 @@ func TestReported(t *testing.T) {
 		{"well", reportsFresh(true), nodereport.Report{}, nil},
 		{"a part could not be looked at", reportsFresh(true), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
 			[]Finding{{Object: "NodeReport w1", Saw: "packages could not be looked at (rpm: no database)"}}},
+		{"cards could not be looked at", reportsFresh(true), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "gpu", Reason: "read PCI device 0000:af:00.0: file does not exist"}}},
+			[]Finding{{Object: "NodeReport w1", Saw: "gpu could not be looked at (read PCI device 0000:af:00.0: file does not exist)"}}},
 		{"units", unitsRun(), nodereport.Report{Units: []nodereport.Unit{{Name: "kubelet.service", State: "failed"}, {Name: "containerd.service", State: "active"}}},
 			[]Finding{{Object: "Node w1, kubelet.service", Saw: "failed"}}},
 		{"drivers agree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd"}}, nil},

@@ -12,9 +12,21 @@ import (
 // Kernels are the installed packages that a kernel is made of, of all that the
 // host can boot.
 func Kernels(ctx context.Context, h host.Host) ([]NEVRA, error) {
-	out, err := h.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`, "kernel*"}})
+	all, err := installed(ctx, h, "kernel*")
+	return slices.DeleteFunc(all, func(n NEVRA) bool { return !slices.Contains(kernelPackages(), n.Name) }), err
+}
+
+// OfVersion are the installed packages of one version whose names are like that: "*nvidia*".
+func OfVersion(ctx context.Context, h host.Host, names, version string) ([]NEVRA, error) {
+	all, err := installed(ctx, h, names)
+	return slices.DeleteFunc(all, func(n NEVRA) bool { return n.Version != version }), err
+}
+
+// installed asks rpm's database, in the order of the names.
+func installed(ctx context.Context, h host.Host, names string) ([]NEVRA, error) {
+	out, err := h.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`, names}})
 	if err != nil {
-		return nil, fmt.Errorf("list installed kernels: %w", err)
+		return nil, fmt.Errorf("list the installed packages %s: %w", names, err)
 	}
 	var all []NEVRA
 	for name := range strings.FieldsSeq(string(out)) {
@@ -22,9 +34,7 @@ func Kernels(ctx context.Context, h host.Host) ([]NEVRA, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(kernelPackages(), n.Name) {
-			all = append(all, n)
-		}
+		all = append(all, n)
 	}
 	slices.SortFunc(all, func(a, b NEVRA) int { return strings.Compare(a.String(), b.String()) })
 	return all, nil

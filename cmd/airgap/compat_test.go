@@ -65,6 +65,8 @@ func TestCompatibility(t *testing.T) {
 	}
 	locked := gpuHost("2330", "")
 	locked[0].SecureBoot.On = true
+	newer := gpuHost("3f00", "")
+	newer[0].PCI = append(newer[0].PCI, newer[0].PCI[0], host.PCIDevice{Vendor: "10de", Device: "3f80", Class: "030200", Driver: "vfio-pci"}, host.PCIDevice{Vendor: "10de", Device: "22a3", Class: "068000"})
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
 	vouched := gpuHost("2330", "")
@@ -121,6 +123,11 @@ func TestCompatibility(t *testing.T) {
 		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
 		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
+		"cards newer than the table":        {wanting(""), newer, nil, []string{"warning: gpu1: NVIDIA 10de:3f00 is in no table, and by its number it is taken for Blackwell: it gets driver 580 (open); if NVIDIA names another branch for it, set gpu.branch"}},
+		"the same, and a branch for them":   {wanting("gpu: {branch: 595}\n"), newer, nil, nil},
+		"the same, by NVIDIA's installer":   {wanting(runfile), newer, nil, nil},
+		"the same, the site's own driver":   {wanting("gpu: {source: host}\n"), newer, nil, nil},
+		"a card between two generations":    {wanting(""), gpuHost("1500", ""), nil, []string{"gpu1: NVIDIA 10de:1500 is in no table, and by its number it is taken for Maxwell: it gets driver 580 (proprietary)"}},
 		"fapolicyd, NVIDIA's installer":     {wanting(runfile), vouched, []string{"gpu1: active, and NVIDIA's installer brings the driver, want packages, for which rpm vouches (k3s#9008, fapolicyd#310); set gpu.source to dkms"}, nil},
 		"fapolicyd, packages":               {wanting(""), vouched, nil, nil},
 		"nothing locks the driver":          {wanting(""), unlocked, nil, []string{"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install"}},

@@ -122,7 +122,7 @@ func (s *site) stepsAgain(h *hub, v *bundle.View) []step.Step {
 	if s.servesRegistry() {
 		return s.controlPlaneSteps(h, v, nobody, nil, ui.Discard())
 	}
-	return s.workerSteps(h, nobody, nil)
+	return s.workerSteps(h, nobody, nil, ui.Discard())
 }
 
 // showDryRun prints the result and turns failed checks into exit code 3.

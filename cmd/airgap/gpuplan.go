@@ -40,12 +40,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 			clashes = append(clashes, clash{of: n.Name, found: err.Error(), fix: "change the section gpu, or take the role gpu from it", fatal: true})
 			continue
 		}
-		switch end := gpu.Ended(plan.Choice.Branch, now); {
-		case end != "":
-			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s has had no fixes since %s", plan.Choice, end), want: "a branch that has", source: "gpu.branch"})
-		case c.GPU.Source != gpu.Site && !gpu.Listed(plan.Choice.Branch):
-			clashes = append(clashes, clash{of: n.Name, found: fmt.Sprintf("driver %s is of a branch that NVIDIA lists no more", plan.Choice), want: "a branch that has fixes", source: "gpu.branch"})
-		}
+		clashes = append(clashes, branchDoubts(c.GPU, plan, surveyed[i], now)...)
 		clashes = append(clashes, inTheWay(plan, surveyed[i])...)
 		if c.GPU.Source != gpu.Site && !locks(c, surveyed[i]) {
 			clashes = append(clashes, clash{
@@ -56,6 +51,44 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		plans[n.Name] = plan
 	}
 	return plans, clashes
+}
+
+// branchDoubts are what speaks against the branch of a host's driver, without ruling it out.
+func branchDoubts(c gpu.Config, p gpu.Plan, f *preflight.Facts, now time.Time) []clash {
+	if c.Source == gpu.Site {
+		return nil
+	}
+	clashes := unknownCards(c, p, f)
+	switch end := gpu.Ended(p.Choice.Branch, now); {
+	case end != "":
+		clashes = append(clashes, clash{of: f.Host, found: fmt.Sprintf("driver %s has had no fixes since %s", p.Choice, end), want: "a branch that has", source: "gpu.branch"})
+	case !gpu.Listed(p.Choice.Branch):
+		clashes = append(clashes, clash{of: f.Host, found: fmt.Sprintf("driver %s is of a branch that NVIDIA lists no more", p.Choice), want: "a branch that has fixes", source: "gpu.branch"})
+	}
+	return clashes
+}
+
+// unknownCards tells each sort of card that the table does not have, and what it was taken
+// for: a newer one may want a newer driver. Who names a branch, or an installer, knows.
+func unknownCards(c gpu.Config, p gpu.Plan, f *preflight.Facts) []clash {
+	if c.Branch != 0 || c.Source == gpu.Runfile {
+		return nil
+	}
+	var clashes []clash
+	for _, d := range gpu.Detect(f.PCI) {
+		a := d.TakenFor()
+		if a == "" || d.Reserved() != "" {
+			continue
+		}
+		x := clash{
+			of: f.Host, found: fmt.Sprintf("%s is in no table, and by its number it is taken for %s: it gets driver %s", d, a, p.Choice),
+			fix: "if NVIDIA names another branch for it, set gpu.branch",
+		}
+		if !slices.Contains(clashes, x) {
+			clashes = append(clashes, x)
+		}
+	}
+	return clashes
 }
 
 // strangers are what there are facts of, and no node by that name: a driver is chosen for a

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -93,6 +95,19 @@ func TestCards(t *testing.T) {
 	} {
 		if got, err := test.settings.cards(t.Context(), cardHost{test.files, test.says, test.log}); err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", name, got, err, test.want)
+		}
+	}
+}
+
+// TestCardsUnread: of a card that leaves the bus while it is looked at the report says that
+// nobody knows the cards, which verify tells (rule node-reports), and not that all is well.
+func TestCardsUnread(t *testing.T) {
+	for name, settings := range map[string]*gpuSettings{"set up": {Driver: "580.82.07", Cards: 1}, "nobody's": nil} {
+		m := kubeadm.Machine{Host: cardHost{MapFS: pciTree(t, "unreadable", "")}}
+		parts := slices.DeleteFunc(reportSettings{GPU: settings}.parts(m), func(p nodereport.Part) bool { return p.Name != "gpu" })
+		r := (&nodereport.Collector{Parts: parts}).Once(t.Context())
+		if r.GPU != nil || len(r.Unknown) != 1 || r.Unknown[0].Part != "gpu" || !strings.Contains(r.Unknown[0].Reason, "read PCI device 0000:af:00.0") {
+			t.Errorf("%s: %+v, unknown %+v", name, r.GPU, r.Unknown)
 		}
 	}
 }

@@ -44,6 +44,7 @@ where the card slows itself down and turns itself off, power and its limit, memo
 errors, rows of memory that were replaced, parts (MIG), NVLinks. At the end stands
 what is wrong, if anything is.
 
+Where the driver is not loaded, root sees what the kernel said of it since the boot.
 Errors of the driver (Xid events) of the last day are from the kernel's log, which
 root and the group systemd-journal may read. With --watch-xid the library is
 listened to first, for those of the time from now on.
@@ -108,7 +109,7 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 	case err != nil:
 		return st, err
 	case driver == gpu.Driver{}:
-		return st, notLoaded(h)
+		return st, notLoaded(ctx, h)
 	}
 	st.Driver, st.Faults = driver.String(), loggedFaults(ctx, h)
 	if watch > 0 {
@@ -129,14 +130,18 @@ func noCard(reserved string) error {
 	return hint(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
 }
 
-func notLoaded(h host.Host) error {
+func notLoaded(ctx context.Context, h host.Host) error {
 	kernel, err := nodereport.Kernel(h)
 	if err != nil {
 		return err
 	}
-	has, err := gpu.Setup{Host: h}.HasModule()
-	if err != nil || has {
+	here := gpu.Setup{Host: h}
+	has, err := here.HasModule()
+	if err != nil {
 		return errors.Join(err, fmt.Errorf("ask NVML: %w", nvml.ErrNoDriver))
+	}
+	if has {
+		return here.NotLoaded(ctx, "ask NVML", nvml.ErrNoDriver)
 	}
 	return hint(fmt.Errorf("ask NVML: the running kernel %s has no NVIDIA module", kernel), "dkms status shows for which kernels there is one; boot one of them, or install a driver for this kernel")
 }

@@ -104,12 +104,16 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 	maps.Copy(notLoaded, built)
 	guests := cardFiles(h100("0000:17:00.0"))
 	guests["sys/bus/pci/devices/0000:17:00.0/uevent"] = &fstest.MapFile{Data: []byte("DRIVER=vfio-pci\n")}
+	const boot = "usb 1-1: new device\nnvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)\neth0: up\n"
 	stub := func(text string) string {
 		file := filepath.Join(t.TempDir(), "stub")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return file
+	}
+	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || adviceOf(err) != "" {
+		t.Errorf("who may not read the kernel's log: %v", err)
 	}
 	for name, test := range map[string]struct {
 		files         fs.FS
@@ -121,12 +125,12 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		"for guests":         {guests, "", "", false, "none that containers can have, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
 		"unreadable":         {pciTree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
 		"another kernel":     {pciTree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
-		"not loaded":         {notLoaded, "", "", true, nvml.ErrNoDriver.Error()},
+		"not loaded":         {notLoaded, "", "", true, nvml.ErrNoDriver.Error() + "|the kernel said last:\nnvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)|have it built again (dkms install)"},
 		"no library":         {pciTree(t, "hgx-a100", closed535), t.TempDir(), stub(""), true, nvml.ErrNoLibrary.Error()},
 		"another library":    {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !18\n"), true, nvml.ErrMismatch.Error()},
 		"a driver's trouble": {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !4\n"), true, "start NVIDIA's library: Insufficient Permissions"},
 	} {
-		st, err := readGPUStatus(t.Context(), nvmltest.Machine{Built: b, Library: test.library, Stub: test.stub, Files: test.files}, 0)
+		st, err := readGPUStatus(t.Context(), nvmltest.Machine{Built: b, Library: test.library, Stub: test.stub, Files: test.files, Boot: boot}, 0)
 		if err == nil || (st != nil) != test.shows {
 			t.Errorf("%s: %+v, %v", name, st, err)
 			continue

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -44,7 +45,7 @@ func stillSetUp() step.Step {
 
 // driverSteps load the driver that packages have brought, or NVIDIA's installer
 // brings, and have the runtime know the cards before it starts.
-func (s *site) driverSteps(from source) []step.Step {
+func (s *site) driverSteps(from source, p ui.Progress) []step.Step {
 	if !s.node.Has(config.GPU) {
 		return nil
 	}
@@ -52,6 +53,7 @@ func (s *site) driverSteps(from source) []step.Step {
 	if err != nil {
 		return []step.Step{{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) { return false, err }}}
 	}
+	cards.Progress = p
 	var steps []step.Step
 	if s.config.GPU.Source == gpu.Runfile {
 		steps = append(steps, gpu.RunfileStep(cards, func(ctx context.Context) (io.ReadCloser, error) {
@@ -59,7 +61,7 @@ func (s *site) driverSteps(from source) []step.Step {
 		}))
 	}
 	return append(steps,
-		gpu.DriverStep(cards),
+		s.driverStep(cards),
 		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: s.cardUsers}),
 		gpu.CDIStep(cards),
 		gpu.RuntimeConfigStep(cards, s.config.Runtime.Runc()))
@@ -101,20 +103,6 @@ func (s *site) lockedDriver() string {
 	default:
 		return s.index.Lock.Drivers[s.node.Name]
 	}
-}
-
-// gpuSettings are what the report of this host compares with: the cards as they are
-// now. nil where the node has not the role gpu.
-func (s *site) gpuSettings() (*gpuSettings, error) {
-	if !s.node.Has(config.GPU) {
-		return nil, nil //nolint:nilnil // nothing to compare with
-	}
-	cards, err := gpu.Setup{Host: s.machine.Host}.FreeCards()
-	if err != nil {
-		return nil, err
-	}
-	c := s.config.GPU
-	return &gpuSettings{Driver: s.lockedDriver(), Cards: len(cards), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}, nil
 }
 
 // labelSteps say on the Node that it has cards.

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 )
 
 var pluginDigest = "sha256:" + strings.Repeat("0a", 32)
@@ -36,7 +37,7 @@ func gpuSite(t *testing.T, section, driver string, cards ...string) *site {
 	s := settingsSite(t, section)
 	s.node.Roles = []config.Role{config.Worker, config.GPU}
 	s.config.Nodes[1].Roles = s.node.Roles
-	tree := fstest.MapFS{}
+	tree := cardFiles()
 	for i, id := range cards {
 		dir := "sys/bus/pci/devices/0000:0" + string(rune('1'+i)) + ":00.0/"
 		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x" + id, "class": "0x030200"} {
@@ -84,6 +85,25 @@ func TestGPUSetup(t *testing.T) {
 	}
 }
 
+// TestNextKernelOfThisHost: a driver has to be built for the kernel that the boot loader was
+// told, or the newest one, by what preflight says.
+func TestNextKernelOfThisHost(t *testing.T) {
+	s := gpuSite(t, "", "580.82.07", "2330")
+	h := s.machine.Host.(rpmHost)
+	h.rpms = "kernel-core-0:5.14.0-70.el9.x86_64\nkernel-core-0:5.14.0-427.el9.x86_64\nkernel-core-0:5.14.0-362.el9.x86_64\n"
+	s.machine.Host = h
+	next := func(want string) {
+		t.Helper()
+		if got, err := s.nextKernel(t.Context()); err != nil || got != want {
+			t.Errorf("next boots %q, %v; want %s", got, err, want)
+		}
+	}
+	next("5.14.0-427.el9.x86_64")
+	h.MapFS["boot/grub2/grubenv"] = &fstest.MapFile{Data: []byte("saved_entry=a1-5.14.0-362.el9.x86_64\n")}
+	h.MapFS["boot/loader/entries/a1-5.14.0-362.el9.x86_64.conf"] = &fstest.MapFile{Data: []byte("linux /vmlinuz-5.14.0-362.el9.x86_64\n")}
+	next("5.14.0-362.el9.x86_64")
+}
+
 // TestGPUSteps: what a node with cards gets beside another one, in order.
 func TestGPUSteps(t *testing.T) {
 	joined := func(steps []step.Step) string { return strings.Join(names(steps), " ") }
@@ -93,11 +113,11 @@ func TestGPUSteps(t *testing.T) {
 		"gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n": "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 	} {
 		s := gpuSite(t, section, "580.82.07", "2330")
-		if got := joined(s.beforeDriver()) + " / " + joined(s.driverSteps(nil)) + " / " + joined(s.deviceSteps()); got != want {
+		if got := joined(s.beforeDriver()) + " / " + joined(s.driverSteps(nil, ui.Discard())) + " / " + joined(s.deviceSteps()); got != want {
 			t.Errorf("%s gives %s, want %s", section, got, want)
 		}
 		s.node.Roles = []config.Role{config.Worker}
-		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil)) + joined(s.labelSteps()); got != "" {
+		if got := joined(s.beforeDriver()) + joined(s.driverSteps(nil, ui.Discard())) + joined(s.labelSteps()); got != "" {
 			t.Errorf("another node gets %s", got)
 		}
 		s.machine.Host.(rpmHost).MapFS["etc/modules-load.d/airgap-nvidia.conf"] = &fstest.MapFile{}
@@ -107,21 +127,40 @@ func TestGPUSteps(t *testing.T) {
 	}
 }
 
-// TestGPULocks: a node with cards keeps its driver and its kernels as they are.
+// TestGPULocks: a node with cards keeps its driver and its kernels as they are, whoever
+// has brought them.
 func TestGPULocks(t *testing.T) {
-	s := gpuSite(t, "", "580.82.07", "2330")
-	s.machine.Host = rpmHost{rpms: "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"}
-	l, err := s.versionLock()
-	var got []string
-	for _, p := range l.Packages {
-		got = append(got, p.String())
-	}
-	if want := []string{"nvidia-driver-cuda-3:580.82.07-1.el9.x86_64", "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("locks %v, %v; want %v", got, err, want)
-	}
-	s.config.GPU.Source = gpu.Site
-	if l, err := s.versionLock(); err != nil || len(l.Packages) > 0 {
-		t.Errorf("with the site's own driver: %v, %v", l.Packages, err)
+	const kernel = "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"
+	const more = "kernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"
+	const cuda, module, library = "nvidia-driver-cuda-3:580.82.07-1.el9.x86_64", "kmod-nvidia-open-dkms-3:580.82.07-1.el9.noarch", "libnvidia-ml-3:580.82.07-1.el9.x86_64"
+	const others = "nvidia-gpu-firmware-0:20250812-15.7.el9_6.noarch\nnvidia-container-toolkit-base-0:1.18.0-1.x86_64\n"
+	for name, test := range map[string]struct {
+		source gpu.Source
+		driver []string // that the bundle brings
+		rpms   string
+		want   []string
+	}{
+		"the bundle's":                        {gpu.DKMS, []string{cuda}, kernel + "\n" + more + cuda + "\n", []string{cuda, kernel}},
+		"before the bundle's are there":       {gpu.DKMS, []string{cuda}, kernel + "\n", []string{cuda, kernel}},
+		"a part was there before":             {gpu.DKMS, []string{cuda}, kernel + "\n" + cuda + "\n" + module + "\n" + others, []string{cuda, module, kernel}},
+		"all of it was there before":          {gpu.DKMS, nil, cuda + "\n" + module + "\n" + library + "\n" + others + kernel + "\n", []string{module, library, cuda, kernel}},
+		"the site's own, which it updates":    {gpu.Site, nil, cuda + "\n" + module + "\n" + kernel + "\n", nil},
+		"a library of another version beside": {gpu.DKMS, []string{cuda}, kernel + "\nlibnvidia-ml-3:575.1.1-1.el9.x86_64\n", []string{cuda, kernel}},
+	} {
+		s := gpuSite(t, "", "580.82.07", "2330")
+		s.config.GPU.Source, s.index.Lock.Packages = test.source, nil
+		for _, p := range test.driver {
+			s.index.Lock.Packages = append(s.index.Lock.Packages, bundle.Package{NEVRA: p, Hosts: []string{s.node.Name}, NeededBy: []string{bundle.GPUList}})
+		}
+		s.machine.Host = rpmHost{rpms: test.rpms}
+		l, err := s.versionLock()
+		var got []string
+		for _, p := range l.Packages {
+			got = append(got, p.String())
+		}
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: locks %v, %v; want %v", name, got, err, test.want)
+		}
 	}
 }
 
@@ -141,6 +180,32 @@ func TestGPUSettings(t *testing.T) {
 	if want := (gpuSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4, MIG: "single"}); *got != want || !kept {
 		t.Errorf("got %+v, want %+v; kept: %v", got, want, kept)
 	}
+	for before, want := range map[string]struct {
+		cards int
+		warns string
+	}{
+		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 cards, and has 2 on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm /var/lib/airgap/report.json there"},
+		`{"node": "w1", "gpu": {"cards": 1}}`: {2, ""},
+		`{"node": "w1"}`:                      {2, ""}, // it had not the role gpu
+	} {
+		s.machine.Host.(rpmHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte(before)}
+		if got, _ := settings(s); got.Cards != want.cards {
+			t.Errorf("before %s, now %d cards, want %d", before, got.Cards, want.cards)
+		}
+		told := &sayings{Progress: ui.Discard()}
+		unit := s.nodeReportUnitStep(told)
+		for range 2 {
+			unit.Done(t.Context()) //nolint:errcheck // this machine reports to nobody
+		}
+		if all := strings.Join(told.said, "\n"); len(told.said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
+			t.Errorf("before %s: told %q, want %q", before, told.said, want.warns)
+		}
+	}
+	s.machine.Host.(rpmHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}
+	if _, err := s.reportSettings(); err == nil || !strings.Contains(err.Error(), "read /var/lib/airgap/report.json") || !strings.Contains(adviceOf(err), "remove that file") {
+		t.Errorf("settings that are none: %v", err)
+	}
+	delete(s.machine.Host.(rpmHost).MapFS, "var/lib/airgap/report.json")
 	if got, _ := settings(gpuSite(t, "gpu: {source: host}\n", "", "2330")); got.Driver != "" || got.Cards != 1 {
 		t.Errorf("the site's own: %+v", got)
 	}

@@ -57,8 +57,9 @@ func (s *site) versionLockStep() step.Step {
 	})
 }
 
-// versionLock has the packages of Kubernetes and of the runtime, and on a node with cards the driver's
-// and the kernel's: another one of either would leave the cards without the other.
+// versionLock has the packages of Kubernetes and of the runtime, and on a node with cards
+// the driver's and the kernel's: another one of either would leave the cards without the
+// other. A site that sees to the driver sees to its updates, which a lock would stop.
 func (s *site) versionLock() (rpm.VersionLock, error) {
 	l := rpm.VersionLock{UndoFile: versionlockUndo}
 	cards := s.node.Has(config.GPU) && s.config.GPU.Source != gpu.Site
@@ -82,9 +83,29 @@ func (s *site) versionLock() (rpm.VersionLock, error) {
 	if !cards {
 		return l, nil
 	}
+	driver, err := s.installedDriver()
+	if err != nil {
+		return l, err
+	}
+	for _, n := range driver {
+		if !slices.Contains(l.Packages, n) {
+			l.Packages = append(l.Packages, n)
+		}
+	}
 	kernels, err := rpm.Kernels(context.Background(), s.machine.Host)
 	l.Packages = append(l.Packages, kernels...)
 	return l, err
+}
+
+// installedDriver are the driver's packages that are there: a bundle leaves out what was
+// before it came. By its version the driver is told from the card's firmware, which is
+// Linux's, and from the toolkit.
+func (s *site) installedDriver() ([]rpm.NEVRA, error) {
+	version := s.lockedDriver()
+	if version == "" {
+		return nil, nil
+	}
+	return rpm.OfVersion(context.Background(), s.machine.Host, "*nvidia*", version)
 }
 
 // ports are those of this host.

@@ -185,18 +185,18 @@ func (s *site) stored(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) 
 func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
 	steps := append(s.firstSteps(), s.registrySteps(v, trusted, p)...)
-	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr())...)
+	steps = append(steps, s.nodeSteps(fromView(v), s.registryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
 	steps = append(steps,
 		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
-	return append(steps, s.clusterSteps(v)...)
+	return append(steps, s.clusterSteps(v, p)...)
 }
 
 // clusterSteps are what the first host brings into the cluster, once there is one.
-func (s *site) clusterSteps(v *bundle.View) []step.Step {
+func (s *site) clusterSteps(v *bundle.View, p ui.Progress) []step.Step {
 	m, c := s.machine, s.config
 	var steps []step.Step
 	if c.Kubernetes.DNS == kubeadm.NoDNS {
@@ -207,7 +207,7 @@ func (s *site) clusterSteps(v *bundle.View) []step.Step {
 	steps = append(steps,
 		backup.Step(backups()),
 		s.nodeReportStep(),
-		s.nodeReportUnitStep(),
+		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),
 	)
 	return append(steps, s.addonSteps(fromView(v))...)
@@ -229,11 +229,11 @@ func (s *site) registrySteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pr
 
 // nodeSteps are those of every node: packages, settings, runtime. The packages
 // come from the registry at addr.
-func (s *site) nodeSteps(from source, addr string) []step.Step {
+func (s *site) nodeSteps(from source, addr string, p ui.Progress) []step.Step {
 	m := s.machine
 	steps := append(s.beforeDriver(), s.packagesStep(from, addr))
 	steps = append(steps, s.settingSteps()...)
-	steps = append(steps, s.driverSteps(from)...)
+	steps = append(steps, s.driverSteps(from, p)...)
 	if s.config.Runtime.Package() == "" { // else its package has brought the programs
 		steps = append(steps, kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.config.Runtime, s.arch(), from.files))
 	}

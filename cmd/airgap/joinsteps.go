@@ -24,7 +24,7 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 		return nil, false, err
 	}
 	if !s.servesRegistry() {
-		return s.workerSteps(h, a, up), true, nil
+		return s.workerSteps(h, a, up, p), true, nil
 	}
 	v, err := h.view(ctx)
 	if err != nil {
@@ -36,14 +36,14 @@ func (s *site) joinSteps(ctx context.Context, h *hub, a *admission, p ui.Progres
 
 // workerSteps has the steps of an upgrade, up, where this host is a node already and
 // not as the bundle has it.
-func (s *site) workerSteps(h *hub, a *admission, up []step.Step) []step.Step {
+func (s *site) workerSteps(h *hub, a *admission, up []step.Step, p ui.Progress) []step.Step {
 	steps := append(s.firstSteps(),
 		filesStep("authority", "Trust the registry's authority", pkiDir, map[string][]byte{filepath.Base(registry.PKI{Dir: pkiDir}.CAFile()): h.ca}),
 		filesStep("index", "Keep the signed index", indexDir, s.keptIndex(h)),
 	)
-	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr)...)
+	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr, p)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
-	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep())
+	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep(p))
 }
 
 // memberSteps make this host a node, or its kubelet the upgraded one.
@@ -66,13 +66,13 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	m := s.machine
 	steps := append(s.firstSteps(), registry.AuthorityStep(registry.PKI{Dir: pkiDir}, h.ca, a.authorityKey))
 	steps = append(steps, s.registrySteps(v, h.trusted, p)...)
-	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr())...)
+	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
 	steps = append(steps, kubeadm.SpreadDNS(m), backup.Step(backups()))
 	steps = append(steps, s.labelSteps()...)
 	return append(steps,
-		s.nodeReportUnitStep(),
+		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),
 	)
 }

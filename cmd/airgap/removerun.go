@@ -99,7 +99,7 @@ func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 	defer v.Close()
 	steps := append(s.firstSteps(), s.registrySteps(v, t.keys, p)...)
 	steps = append(append(steps, s.mirrorStep()), s.runtimeSteps()...)
-	steps = append(steps, s.nodeReportUnitStep(), s.joinMaterialStep(v.Top()))
+	steps = append(steps, s.nodeReportUnitStep(p), s.joinMaterialStep(v.Top()))
 	_, err = runSteps(ctx, steps, p)
 	return err
 }

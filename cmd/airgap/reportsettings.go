@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
@@ -91,8 +92,22 @@ func reported(ctx context.Context, client dynamic.Interface, node string) (repor
 	return report, err
 }
 
-// nodeReportUnitStep has this host report, of what is on it by then.
-func (s *site) nodeReportUnitStep() step.Step {
+// nodeReportUnitStep has this host report, of what is on it by then. It says when cards
+// are lost.
+func (s *site) nodeReportUnitStep(p ui.Progress) step.Step {
+	unit := s.reportUnit()
+	done, asked := unit.Done, false
+	unit.Done = func(ctx context.Context) (bool, error) {
+		if lost := s.lostCards(); lost != "" && !asked {
+			p.Say("warning: %s", lost)
+		}
+		asked = true
+		return done(ctx)
+	}
+	return unit
+}
+
+func (s *site) reportUnit() step.Step {
 	return later(nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile}), func() (step.Step, error) {
 		settings, err := s.reportSettings()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -32,7 +33,7 @@ func TestRuntimeFromAPackage(t *testing.T) {
 		if archive := len(s.config.Runtime.Files("amd64")) > 0; archive != (tc.spec == "") || len(fileNeeds(s.config)) > 0 != archive {
 			t.Errorf("%s: files of an archive: %t", tc.settings, archive)
 		}
-		steps := names(s.nodeSteps(noSource(), "192.0.2.11:5000"))
+		steps := names(s.nodeSteps(noSource(), "192.0.2.11:5000", ui.Discard()))
 		if slices.Contains(steps, "runtime-files") != (tc.spec == "") || !slices.Contains(steps, "runtime") {
 			t.Errorf("%s: %v", tc.settings, steps)
 		}

@@ -27,7 +27,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	back := resetSteps(false)
 	for command, steps := range map[string][]step.Step{
 		"install":                      s.installSteps(bundle.NewView(), nil, ui.Discard()),
-		"join of a worker":             s.workerSteps(&hub{}, nil, nil),
+		"join of a worker":             s.workerSteps(&hub{}, nil, nil, ui.Discard()),
 		"join of a control-plane host": s.controlPlaneSteps(&hub{}, bundle.NewView(), nil, nil, ui.Discard()),
 	} {
 		last := -1

@@ -172,7 +172,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 	if len(before) > 0 {
 		before = append(before, u.drainStep(s.node))
 	}
-	steps = append(append(steps, before...), s.nodeSteps(from, s.registryAddr())...)
+	steps = append(append(steps, before...), s.nodeSteps(from, s.registryAddr(), u.p)...)
 	if len(before) > 0 {
 		steps = append(steps, s.upgrade(true).Kubelet())
 	}
@@ -180,6 +180,6 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 		kubeadm.AgreementStep(s.machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
-		s.nodeReportUnitStep(),
+		s.nodeReportUnitStep(u.p),
 		u.releaseStep(s.node)), nil
 }

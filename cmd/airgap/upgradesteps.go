@@ -41,7 +41,7 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 		}
 	}
 	steps = append(append(steps, s.upgrade(true).KubeProxy()), workers...)
-	steps = append(steps, s.clusterSteps(u.view)...)
+	steps = append(steps, s.clusterSteps(u.view, u.p)...)
 	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
 }
 

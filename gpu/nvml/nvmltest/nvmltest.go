@@ -24,11 +24,9 @@ type Built struct{ Helper, Library, OldLibrary string }
 // AIRGAP_REQUIRE_TOOLS=1 they have to be there.
 func Build(t *testing.T) Built {
 	t.Helper()
-	need(t, "gcc", "make")
 	dir := t.TempDir()
-	b := Built{dir + "/airgap-nvml", dir + "/now", dir + "/old"}
-	root := filepath.Dir(output(t, "go", "env", "GOMOD"))
-	output(t, "make", "-s", "-C", root, "dist/airgap-nvml", "NVML_OUT="+b.Helper)
+	b := Built{BuildHelper(t), dir + "/now", dir + "/old"}
+	root := source(t)
 	header := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml") + "/pkg/nvml"
 	for _, library := range []struct{ dir, define string }{{b.Library, "NEW"}, {b.OldLibrary, "OLD"}} {
 		if err := os.Mkdir(library.dir, 0o755); err != nil {
@@ -39,6 +37,20 @@ func Build(t *testing.T) Built {
 			"-o", library.dir+"/libnvidia-ml.so.1", root+"/gpu/nvml/testdata/stub/nvml.c")
 	}
 	return b
+}
+
+// BuildHelper makes the helper alone, under the same conditions.
+func BuildHelper(t *testing.T) string {
+	t.Helper()
+	need(t, "gcc", "make")
+	helper := t.TempDir() + "/airgap-nvml"
+	output(t, "make", "-s", "-C", source(t), "dist/airgap-nvml", "NVML_OUT="+helper)
+	return helper
+}
+
+func source(t *testing.T) string {
+	t.Helper()
+	return filepath.Dir(output(t, "go", "env", "GOMOD"))
 }
 
 func need(t *testing.T, programs ...string) {
@@ -72,6 +84,7 @@ type Machine struct {
 	Stub    string // path of the stub's answers
 	Files   fs.FS  // nil: this machine's
 	Log     string // what journalctl has of the kernel's
+	Boot    string // what dmesg has of it
 }
 
 // FS is Files.
@@ -87,6 +100,8 @@ func (m Machine) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
 	case "journalctl":
 		return []byte(m.Log), nil
+	case "dmesg":
+		return []byte(m.Boot), nil
 	case nvml.Helper:
 		cmd.Name = m.Helper
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/gpu"
+)
+
+// gpuSettings are what the report of this host compares with: the cards as they are
+// now, and as many as there were when that is more. nil where the node has not the role gpu.
+func (s *site) gpuSettings() (*gpuSettings, error) {
+	if !s.node.Has(config.GPU) {
+		return nil, nil //nolint:nilnil // nothing to compare with
+	}
+	had, has, err := s.countCards()
+	if err != nil {
+		return nil, err
+	}
+	c := s.config.GPU
+	return &gpuSettings{Driver: s.lockedDriver(), Cards: max(had, has), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}, nil
+}
+
+// countCards are the cards that this host had by the settings that are there, and has on
+// its bus. A command that was run for something else must not forget one that is lost.
+func (s *site) countCards() (had, has int, err error) {
+	cards, err := gpu.Setup{Host: s.machine.Host}.FreeCards()
+	if err != nil {
+		return 0, 0, err
+	}
+	text, err := fs.ReadFile(s.machine.Host.FS(), strings.TrimPrefix(reportFile, "/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, len(cards), nil
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read how many cards this host had: %w", err)
+	}
+	var was reportSettings
+	if err := json.Unmarshal(text, &was); err != nil {
+		return 0, 0, hint(fmt.Errorf("read %s: %w", reportFile, err), "remove that file and run the same command again: it writes it")
+	}
+	if was.GPU != nil {
+		had = was.GPU.Cards
+	}
+	return had, len(cards), nil
+}
+
+// lostCards says how many cards this host had and has; "" where it has them all.
+func (s *site) lostCards() string {
+	if !s.node.Has(config.GPU) {
+		return ""
+	}
+	had, has, err := s.countCards()
+	if err != nil || has >= had { // gpuSettings tells the error
+		return ""
+	}
+	return fmt.Sprintf("%s had %s, and has %d on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm %s there, then the same command again", s.node.Name, plural(had, "card"), has, reportFile)
+}

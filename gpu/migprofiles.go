@@ -1,0 +1,106 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A card with MIG has slices to compute with and slices of memory. A part takes some of
+// both, and is called after them: 3g.40gb computes with three and has 40 GB.
+
+// migSlices are the slices to compute with that a card has at most.
+const migSlices = 7
+
+// migCard is cards with the same parts.
+type migCard struct {
+	ids             []DeviceID
+	compute, memory int // slices
+	parts           []migPart
+}
+
+// migPart is a profile, and how many slices it takes.
+type migPart struct {
+	name            string
+	compute, memory int
+}
+
+// migCards are those whose parts are known for sure (NVIDIA: MIG user guide, supported MIG
+// profiles; NVIDIA/mig-parted: config-default.yaml has them by the cards' numbers). GB200 is
+// left out, whose parts have had two sets of names, and RTX cards, with more kinds of parts.
+func migCards() []migCard {
+	return []migCard{
+		// A30
+		{[]DeviceID{0x20b7}, 4, 4, []migPart{{"1g.6gb", 1, 1}, {"1g.6gb+me", 1, 1}, {"2g.12gb", 2, 2}, {"2g.12gb+me", 2, 2}, {"4g.24gb", 4, 4}}},
+		// A100 and A800 of 40 GB
+		sevenSlices(5, 10, 20, 40, 0x20b0, 0x20b1, 0x20f1, 0x20f6),
+		// A100, A800, H100 and H800 of 80 GB
+		sevenSlices(10, 20, 40, 80, 0x20b2, 0x20b5, 0x20f3, 0x20f5, 0x2322, 0x2324, 0x2330, 0x2331),
+		// H100 NVL, H800 NVL
+		sevenSlices(12, 24, 47, 94, 0x2321, 0x233a),
+		// PG506, H20, H100 of 96 GB, GH200
+		sevenSlices(12, 24, 48, 96, 0x20b6, 0x2329, 0x233d, 0x2342),
+		// H200, H200 NVL
+		sevenSlices(18, 35, 71, 141, 0x2335, 0x233b),
+		// GH200 of 144 GB
+		sevenSlices(18, 36, 72, 144, 0x2348),
+		// B200
+		sevenSlices(23, 45, 90, 180, 0x2901),
+	}
+}
+
+// sevenSlices is cards with seven slices of computing and eight of memory, by the GB that
+// their parts have of it.
+func sevenSlices(eighth, quarter, half, whole int, ids ...DeviceID) migCard {
+	var parts []migPart
+	for _, p := range []struct {
+		compute, memory, gb int
+		more                string
+	}{{1, 1, eighth, ""}, {1, 1, eighth, "+me"}, {1, 2, quarter, ""}, {2, 2, quarter, ""}, {3, 4, half, ""}, {4, 4, half, ""}, {7, 8, whole, ""}} {
+		parts = append(parts, migPart{fmt.Sprintf("%dg.%dgb%s", p.compute, p.gb, p.more), p.compute, p.memory})
+	}
+	return migCard{ids, migSlices, 8, parts}
+}
+
+// migCard is what is known of the parts of a GPU.
+func (d Device) migCard() (card migCard, known bool) {
+	for _, c := range migCards() {
+		if slices.ContainsFunc(c.ids, func(id DeviceID) bool { return id.String() == d.PCI.Device }) {
+			return c, true
+		}
+	}
+	return migCard{}, false
+}
+
+// refuse says why the card cannot be divided into these parts. That there is room for
+// all of them is no promise that they can lie side by side.
+func (c migCard) refuse(profiles []string) error {
+	compute, memory, media := 0, 0, 0
+	for _, p := range profiles {
+		i := slices.IndexFunc(c.parts, func(has migPart) bool { return has.name == p })
+		if i < 0 {
+			return fmt.Errorf("has no part %s: it has %s", p, strings.Join(c.names(), ", "))
+		}
+		compute, memory = compute+c.parts[i].compute, memory+c.parts[i].memory
+		if strings.HasSuffix(p, "+me") {
+			media++
+		}
+	}
+	switch parts := strings.Join(profiles, ", "); {
+	case compute > c.compute:
+		return fmt.Errorf("has %d slices to compute with, and %s take %d", c.compute, parts, compute)
+	case memory > c.memory:
+		return fmt.Errorf("has %d slices of memory, and %s take %d", c.memory, parts, memory)
+	case media > 1:
+		return fmt.Errorf("has one part with media extensions (+me), and %s are %d", parts, media)
+	}
+	return nil
+}
+
+func (c migCard) names() []string {
+	var names []string
+	for _, p := range c.parts {
+		names = append(names, p.name)
+	}
+	return names
+}

@@ -1,0 +1,107 @@
+package nvml_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"reflect"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/gpu/nvml/nvmltest"
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestRealCards has the helper ask the real library of a machine with cards, and wants of it
+// what nvidia-smi says. Everywhere else it is skipped. AIRGAP_NVML names a helper that was
+// built before, for a machine without Go and gcc. docs/untested.md has how to run it.
+func TestRealCards(t *testing.T) {
+	if _, err := os.Stat("/proc/driver/nvidia/version"); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("NVIDIA's driver is not loaded here")
+	}
+	if _, err := exec.LookPath("nvidia-smi"); err != nil {
+		t.Skip("nothing to compare with: ", err)
+	}
+	helper := os.Getenv("AIRGAP_NVML")
+	if helper == "" {
+		helper = nvmltest.BuildHelper(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // eight cards whose driver nobody keeps loaded
+	defer cancel()
+	m := nvmltest.Machine{Built: nvmltest.Built{Helper: helper}, Library: os.Getenv("LD_LIBRARY_PATH")}
+	asked, err := m.Run(ctx, host.Cmd{Name: nvml.Helper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := nvml.Read(bytes.NewReader(asked))
+	if err != nil {
+		t.Fatalf("%v: %s", err, asked)
+	}
+	said, err := host.Local{}.Run(ctx, host.Cmd{Name: "nvidia-smi", Args: []string{"-q", "-x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := nvml.ReadSMI(bytes.NewReader(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range differences(ours, theirs) {
+		t.Error(d)
+	}
+	for name, r := range map[string]*nvml.Report{"airgap-nvml": ours, "nvidia-smi": theirs} {
+		figures, err := json.MarshalIndent(r, "", "  ")
+		t.Logf("%s: %s %v; faults: %q", name, figures, err, r.Faults())
+	}
+}
+
+// differences are what the library and nvidia-smi say differently of the same cards.
+func differences(ours, theirs *nvml.Report) []string {
+	var all []string
+	compare := func(what string, a, b any) {
+		if !reflect.DeepEqual(a, b) {
+			a, _ := json.Marshal(a) // it has been read from that
+			b, _ := json.Marshal(b)
+			all = append(all, fmt.Sprintf("%s: the library says %s, nvidia-smi %s", what, a, b))
+		}
+	}
+	compare("driver", ours.Driver, theirs.Driver)
+	compare("CUDA", ours.CUDA, theirs.CUDA)
+	compare("number of cards", len(ours.Cards), len(theirs.Cards))
+	for i := range min(len(ours.Cards), len(theirs.Cards)) {
+		a, b := ours.Cards[i], theirs.Cards[i]
+		of := func(what string) string { return fmt.Sprintf("card %d: %s", i, what) }
+		compare(of("does not answer"), a.Lost, "")
+		compare(of("UUID"), a.UUID, b.UUID)
+		compare(of("PCI address"), a.Address, b.Address)
+		compare(of("name"), a.Name, b.Name)
+		compare(of("ECC"), a.ECC, b.ECC)
+		for _, c := range []struct {
+			what         string
+			ours, theirs *int
+		}{
+			{"temperature", a.Temperature, b.Temperature}, {"slows down at", a.SlowdownTemperature, b.SlowdownTemperature},
+			{"turns off at", a.ShutdownTemperature, b.ShutdownTemperature},
+		} {
+			if !near(c.ours, c.theirs) {
+				compare(of(c.what), c.ours, c.theirs)
+			}
+		}
+	}
+	return all
+}
+
+// near allows for the time between two looks; from Ada on limits are margins to what the
+// card has just then.
+func near(a, b *int) bool {
+	const tolerated = 5 // °C
+	if a == nil || b == nil {
+		return a == b
+	}
+	return max(*a-*b, *b-*a) <= tolerated
+}
