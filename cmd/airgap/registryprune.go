@@ -171,7 +171,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on 
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
 		}
 		named := slices.Contains(names, p.Name)
-		if i == len(bundles)-1 && !(named && on.onlyImported(b, bundles)) {
+		if i == len(bundles)-1 && (!named || !on.onlyImported(b, bundles)) {
 			p.Needs = append(p.Needs, registry.Need{By: "cluster", What: []string{"its configuration is in the newest bundle"}})
 		}
 		standing := slices.DeleteFunc(slices.Clone(p.Needs), func(n registry.Need) bool { return n.By == "tags" && o.dropTags && named })

@@ -31,14 +31,14 @@ func minors(ctx context.Context, e *Env) error {
 			{"a cluster of Kubernetes 1.35", func() error { return before.cluster(ctx) }},
 			{"a bundle two minors ahead", func() error { return after.bundleIn(ctx, "ahead") }},
 			{"it is refused", func() error {
-				return after.refused(ctx, 1, "a cluster goes up one minor at a time: 1.36 comes next", "build a bundle with kubernetes.version 1.36")
+				return after.refused(ctx, "a cluster goes up one minor at a time: 1.36 comes next", "build a bundle with kubernetes.version 1.36")
 			}},
 			{"the bundle between", func() error { return before.nextBundle(ctx) }},
 			{"a delta against it, which is not there yet", func() error {
 				after.base = before.next
 				return after.bundleIn(ctx, "early")
 			}},
-			{"it is refused", func() error { return after.refused(ctx, 1, "needs", "bundle bank brought them") }},
+			{"it is refused", func() error { return after.refused(ctx, "needs", "bundle bank brought them") }},
 			{"upgrade to 1.36", func() error { return errors.Join(before.insert(ctx), before.upgrade(ctx)) }},
 			{"the delta after", func() error { return after.bundleIn(ctx, "after") }},
 			{"upgrade to 1.37", func() error { return after.from(ctx, "1.36.3", "1.37.2") }},

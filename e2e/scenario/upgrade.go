@@ -184,12 +184,12 @@ func rollbackCommand() []string {
 }
 
 // refused wants the upgrade to be refused with these words, and nothing changed.
-func (u *upgrading) refused(ctx context.Context, code int, words ...string) error {
+func (u *upgrading) refused(ctx context.Context, words ...string) error {
 	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("an upgrade that cannot be", code, words...); err != nil {
+	if err := r.want("an upgrade that cannot be", 1, words...); err != nil {
 		return err
 	}
 	return u.untouched(ctx)
@@ -248,7 +248,7 @@ func (u *upgrading) neverAllows(ctx context.Context) error {
 	if err := u.e.script(ctx, u.first(), kubectl+"create poddisruptionbudget never --selector=app=shop --min-available=3"); err != nil {
 		return err
 	}
-	return errors.Join(u.refused(ctx, 1, "PodDisruptionBudget", "default/never"), u.e.script(ctx, u.first(), kubectl+"delete poddisruptionbudget never"))
+	return errors.Join(u.refused(ctx, "PodDisruptionBudget", "default/never"), u.e.script(ctx, u.first(), kubectl+"delete poddisruptionbudget never"))
 }
 
 const deadWebhook = `apiVersion: admissionregistration.k8s.io/v1
@@ -279,7 +279,7 @@ func (u *upgrading) deadWebhooks(ctx context.Context) error {
 			return err
 		}
 		if err := errors.Join(
-			u.refused(ctx, 1, what, "lost.bank.example", "would stop the upgrade"),
+			u.refused(ctx, what, "lost.bank.example", "would stop the upgrade"),
 			u.e.script(ctx, u.first(), kubectl+"delete validatingwebhookconfiguration lost")); err != nil {
 			return err
 		}
