@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,18 +76,14 @@ func (r *rollback) members(ctx context.Context) ([]kubeadm.Member, error) {
 	return etcd.Members(ctx)
 }
 
-// laterBundles are those of this host's store, but for the one that the upgrade was to, that
-// are newer than the one to go back to.
+// laterBundles are those that go beside the one that the upgrade was to.
 func (r *rollback) laterBundles() (names []string, err error) {
-	bundles, err := r.site.store.Open(r.trusted...)
-	defer func() { err = errors.Join(err, bundle.NewView(bundles...).Close()) }()
-	for _, b := range bundles {
-		if r.goes(b) && b.ID() != r.record.To.ID {
+	going, staying, err := r.divided()
+	defer bundle.NewView(slices.Concat(going, staying)...).Close()
+	for _, b := range going {
+		if b.ID() != r.record.To.ID {
 			names = append(names, stored(b))
 		}
-	}
-	if len(bundles) > 0 {
-		err = nil // another one that cannot be read is not of interest
 	}
 	return names, err
 }
