@@ -3,6 +3,8 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,4 +25,24 @@ func SameFilesystem(a, b string) (bool, error) {
 		return false, fmt.Errorf("look at %s and %s: %w", a, b, err)
 	}
 	return one.Dev == other.Dev, nil
+}
+
+// BytesBelow are those of all files below a directory; 0 where it is not. A file that goes
+// meanwhile counts for nothing.
+func BytesBelow(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return IgnoreMissing(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return IgnoreMissing(err)
+		}
+		bytes += info.Size()
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find out what %s takes: %w", dir, err)
+	}
+	return bytes, nil
 }

@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,7 +125,7 @@ func (s Store) All() ([]Backup, error) {
 		if err != nil || !e.IsDir() {
 			continue // nothing of ours
 		}
-		size, err := sizeOf(filepath.Join(s.Dir, e.Name()))
+		size, err := host.BytesBelow(filepath.Join(s.Dir, e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("look for backups: %w", err)
 		}
@@ -156,18 +155,4 @@ func (s Store) prune() error {
 		}
 	}
 	return nil
-}
-
-func sizeOf(dir string) (size int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	return size, err
 }

@@ -54,7 +54,7 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, about About, dir str
 	if err := readBack(dir); err != nil {
 		return 0, err
 	}
-	return sizeOf(dir)
+	return host.BytesBelow(dir)
 }
 
 // Takes are the bytes that have to be free for a snapshot of so many.
