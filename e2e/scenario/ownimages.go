@@ -126,7 +126,7 @@ func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machin
 		return fmt.Errorf("%d pulls at a time: %w", most, err)
 	}
 	time.Sleep(3 * time.Second) // layers are on their way
-	before, err := lab.Output(ctx, by, "sh", "-c", running)
+	under, err := lab.Output(ctx, by, "sh", "-c", fmt.Sprintf("echo $(($(%s) - $(%s)))", pulling, running))
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machin
 		return err
 	}
 	began := time.Now()
-	if n, err := strconv.Atoi(before); err != nil || n > manyPulls/2 {
-		return fmt.Errorf("%q of %d pods ran already when %s was to die", before, manyPulls, dead.Name())
+	if n, err := strconv.Atoi(under); err != nil || n < manyPulls/2 {
+		return fmt.Errorf("%q of %d pulls were under way when %s was to die", under, manyPulls, dead.Name())
 	}
 	r, err = e.On(ctx, by, "", "sh", "-c", kubectl+"wait pod -l app=big --for=condition=Ready --timeout=120s")
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machin
 	if err := r.want("pods whose images were being pulled", 0); err != nil {
 		return errors.Join(err, e.script(ctx, by, kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
 	}
-	fmt.Fprintf(e.Log, "ha: %d pods, %s of which ran before, run %.1f s after %s has died amid their pulls\n", manyPulls, before, time.Since(began).Seconds(), dead.Name())
+	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after %s has died amid %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), under)
 	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.script(ctx, by, kubectl+"delete pod -l app=big --now"))
 }
 

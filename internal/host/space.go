@@ -27,15 +27,14 @@ func SameFilesystem(a, b string) (bool, error) {
 	return one.Dev == other.Dev, nil
 }
 
-// BytesBelow are those of all files below a directory; 0 where it is not. A file that goes
-// meanwhile counts for nothing.
+// BytesBelow are those of all files below a directory; 0 where it is not.
 func BytesBelow(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return IgnoreMissing(err)
 		}
 		info, err := d.Info()
-		if err != nil {
+		if err != nil { // it has gone meanwhile, as etcd's old logs do
 			return IgnoreMissing(err)
 		}
 		bytes += info.Size()
