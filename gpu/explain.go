@@ -103,4 +103,4 @@ func nextAfter(text string) string {
 	return ""
 }
 
-const secureBoot = "the kernel does not know who signed the module. Take one that is signed with a known key; or, with Secure Boot, enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), and without it take module.sig_enforce off the kernel's command line"
+const secureBoot = "the kernel does not know who signed the module. Take one that is signed with a known key; or, with Secure Boot, enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), and without it take module.sig_enforce and lockdown off the kernel's command line"

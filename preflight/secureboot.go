@@ -13,6 +13,9 @@ import (
 type SecureBoot struct {
 	On       bool   `yaml:"on" json:"on"`
 	Lockdown string `yaml:"lockdown,omitempty" json:"lockdown,omitempty"` // "none", "integrity" or "confidentiality"
+	// Enforced says whether the kernel takes no unsigned module at all, by its command line
+	// or because it was built that way (CONFIG_MODULE_SIG_FORCE).
+	Enforced bool `yaml:"enforced,omitempty" json:"enforced,omitempty"`
 	// Key says whether the key that DKMS signs modules with is enrolled.
 	Key bool `yaml:"key,omitempty" json:"key,omitempty"`
 }
@@ -38,6 +41,11 @@ func readSecureBoot(_ context.Context, r reader, f *Facts) error {
 	if _, rest, ok := strings.Cut(lockdown, "["); ok {
 		f.SecureBoot.Lockdown, _, _ = strings.Cut(rest, "]")
 	}
+	enforced, err := r.optional("sys/module/module/parameters/sig_enforce") // Y or N
+	if err != nil {
+		return err
+	}
+	f.SecureBoot.Enforced = enforced == "Y"
 	enrolled, err := r.bytes(mokListVar)
 	if err != nil {
 		return err
@@ -65,41 +73,67 @@ var secureBoot = Check{
 // judgeSecureBoot fails where modules are to be built here and nobody trusts who signs
 // them; modules that come signed by a vendor may pass.
 func judgeSecureBoot(f *Facts, w *Want) Result {
-	on := "on"
-	r := Result{Warn, "on; no key for modules built on this host is enrolled", "a driver with a signature that the firmware trusts", w.signing()}
+	on, fix := f.signatures(w)
 	switch {
-	case f.SecureBoot.On || f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality":
-	case f.Kernel.enforcesSignatures():
-		on = "off, and module.sig_enforce on the kernel's command line"
-		r = Result{Warn, on + ": it takes no module without a signature", "a driver with a signature that the kernel trusts", unenforced}
-	default:
+	case on == "":
 		return pass("off")
-	}
-	switch {
 	case !w.Is(GPU):
 		return pass("%s; no module is built for this host", on)
 	case f.Driver != "":
 		return pass("%s; the driver is loaded", on)
 	case f.SecureBoot.Key:
 		return pass("%s; the key of DKMS is enrolled", on)
-	case w.buildsDriver():
+	}
+	r := Result{Warn, on + "; no key for modules built on this host is enrolled", "a driver with a signature that the kernel trusts", fix}
+	if w.buildsDriver() {
 		r.Status = Fail
 	}
 	return r
 }
 
-// enforcesSignatures tells whether the kernel was told to take no unsigned module, as
-// hardening does it without Secure Boot. The parameter can only be turned on; - and _ are
-// the same to the kernel.
-func (k Kernel) enforcesSignatures() bool {
-	return slices.ContainsFunc(strings.Fields(k.Cmdline), func(parameter string) bool {
-		name, value, given := strings.Cut(parameter, "=")
-		return strings.ReplaceAll(name, "-", "_") == "module.sig_enforce" && (!given || slices.Contains([]string{"1", "y", "Y", "on"}, value))
-	})
+// signatures says why the kernel takes no module without a signature, and how a driver
+// can have one; nothing where it takes any.
+func (f *Facts) signatures(w *Want) (why, fix string) {
+	locked := f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
+	switch parameters := f.Kernel.signatures(); {
+	case f.SecureBoot.On:
+		return "on", w.signing()
+	case len(parameters) > 0:
+		names := make([]string, len(parameters))
+		for i, p := range parameters {
+			names[i], _, _ = strings.Cut(p, "=")
+		}
+		return "off, and " + strings.Join(parameters, ", ") + " on the kernel's command line",
+			`where the site allows it: grubby --update-kernel=ALL --remove-args="` + strings.Join(names, " ") + `", and reboot. Else ` + known
+	case locked || f.SecureBoot.Enforced:
+		return "off, and the kernel as it is built or was told since it booted takes only signed modules", known
+	}
+	return "", ""
 }
 
-// unenforced has no mokutil in it: without UEFI there is nowhere to enrol a key.
-const unenforced = "where the site allows it: grubby --update-kernel=ALL --remove-args=module.sig_enforce, and reboot. Else gpu.source: precompiled, with modules that a key of the kernel's own has signed"
+// signatures are the parameters of the kernel's command line by which it takes no
+// unsigned module, as hardening does it without Secure Boot. sig_enforce can only be
+// turned on; - and _ are the same to the kernel.
+func (k Kernel) signatures() []string {
+	var asks []string
+	for _, parameter := range strings.Fields(k.Cmdline) {
+		name, value, given := strings.Cut(parameter, "=")
+		switch strings.ReplaceAll(name, "-", "_") {
+		case "module.sig_enforce":
+			if !given || slices.Contains([]string{"1", "y", "Y", "on"}, value) {
+				asks = append(asks, parameter)
+			}
+		case "lockdown":
+			if value == "integrity" || value == "confidentiality" {
+				asks = append(asks, parameter)
+			}
+		}
+	}
+	return asks
+}
+
+// known has no mokutil in it: without UEFI there is nowhere to enrol a key.
+const known = "gpu.source: precompiled, with modules that a key of the kernel's own has signed"
 
 // signing is how the driver's modules get a signature that is trusted. NVIDIA's installer
 // makes no key that could be enrolled.
