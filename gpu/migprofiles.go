@@ -46,6 +46,8 @@ func migCards() []migCard {
 		sevenSlices(18, 36, 72, 144, 0x2348),
 		// B200
 		sevenSlices(23, 45, 90, 180, 0x2901),
+		// B300 (NVIDIA: GPU Operator 25.10.0, new MIG profiles)
+		sevenSlices(34, 67, 135, 269, 0x3182),
 	}
 }
 

@@ -127,6 +127,8 @@ func TestParts(t *testing.T) {
 		{"2335", seven("1g.18gb"), ""},
 		{"2335", seven("1g.10gb"), "has no part 1g.10gb: it has 1g.18gb"},
 		{"2901", []string{"7g.180gb"}, ""},
+		{"3182", []string{"3g.135gb", "2g.67gb", "1g.34gb", "1g.34gb"}, ""},
+		{"3182", []string{"3g.90gb"}, "10de:3182 has no part 3g.90gb: it has 1g.34gb, "},
 		{"20b7", []string{"2g.12gb", "1g.6gb", "1g.6gb+me"}, ""},
 		{"20b7", slices.Repeat([]string{"1g.6gb"}, 5), "has 4 slices to compute with, and 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb take 5"},
 		{"3f00", seven("1g.999gb"), ""}, // newer than the table
