@@ -62,7 +62,7 @@ release-check: ## two releases of HEAD, in other directories, by other users, ar
 	.ci/release-check $(if $(COLD),cold)
 
 .PHONY: test
-test: ## unit tests: no root, no network beyond loopback, at most 5 minutes
+test: ## unit tests: no root, no network beyond loopback, at most 10 minutes on 2 cores
 	$(GO) vet ./...
 	$(GO) test ./...
 

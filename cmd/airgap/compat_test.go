@@ -133,7 +133,7 @@ func TestCompatibility(t *testing.T) {
 		"nothing locks the driver":          {wanting(""), unlocked, nil, []string{"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install"}},
 		"the bundle brings what locks it":   {brings, unlocked, nil, nil},
 		"the site's own, which it locks":    {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
-		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the firmware trusts"}, nil},
+		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the kernel trusts"}, nil},
 		"Secure Boot, precompiled":          {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
 		"NVIDIA's installer was here":       {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
 		"alike on several": {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
