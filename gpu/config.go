@@ -70,7 +70,7 @@ func (c *Config) Default() {
 var (
 	versionForm  = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 	sumForm      = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	profileForm  = regexp.MustCompile(`^[1-9]g\.\d{1,4}gb(\+(me|gfx|me\.all))?$`)
+	profileForm  = regexp.MustCompile(`^[1-9]g\.\d{1,4}gb(\+(me|gfx|me\.all)|-me)?$`)
 	installerURL = regexp.MustCompile(`^https://[^\s?#]+$`)
 )
 

@@ -17,6 +17,15 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
+// TestPartsOfRTX: of a part there can be one with media engines, with graphics, or without both.
+func TestPartsOfRTX(t *testing.T) {
+	c := Config{MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"1g.24gb-me", "1g.24gb+gfx", "1g.24gb+me.all", "1g.24gb"}}}
+	c.Default()
+	if errs := c.Validate(field.NewPath("gpu")); len(errs) > 0 {
+		t.Error(errs)
+	}
+}
+
 func TestConfigMistakes(t *testing.T) {
 	good := Download{"https://example.com/NVIDIA-Linux-x86_64-580.82.07.run", strings.Repeat("0a", 32)}
 	for want, c := range map[string]Config{
