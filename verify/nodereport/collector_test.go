@@ -94,9 +94,9 @@ func TestCollectorLooksAfterAChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		looks := 0
+		var looks atomic.Int64
 		c := &Collector{Parts: []Part{{Name: "packages", Every: time.Hour, Limit: time.Minute, Files: []string{file}, Look: func(context.Context, *Report) error {
-			looks++
+			looks.Add(1)
 			return nil
 		}}}}
 		go c.Run(ctx)
@@ -111,14 +111,14 @@ func TestCollectorLooksAfterAChange(t *testing.T) {
 			}
 			time.Sleep(2 * changeAfter)
 			synctest.Wait()
-			if looks != i+1 {
-				t.Errorf("after change %d: %d looks", i, looks)
+			if n := looks.Load(); n != int64(i)+1 {
+				t.Errorf("after change %d: %d looks", i, n)
 			}
 		}
 		time.Sleep(10 * changeAfter)
 		synctest.Wait()
-		if looks != 4 {
-			t.Errorf("with nothing changed: %d looks", looks)
+		if n := looks.Load(); n != 4 {
+			t.Errorf("with nothing changed: %d looks", n)
 		}
 		cancel()
 	})
