@@ -116,7 +116,7 @@ func (f *Facts) signatures(w *Want) (why, fix string) {
 // turned on; - and _ are the same to the kernel.
 func (k Kernel) signatures() []string {
 	var asks []string
-	for _, parameter := range strings.Fields(k.Cmdline) {
+	for parameter := range strings.FieldsSeq(k.Cmdline) {
 		name, value, given := strings.Cut(parameter, "=")
 		switch strings.ReplaceAll(name, "-", "_") {
 		case "module.sig_enforce":
