@@ -42,7 +42,7 @@ func TestAdvice(t *testing.T) {
 		{"Secure Boot and DKMS", secureBoot, secure, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
 		{"Secure Boot and NVIDIA's installer", secureBoot, secure, gpu(Want{Installer: true})},
 		{"Secure Boot and a vendor's modules", secureBoot, secure, gpu(Want{})},
-		{"signatures without Secure Boot", secureBoot, &Facts{Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 lockdown=integrity"}}, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
+		{"signatures without Secure Boot", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}, Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 lockdown=integrity"}}, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
 		{"a kernel built for signatures", secureBoot, &Facts{SecureBoot: SecureBoot{Enforced: true}}, gpu(Want{})},
 	} {
 		r := c.check.Run(c.facts, &c.want)

@@ -190,6 +190,7 @@ func TestGPUChecks(t *testing.T) {
 		{"perhaps signed by a vendor", secureBoot, &Facts{SecureBoot: SecureBoot{On: true}}, node(), Warn, "no key"},
 		{"locked down without Secure Boot", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}}, node(), Warn, "only signed modules; no key"},
 		{"locked down by the command line", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}, Kernel: Kernel{Cmdline: "lockdown=integrity ro"}}, node(), Warn, "off, and lockdown=integrity on the kernel's command line"},
+		{"a lockdown that the kernel does not have", secureBoot, &Facts{Kernel: Kernel{Cmdline: "lockdown=integrity ro"}}, node("kmod-nvidia-open-dkms"), Pass, "off"},
 		{"built to take only signed ones", secureBoot, &Facts{SecureBoot: SecureBoot{Enforced: true}}, node("kmod-nvidia-open-dkms"), Fail, "only signed modules"},
 		{"signed and enrolled", secureBoot, &Facts{SecureBoot: SecureBoot{On: true, Key: true}}, node("kmod-nvidia-open-dkms"), Pass, "enrolled"},
 		{"enforced without Secure Boot", secureBoot, &Facts{Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 quiet"}}, node("kmod-nvidia-open-dkms"), Fail, "off, and module.sig_enforce=1 on the kernel's command line"},

@@ -94,8 +94,7 @@ func judgeSecureBoot(f *Facts, w *Want) Result {
 // signatures says why the kernel takes no module without a signature, and how a driver
 // can have one; nothing where it takes any.
 func (f *Facts) signatures(w *Want) (why, fix string) {
-	locked := f.SecureBoot.Lockdown == "integrity" || f.SecureBoot.Lockdown == "confidentiality"
-	switch parameters := f.Kernel.signatures(); {
+	switch parameters := f.signatureParameters(); {
 	case f.SecureBoot.On:
 		return "on", w.signing()
 	case len(parameters) > 0:
@@ -105,18 +104,23 @@ func (f *Facts) signatures(w *Want) (why, fix string) {
 		}
 		return "off, and " + strings.Join(parameters, ", ") + " on the kernel's command line",
 			`where the site allows it: grubby --update-kernel=ALL --remove-args="` + strings.Join(names, " ") + `", and reboot. Else ` + known
-	case locked || f.SecureBoot.Enforced:
+	case f.SecureBoot.locked() || f.SecureBoot.Enforced:
 		return "off, and the kernel as it is built or was told since it booted takes only signed modules", known
 	}
 	return "", ""
 }
 
-// signatures are the parameters of the kernel's command line by which it takes no
-// unsigned module, as hardening does it without Secure Boot. sig_enforce can only be
-// turned on; - and _ are the same to the kernel.
-func (k Kernel) signatures() []string {
+// locked tells whether the kernel keeps even root from changing it.
+func (s SecureBoot) locked() bool {
+	return s.Lockdown == "integrity" || s.Lockdown == "confidentiality"
+}
+
+// signatureParameters are those of the kernel's command line by which it takes no unsigned
+// module, as hardening does it without Secure Boot. sig_enforce can only be turned on; - and
+// _ are the same to the kernel. A kernel without lockdown takes no notice of that.
+func (f *Facts) signatureParameters() []string {
 	var asks []string
-	for parameter := range strings.FieldsSeq(k.Cmdline) {
+	for parameter := range strings.FieldsSeq(f.Kernel.Cmdline) {
 		name, value, given := strings.Cut(parameter, "=")
 		switch strings.ReplaceAll(name, "-", "_") {
 		case "module.sig_enforce":
@@ -124,7 +128,7 @@ func (k Kernel) signatures() []string {
 				asks = append(asks, parameter)
 			}
 		case "lockdown":
-			if value == "integrity" || value == "confidentiality" {
+			if f.SecureBoot.locked() && value == f.SecureBoot.Lockdown {
 				asks = append(asks, parameter)
 			}
 		}
