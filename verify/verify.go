@@ -71,12 +71,15 @@ type Options struct {
 	// minute. Nil for nobody.
 	Seen     func(Report)
 	Timeout  time.Duration // for the whole verification: 5 minutes; without end where somebody watches
-	Soak     time.Duration // everything must hold that long: 5 seconds
+	Soak     time.Duration // everything must hold that long: DefaultSoak
 	Progress ui.Progress   // nil for none
 	About    About         // stands in the report
 
 	grow time.Duration // how often to look for kinds that the cluster did not have
 }
+
+// DefaultSoak is how long everything must hold where nobody says otherwise.
+const DefaultSoak = 5 * time.Second
 
 func (o *Options) fill() {
 	if o.Namespaces == nil {
@@ -93,7 +96,7 @@ func (o *Options) fill() {
 		o.Timeout = 5 * time.Minute
 	}
 	if o.Soak == 0 {
-		o.Soak = 5 * time.Second
+		o.Soak = DefaultSoak
 	}
 	if o.grow == 0 {
 		o.grow = time.Minute

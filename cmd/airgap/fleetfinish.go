@@ -14,7 +14,7 @@ import (
 
 // finishFleet joins the other hosts and verifies the whole cluster. When one of
 // them did not join, the result says how far each came, and there is no verdict.
-func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, p ui.Progress) error {
+func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, timeout wellTimeout, p ui.Progress) error {
 	s := f.site
 	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.join(ctx, p)}
 	if err := ctx.Err(); err != nil {
@@ -22,7 +22,7 @@ func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, p ui.
 	}
 	bad := f.problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+hostLogDir+" has all that they said")
 	if bad == nil {
-		report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: f.skip, timeout: 10 * time.Minute}, p)
+		report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: f.skip, timeout: time.Duration(timeout)}, p)
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ type installOptions struct {
 	dryRun     bool
 	noSSH      bool
 	inPlace    bool
+	timeout    wellTimeout
 }
 
 func (a *app) install() *cobra.Command {
@@ -82,6 +83,7 @@ servers are written so. What else there is to say is text then.`,
 	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().BoolVar(&o.inPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+storeDir+": DIR has to stay there, for pods and for servers that join")
 	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
+	o.timeout.flag(cmd.Flags(), "how long the cluster may take to be well at the end")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
@@ -145,7 +147,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	return a.finishInstall(ctx, s, f, result, o.skip, p)
+	return a.finishInstall(ctx, s, f, result, o, p)
 }
 
 func (a *app) rehearseInstall(ctx context.Context, s *site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey) error {
@@ -262,11 +264,11 @@ func (s *site) runtimeSteps() []step.Step {
 // finishInstall verifies what was built and says how the others join. The
 // code is made only when something changed: a run that changes nothing leaves
 // the cluster as it was, too.
-func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Result, skip []string, p ui.Progress) error {
+func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Result, o installOptions, p ui.Progress) error {
 	if f != nil {
-		return a.finishFleet(ctx, f, done, p)
+		return a.finishFleet(ctx, f, done, o.timeout, p)
 	}
-	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: skip, timeout: 10 * time.Minute, joinedOnly: true}, p)
+	report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: o.skip, timeout: time.Duration(o.timeout), joinedOnly: true}, p)
 	if err != nil {
 		return err
 	}

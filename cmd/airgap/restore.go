@@ -20,6 +20,7 @@ type restoreOptions struct {
 	keys, skip []string
 	node       string
 	dryRun     bool
+	timeout    wellTimeout
 }
 
 func (a *app) restore() *cobra.Command {
@@ -66,6 +67,7 @@ old host's journal said is kept in ` + restoredDir + `.`,
 	cmd.Flags().StringVar(&o.node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change here")
+	o.timeout.flag(cmd.Flags(), "how long the cluster may take to be well at the end, where nobody is missing")
 	return cmd
 }
 
@@ -111,7 +113,7 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	return a.finishRestore(ctx, r, done, o.skip, p)
+	return a.finishRestore(ctx, r, done, o, p)
 }
 
 // restored is the result on stdout.
@@ -130,7 +132,7 @@ type restored struct {
 
 // finishRestore says who is missing and how they join. With them the cluster is
 // not what a verdict would ask for: there is one when nobody is.
-func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, skip []string, p ui.Progress) error {
+func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, o restoreOptions, p ui.Progress) error {
 	result := restored{
 		Node: r.site.node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
 		Changed: done.Changed, Unchanged: done.Unchanged,
@@ -149,7 +151,7 @@ func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result
 		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
 	}
 	if len(lost)+len(strangers) == 0 {
-		report, err := r.site.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: skip, timeout: 10 * time.Minute, joinedOnly: true}, p)
+		report, err := r.site.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: o.skip, timeout: time.Duration(o.timeout), joinedOnly: true}, p)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 type rollbackOptions struct {
 	keys, skip []string
 	yes, noSSH bool
+	timeout    wellTimeout
 	forget     bool   // on another control-plane host: only forget the new bundle
 	of         string // the beginning of the ID of the bundle that the upgrade was to
 }
@@ -59,6 +60,7 @@ func (a *app) rollback() *cobra.Command {
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
 	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
+	o.timeout.flag(f, "how long the cluster may take to be as before the upgrade at the end")
 	f.BoolVar(&o.forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
 	f.StringVar(&o.of, "of", "", "on another control-plane host: which upgrade, by the ID of its bundle;\nairgap rollback on the first one names it. One that this host was not prepared for,\nor has left already, is nothing to do")
 	return cmd
@@ -87,7 +89,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if o.skip, rules, err = splitSkip(o.skip); err != nil {
 		return err
 	}
-	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute, timeout: upgradeTimeout}}, yes: o.yes}
+	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute, timeout: o.timeout}}, yes: o.yes}
 	record, err := readUpgradeRecord()
 	if err != nil {
 		return err

@@ -31,11 +31,8 @@ type upgradeOptions struct {
 	noSSH        bool
 	noWayBack    bool
 	drainTimeout time.Duration
-	timeout      time.Duration // until the cluster is well, before and after each host
+	timeout      wellTimeout // before the first host, and after each
 }
-
-// upgradeTimeout is for images to be unpacked and pods to start on a slow disk.
-const upgradeTimeout = 10 * time.Minute
 
 const upgradeLong = `Brings a cluster to the bundle in DIR: to the next minor or a patch of Kubernetes, to
 other versions of what comes with it, or only to another configuration. Run it on the
@@ -83,7 +80,7 @@ func (a *app) upgrade() *cobra.Command {
 	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
 	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
-	f.DurationVar(&o.timeout, "timeout", upgradeTimeout, "how long the cluster may take to be well before the upgrade, and as before after each host")
+	o.timeout.flag(f, "how long the cluster may take to be well before the upgrade, and as before after each host")
 	f.BoolVar(&o.noWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
 	return cmd
 }
@@ -335,7 +332,7 @@ func (u *upgrade) compare(ctx context.Context) error {
 // verification is of the nodes that there are: others of airgap.yaml join later.
 func (u *upgrade) verification(ctx context.Context, systemOnly bool) (verify.Options, error) {
 	v, err := u.site.verification(ctx, verifyOptions{
-		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.rules, timeout: u.options.timeout, soak: 5 * time.Second,
+		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.rules, timeout: time.Duration(u.options.timeout),
 	}, u.p)
 	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
 	return v, err

@@ -110,7 +110,7 @@ func (a *app) verify() *cobra.Command {
 	f.StringVar(&o.registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
 	f.StringVar(&o.ca, "ca", registry.PKI{Dir: pkiDir}.CAFile(), "certificate of the registry's authority")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
-	f.DurationVar(&o.soak, "soak", 5*time.Second, "everything has to hold this long")
+	f.DurationVar(&o.soak, "soak", verify.DefaultSoak, "everything has to hold this long")
 	f.BoolVar(&o.joinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
 	f.StringSliceVarP(&o.scope, "namespace", "n", nil, "look at these namespaces only, with rights for no more; can be given more than once")
 	o.modes.flags(cmd)

@@ -68,7 +68,7 @@ func (e *Env) cgroupsAgree(ctx context.Context, m lab.Machine) error {
 
 // slowlyVerified has the patience that an emulated processor asks for.
 func (e *Env) slowlyVerified(ctx context.Context, m lab.Machine) error {
-	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "25m")
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", slowly)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (e *Env) cutAmidUpgrade(ctx context.Context, m lab.Machine, stick string) e
 	const begin = `cd %s/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm
 setsid %s >/run/up.out 2>/run/up.err </dev/null & p=$!
 until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kubeadm-upgrade.log 2>/dev/null; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.5; done`
-	if err := e.script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgradeCommand(), " "))); err != nil {
+	if err := e.script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgradeCommand("--timeout", slowly), " "))); err != nil {
 		return err
 	}
 	return errors.Join(m.Kill(ctx), m.Start(ctx))
@@ -126,6 +126,6 @@ func (e *Env) upgradeGoesOn(ctx context.Context, m lab.Machine, stick string) er
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
-	_, err := e.must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgradeCommand()...)
+	_, err := e.must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgradeCommand("--timeout", slowly)...)
 	return errors.Join(err, e.script(ctx, m, kubectl+"get nodes -o jsonpath={.items[0].status.nodeInfo.kubeletVersion} | grep -qx v1.36.3"))
 }

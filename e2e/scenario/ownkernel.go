@@ -9,6 +9,9 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
+// slowly is how long an emulated server may take to be well: its processor is slow.
+const slowly = "25m"
+
 // ownKernel is the main job on a server with a kernel of its own, cgroup v2
 // and nothing that the lab's containers need: the product's defaults. There a
 // stick can be pulled in mid-read, and a power cut loses what was not flushed.
@@ -65,7 +68,7 @@ func (e *Env) installPlain(ctx context.Context, m lab.Machine, stick string) err
 
 // installHere installs from the stick that is in.
 func (e *Env) installHere(ctx context.Context, m lab.Machine) error {
-	_, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
+	_, err := e.airgapOn(ctx, m, "", "install", labSkips, "--timeout", slowly, lab.StickPath+"/bank")
 	return err
 }
 
@@ -75,6 +78,6 @@ func (e *Env) powerCut(ctx context.Context, m lab.Machine) error {
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
 		return err
 	}
-	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", "25m") // its processor is slow
+	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", slowly)
 	return err
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// TestWellTimeout: --timeout has the usual value, takes others, and refuses what no
+// cluster could keep to.
+func TestWellTimeout(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want time.Duration
+		err  string
+	}{
+		{nil, 10 * time.Minute, ""},
+		{[]string{"--timeout", "25m"}, 25 * time.Minute, ""},
+		{[]string{"--timeout=0"}, 0, `invalid argument "0" for "--timeout" flag: want more than 5s, for which everything has to hold`},
+		{[]string{"--timeout", "-3m"}, 0, "want more than 5s"},
+		{[]string{"--timeout", "25"}, 0, "missing unit in duration"},
+	} {
+		var timeout wellTimeout
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		timeout.flag(flags, "how long")
+		err := flags.Parse(tc.args)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%q: got %v, want %s", tc.args, err, tc.err)
+			}
+			continue
+		}
+		if err != nil || time.Duration(timeout) != tc.want {
+			t.Errorf("%q: got %s, %v, want %s", tc.args, &timeout, err, tc.want)
+		}
+	}
+}
+
+// TestWellTimeoutOfCommands: each command that waits for the cluster to be well has it.
+func TestWellTimeoutOfCommands(t *testing.T) {
+	a := &app{}
+	for _, cmd := range []interface{ Flags() *pflag.FlagSet }{a.install(), a.restore(), a.upgrade(), a.rollback()} {
+		if f := cmd.Flags().Lookup("timeout"); f == nil || f.DefValue != "10m0s" || f.Value.Type() != "duration" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
