@@ -49,6 +49,9 @@ func (e *engine) session(ctx context.Context) error {
 
 // begin judges everything on a view that is complete.
 func (e *engine) begin(v view) {
+	if e.options.Listed != nil {
+		e.options.Listed()
+	}
 	e.view, e.seen = v, true
 	e.record(apiServer, nil)
 	for _, r := range e.rules {

@@ -67,6 +67,8 @@ type Options struct {
 	// goes on until the time is up or ctx ends. It is called by Run, one change
 	// at a time.
 	Watch func(Event)
+	// Listed is called whenever all that is watched has been listed. Nil for nobody.
+	Listed func()
 	// Seen gets the state of a run that watches: with every change, and once a
 	// minute. Nil for nobody.
 	Seen     func(Report)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -130,14 +129,9 @@ func (o verifyOptions) check() error {
 	return nil
 }
 
-// verifyGC is Go's GOGC for verification: of a large cluster memory is what is
-// scarce, beside the API server on a control-plane host.
-const verifyGC = 30
-
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(verifyGC)
-	}
+	listed := collectForVerify()
+	defer listed()
 	before, err := o.modes.before()
 	if err != nil {
 		return err
@@ -156,7 +150,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	v.Scope, v.Only, v.Skip, v.Since, v.Baseline = o.scope, o.modes.only, o.modes.skip, o.modes.from, before
-	v.Snapshot = o.modes.baseline == saveBaseline
+	v.Snapshot, v.Listed = o.modes.baseline == saveBaseline, listed
 	if o.modes.watch {
 		return a.watch(ctx, v, o.modes)
 	}

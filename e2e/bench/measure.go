@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,8 @@ type measured struct {
 	took time.Duration
 	peak int64 // resident bytes
 	live int64 // bytes that the program's own collector found in use at most; 0 where it does not say
+	// work is the processors' time, without what collections of garbage took where the program says it.
+	work time.Duration
 	out  []byte
 }
 
@@ -26,15 +29,19 @@ type measured struct {
 // its heap was before and how much of it is in use (package runtime: GODEBUG).
 const traceCollections = "GODEBUG=gctrace=1"
 
-var collection = regexp.MustCompile(`(?m)^gc \d+ @.*, \d+->\d+->(\d+) MB`)
+var collection = regexp.MustCompile(`(?m)^gc \d+ @.* ms clock, ([\d.+/]+) ms cpu, \d+->\d+->(\d+) MB`)
 
-func live(said []byte) int64 {
-	most := int64(0)
+// collections are how many bytes were in use at most, and what all of them took.
+func collections(said []byte) (live int64, took time.Duration) {
 	for _, found := range collection.FindAllSubmatch(said, -1) {
-		mb, _ := strconv.ParseInt(string(found[1]), 10, 64) // digits, by the expression
-		most = max(most, mb<<20)
+		mb, _ := strconv.ParseInt(string(found[2]), 10, 64) // digits, by the expression
+		live = max(live, mb<<20)
+		for part := range strings.FieldsFuncSeq(string(found[1]), func(r rune) bool { return r == '+' || r == '/' }) {
+			ms, _ := strconv.ParseFloat(part, 64)
+			took += time.Duration(ms * float64(time.Millisecond))
+		}
 	}
-	return most
+	return live, took
 }
 
 // fill is the filling's time in the result of `airgap bundle --output json`.
@@ -51,15 +58,15 @@ func (m measured) fill() time.Duration {
 // GNU time is between the two: to the peak of a child that begins in the memory of its
 // parent (vfork), the kernel counts what that parent ever had (exec_mmap in fs/exec.c).
 func measure(ctx context.Context, env []string, name string, args ...string) (measured, error) {
-	peak, err := os.CreateTemp("", "airgap-bench-")
+	usage, err := os.CreateTemp("", "airgap-bench-")
 	if err != nil {
 		return measured{}, err
 	}
-	defer os.Remove(peak.Name())
-	defer peak.Close()
+	defer os.Remove(usage.Name())
+	defer usage.Close()
 	syscall.Sync()
 	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, "time", append([]string{"--quiet", "--format=%M", "--output=" + peak.Name(), name}, args...)...)
+	cmd := exec.CommandContext(ctx, "time", append([]string{"--quiet", "--format=%M %U %S", "--output=" + usage.Name(), name}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = &out, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -68,12 +75,14 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	if err := cmd.Run(); err != nil {
 		return measured{}, fmt.Errorf("%s %v: %w: %s", name, args, err, said.String())
 	}
-	m := measured{took: time.Since(began), out: out.Bytes(), live: live(said.Bytes())}
+	m := measured{took: time.Since(began), out: out.Bytes()}
 	var kib int64
-	if _, err := fmt.Fscan(peak, &kib); err != nil {
-		return measured{}, fmt.Errorf("read what GNU time says of the memory of %s: %w", name, err)
+	var user, system float64
+	if _, err := fmt.Fscan(usage, &kib, &user, &system); err != nil {
+		return measured{}, fmt.Errorf("read what GNU time says of %s: %w", name, err)
 	}
-	m.peak = kib << 10
+	live, collecting := collections(said.Bytes())
+	m.peak, m.live, m.work = kib<<10, live, time.Duration((user+system)*float64(time.Second))-collecting
 	return m, nil
 }
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// TestListingGC: the heap may always grow to what is given for lists, and beyond that by
+// as much as at all other times.
+func TestListingGC(t *testing.T) {
+	for inUse, want := range map[uint64]int{
+		0:         11200, // less than a MiB is taken for one
+		1 << 20:   11100,
+		28 << 20:  300,
+		56 << 20:  100,
+		90 << 20:  verifyGC, // 22 are less than what is given anyway
+		112 << 20: verifyGC,
+		1 << 40:   verifyGC,
+	} {
+		if got := listingGC(inUse); got != want {
+			t.Errorf("of %d MiB in use: %d, want %d", inUse>>20, got, want)
+		}
+	}
+}
+
+// TestCollectForVerify: GOGC is high while lists come in, and verify's own afterwards; one
+// that is set in the environment stays.
+func TestCollectForVerify(t *testing.T) {
+	was := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(was)
+	t.Setenv("GOGC", "100")
+	collectForVerify()()
+	if is := gogc(); is != 100 {
+		t.Errorf("with GOGC=100: %d", is)
+	}
+	if err := os.Unsetenv("GOGC"); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	listed := collectForVerify()
+	defer listed()
+	for began := time.Now(); gogc() <= verifyGC; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("GOGC stays at %d, with %d MiB in use", gogc(), heapInUse()>>20)
+		}
+	}
+	for range 2 {
+		if listed(); gogc() != verifyGC {
+			t.Errorf("after the lists: %d", gogc())
+		}
+	}
+}
+
+func gogc() int {
+	is := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(is)
+	return int(is[0].Value.Uint64())
+}
