@@ -17,7 +17,7 @@ func TestListingGC(t *testing.T) {
 		1 << 20:   11100,
 		28 << 20:  300,
 		56 << 20:  100,
-		90 << 20:  verifyGC, // 22 are less than what is given anyway
+		94 << 20:  verifyGC, // 18 are less than what is given anyway
 		112 << 20: verifyGC,
 		1 << 40:   verifyGC,
 	} {
