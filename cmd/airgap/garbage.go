@@ -17,7 +17,10 @@ const (
 	// by a GOGC of 30 alone collecting it took two fifths of the processor time that a verdict
 	// about 50,000 pods took. 100,000 pods have that much anyway.
 	listingHeap = 112 << 20
-	tuneEvery   = 20 * time.Millisecond
+	// mostGC is GOGC at most then: a few thousand pods would need less memory than that, and
+	// would gain a third of a second by more.
+	mostGC    = 200
+	tuneEvery = 20 * time.Millisecond
 )
 
 // collectForVerify has garbage collected as suits lists, and as suits what comes
@@ -51,12 +54,12 @@ func collectForVerify() (listed func()) {
 }
 
 // listingGC is the GOGC by which a heap of which so many bytes are in use grows to
-// listingHeap, or by verifyGC where that is more.
+// listingHeap, but between verifyGC and mostGC.
 func listingGC(inUse uint64) int {
 	if inUse >= listingHeap {
 		return verifyGC
 	}
-	return max(verifyGC, int(100*(listingHeap-inUse)/max(inUse, 1<<20)))
+	return min(max(verifyGC, int(100*(listingHeap-inUse)/max(inUse, 1))), mostGC)
 }
 
 // heapInUse is what the newest collection found in use, in bytes.
