@@ -45,9 +45,14 @@ func TestRun(t *testing.T) {
 func isWell(t *testing.T, b *bank) {
 	o := b.options()
 	o.ImageExists = func(context.Context, string, string) (bool, error) { return true, nil }
+	listed := 0
+	o.Listed = func() { listed++ }
 	r := b.verify(o)
 	if !r.OK || len(r.Findings) > 0 {
 		t.Fatalf("findings %+v", r.Findings)
+	}
+	if listed != 1 {
+		t.Errorf("it was told %d times that all is listed", listed)
 	}
 	if want := (Counts{Nodes: 1, Pods: 6, Workloads: 3, Images: 1}); r.Counts != want {
 		t.Errorf("looked at %+v, want %+v", r.Counts, want)

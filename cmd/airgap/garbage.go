@@ -12,8 +12,8 @@ const (
 	// verifyGC is Go's GOGC for verification: of a large cluster memory is what is
 	// scarce, beside the API server on a control-plane host.
 	verifyGC = 20
-	// listingHeap is how many bytes the heap may have at least before garbage is collected
-	// while the first lists come in: nearly all that is read then is garbage at once, and
+	// listingHeap is to how many bytes the heap may grow, where mostGC lets it, before garbage is
+	// collected while the first lists come in: nearly all that is read then is garbage at once, and
 	// by a GOGC of 30 alone collecting it took two fifths of the processor time that a verdict
 	// about 50,000 pods took. 100,000 pods have that much anyway.
 	listingHeap = 112 << 20
