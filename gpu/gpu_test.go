@@ -33,6 +33,7 @@ func TestMachines(t *testing.T) {
 		"a100-nvswitch":  "2 × NVIDIA Ampere 10de:20b0, 1 × NVSwitch 10de:1af1",
 		"v100-nouveau":   "2 × NVIDIA Volta 10de:1db6",
 		"t4-guest":       "1 × NVIDIA Turing 10de:1eb8",
+		"h100-guest":     "1 × NVIDIA Hopper 10de:2330",
 		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
 		"a100-sriov":     "1 × NVIDIA Ampere 10de:20b5 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:20b5 (virtual function), 1 × NVIDIA Ampere 10de:20b5",
 		"workstation":    "1 × NVIDIA Turing 10de:1e30",

@@ -31,6 +31,8 @@ func open() (library, error) {
 		return l, report.ErrNoDriver
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return l, report.ErrMismatch
+	case nvml.ERROR_OPERATING_SYSTEM:
+		return l, report.ErrBlocked
 	default:
 		return l, fmt.Errorf("start NVIDIA's library: %s", said(ret))
 	}

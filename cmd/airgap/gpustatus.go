@@ -163,7 +163,7 @@ func (st *gpuStatus) disagreements(driver gpu.Driver) []string {
 		}
 	}
 	if n := len(st.NVML.Cards); n != free {
-		all = append(all, fmt.Sprintf("%d cards on the bus, %d for NVML: dmesg | grep -i nvrm", free, n))
+		all = append(all, fmt.Sprintf("%s on the bus, %d for NVML: dmesg | grep -i nvrm; ls -l /dev/nvidia*", plural(free, "card"), n))
 	}
 	return all
 }

@@ -22,10 +22,11 @@ var (
 	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: modprobe nvidia, and see dmesg if that fails")
 	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries, of the kernel module's version")
 	ErrMismatch  = errors.New("NVIDIA's library is of another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
+	ErrBlocked   = errors.New("NVIDIA's library may not open the driver's devices: ls -lZ /dev/nvidia* shows who may, ausearch -m avc whether SELinux forbids it; a container may open what its cgroup allows")
 )
 
 // Ask asks the helper, and nvidia-smi where the helper has no answer. The error
-// has the reasons of both, ErrNoDriver, ErrNoLibrary and ErrMismatch among them,
+// has the reasons of both, the errors above among them,
 // and one of these alone where both say it.
 func Ask(ctx context.Context, h host.Host) (*Report, error) {
 	found, helper := ask(ctx, h, Read, Helper)
@@ -65,7 +66,7 @@ func ask(ctx context.Context, h host.Host, read func(io.Reader) (*Report, error)
 	return found, nil
 }
 
-// reason is one of the three errors above, or nil. nvidia-smi ends with the
+// reason is one of the errors above, or nil. nvidia-smi ends with the
 // library's own codes, nvmlReturn_t in nvml.h, or with its text for them alone.
 func reason(err error) error {
 	failed, is := errors.AsType[*host.CommandError](err)
@@ -79,6 +80,7 @@ func reason(err error) error {
 	}{
 		{9, "couldn't communicate with the NVIDIA driver", ErrNoDriver},
 		{12, "couldn't find libnvidia-ml.so", ErrNoLibrary},
+		{17, "GPU access blocked by the operating system", ErrBlocked},
 		{18, "Driver/library version mismatch", ErrMismatch},
 	} {
 		if failed.ExitCode == of.code || strings.Contains(failed.Tail, of.text) || strings.Contains(failed.Tail, of.is.Error()) {

@@ -71,6 +71,7 @@ func noAnswer(t *testing.T, b nvmltest.Built) {
 		{t.TempDir(), "", nvml.ErrNoLibrary}, // none at all, but on a host with a driver
 		{b.Library, "init !12\n", nvml.ErrNoLibrary},
 		{b.Library, "init !9\n", nvml.ErrNoDriver},
+		{b.Library, "init !17\n", nvml.ErrBlocked},
 		{b.Library, "init !18\n", nvml.ErrMismatch},
 		{b.Library, "init !4\n", errors.New("start NVIDIA's library: Insufficient Permissions")},
 	} {
