@@ -23,7 +23,9 @@ const (
 	// The toolkit's own nvidia-cdi-refresh.service writes the same one: a second file
 	// with the same names would make both of them void.
 	CDIFile = "/var/run/cdi/nvidia.yaml"
-	cdiUndo = undoDir + "/gpu-cdi.json"
+	// pluginCDI are what the device plugin describes of its own, which stays when it goes.
+	pluginCDI = "/var/run/cdi/k8s.device-plugin.nvidia.com-*"
+	cdiUndo   = undoDir + "/gpu-cdi.json"
 )
 
 //go:embed airgap-cdi.service airgap-mig.service airgap-persistenced.service
@@ -166,8 +168,15 @@ func (s Setup) describeNoMore(ctx context.Context) error {
 	if err := s.run(ctx, "systemctl", "disable", "--now", CDIUnit); err != nil {
 		return err
 	}
+	files, err := fs.Glob(s.Host.FS(), strings.TrimPrefix(pluginCDI, "/"))
+	if err != nil {
+		return err
+	}
 	if !record.Before {
-		if err := host.Remove(s.path(CDIFile)); err != nil {
+		files = append(files, CDIFile)
+	}
+	for _, file := range files {
+		if err := host.Remove(s.path(file)); err != nil {
 			return err
 		}
 	}

@@ -51,13 +51,16 @@ func TestCDI(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, st.Done, true)
+	const ofPlugin, ofOthers = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", "/var/run/cdi/other.json"
+	m.put(t, ofPlugin, "{}")
+	m.put(t, ofOthers, "{}")
 	for range 2 {
 		if err := st.Undo(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.enabled[CDIUnit] || m.has(CDIFile) || m.has(cdiUndo) {
-		t.Error("undo left something")
+	if m.enabled[CDIUnit] || m.has(CDIFile) || m.has(cdiUndo) || m.has(ofPlugin) || !m.has(ofOthers) {
+		t.Error("undo left something, or took what is not ours")
 	}
 }
 

@@ -213,6 +213,7 @@ func TestGPUChecks(t *testing.T) {
 		{"the installer's, and RPMs to come", gpuForeign, &Facts{Runfile: true}, node("kmod-nvidia-open-dkms"), Fail, "bundle brings RPMs"},
 		{"the installer's, again", gpuForeign, &Facts{Runfile: true}, Want{Roles: []Role{GPU}, Installer: true}, Pass, "none"},
 		{"one version", gpuForeign, &Facts{Driver: loaded, Packages: []Package{{Name: "nvidia-driver-cuda-libs", Version: "580.82.07"}}}, node(), Pass, "580.82.07 by RPM"},
+		{"of an image", gpuForeign, &Facts{Driver: loaded}, Want{Roles: []Role{GPU}}, Pass, "580.82.07 neither by RPM nor by NVIDIA's installer"},
 		{"no Fabric Manager", gpuFabric, switches(loaded), node(), Fail, "2 NVSwitches, and no Fabric Manager"},
 		{"another version's", gpuFabric, switches(loaded, Package{Name: "nvidia-fabricmanager", Version: "570.1"}), node(), Fail, "570.1 with driver 580.82.07"},
 		{"another version's, amid an exchange", gpuFabric, switches(loaded, Package{Name: "nvidia-fabricmanager", Version: "580.95.05"}), node("nvidia-fabricmanager"), Warn, "580.95.05 with driver 580.82.07"},

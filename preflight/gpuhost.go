@@ -108,7 +108,19 @@ func judgeForeign(f *Facts, w *Want) Result {
 	case libraries == "" && module == "":
 		return pass("none")
 	default:
-		return pass("%s", strings.TrimSpace(module+" "+map[bool]string{true: "by NVIDIA's installer", false: "by RPM"}[f.Runfile]))
+		return pass("%s", strings.TrimSpace(module+" "+driverBy(f.Runfile, libraries != "")))
+	}
+}
+
+// driverBy says who brought the driver: an image of the site's may have one that neither did.
+func driverBy(installer, packages bool) string {
+	switch {
+	case installer:
+		return "by NVIDIA's installer"
+	case packages:
+		return "by RPM"
+	default:
+		return "neither by RPM nor by NVIDIA's installer"
 	}
 }
 

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,8 +77,12 @@ func containerTrouble(s corev1.ContainerStatus) string {
 	return saw
 }
 
+// ended has the last line of the message alone: it may be the end of a log, up to 2048 bytes
+// (terminationMessagePolicy FallbackToLogsOnError).
 func ended(t *corev1.ContainerStateTerminated) string {
-	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, t.Message))
+	message := strings.TrimSpace(t.Message)
+	last := strings.TrimSpace(message[strings.LastIndex(message, "\n")+1:])
+	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, last))
 }
 
 func condition(pod *corev1.Pod, of corev1.PodConditionType) (corev1.PodCondition, bool) {

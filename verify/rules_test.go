@@ -119,7 +119,7 @@ func TestPods(t *testing.T) {
 	}
 	crashed := func(p *corev1.Pod) {
 		waiting("CrashLoopBackOff", "back-off 20s")(p)
-		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such zone"}
+		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "read the zones\nno such zone\n"}
 	}
 	init := func(p *corev1.Pod) {
 		waiting("PodInitializing", "")(p)

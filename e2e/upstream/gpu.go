@@ -67,7 +67,9 @@ func (b *builder) devicePlugin() (oci.Image, error) {
 	if err != nil {
 		return oci.Image{}, err
 	}
-	mount, err := debian.Closure("/usr/bin/mount")
+	// Of the C library all that NVIDIA's own management library asks for, so that the image
+	// is one for real cards, too.
+	mount, err := debian.Closure("/usr/bin/mount", debian.Library("libm.so.6"), debian.Library("libdl.so.2"), debian.Library("libpthread.so.0"), debian.Library("librt.so.1"))
 	if err != nil {
 		return oci.Image{}, err
 	}

@@ -80,7 +80,13 @@ func differences(ours, theirs *nvml.Report) []string {
 		compare(of("UUID"), a.UUID, b.UUID)
 		compare(of("PCI address"), a.Address, b.Address)
 		compare(of("name"), a.Name, b.Name)
+		compare(of("serial number"), a.Serial, b.Serial)
+		compare(of("memory"), a.Memory, b.Memory)
 		compare(of("ECC"), a.ECC, b.ECC)
+		compare(of("replaced rows"), a.Rows, b.Rows)
+		compare(of("mode of MIG"), mode(a.MIG), mode(b.MIG)) // nvidia-smi has no names of parts
+		compare(of("fabric"), a.Fabric, b.Fabric)
+		compare(of("power limit"), a.PowerLimit, b.PowerLimit)
 		for _, c := range []struct {
 			what         string
 			ours, theirs *int
@@ -94,6 +100,14 @@ func differences(ours, theirs *nvml.Report) []string {
 		}
 	}
 	return all
+}
+
+// mode is nil where a card cannot be divided.
+func mode(m *nvml.MIG) *nvml.Mode {
+	if m == nil {
+		return nil
+	}
+	return &m.Mode
 }
 
 // near allows for the time between two looks; from Ada on limits are margins to what the

@@ -202,7 +202,7 @@ func (f smiFabric) fabric() *Fabric {
 func text(value string) string {
 	value = strings.TrimSpace(value)
 	switch value {
-	case "N/A", "[N/A]", "None":
+	case "N/A", "[N/A]", "None", "Not Found": // the last of CUDA, where its library is not there
 		return ""
 	}
 	return value

@@ -30,6 +30,14 @@ func TestReadSMI(t *testing.T) {
 	}
 }
 
+// TestReadSMIWithoutCUDA: so nvidia-smi 580 says it where libcuda.so.1 is nowhere.
+func TestReadSMIWithoutCUDA(t *testing.T) {
+	found, err := nvml.ReadSMI(strings.NewReader(strings.ReplaceAll(oneCard, "<attached", "<cuda_version>Not Found</cuda_version><attached")))
+	if err != nil || found.CUDA != "" {
+		t.Errorf("CUDA %q, %v", found.CUDA, err)
+	}
+}
+
 func TestReadSMIRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "EOF",
