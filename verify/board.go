@@ -104,11 +104,15 @@ func (b *board) well() bool {
 }
 
 // tell says what changed since it was last told. How many more findings there are is no
-// news by itself: while a cluster comes up, that changes all the time.
+// news by itself, nor that of a rule that held an answer is still to come: while a cluster
+// comes up, that changes all the time.
 func (b *board) tell(say func(format string, args ...any)) {
 	for _, id := range b.ids {
 		r := b.rows[id]
 		line, more := r.line()
+		if r.told == r.held() && r.early() {
+			continue
+		}
 		if line != "" && line != r.told {
 			say("%s%s", line, more)
 			r.told = line
@@ -124,7 +128,7 @@ func (r *row) line() (line, more string) {
 	case r.outcome() == Known:
 		return r.title + ": broken as before", ""
 	case r.outcome() == Holds:
-		return r.title + ": holds", ""
+		return r.held(), ""
 	case r.outcome() == LeftOut:
 		return r.title + ": " + r.unheard, ""
 	}
@@ -133,6 +137,14 @@ func (r *row) line() (line, more string) {
 		return r.title + ": no: " + line, more
 	}
 	return r.title + ": not yet: " + line, more
+}
+
+func (r *row) held() string { return r.title + ": holds" }
+
+// early says that the rule has findings, and that each only waits for an answer.
+func (r *row) early() bool {
+	found := r.deciding()
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return !f.early })
 }
 
 func (r *row) first() (line, more string) {

@@ -43,11 +43,13 @@ func TestBoardTellsChangesOnly(t *testing.T) {
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
 		{{Object: "x", Saw: "bad"}},
 		nil, nil,
+		{{Object: "x", Saw: "no answer yet", early: true}}, nil, // no news after it held
+		{{Object: "x", Saw: "no answer", early: false}}, {{Object: "x", Saw: "no answer yet", early: true}},
 	} {
 		b.record("a", findings, time.Now())
 		b.tell(say)
 	}
-	if want := []string{"A: not yet: x: bad (and 1 more)", "A: holds"}; !slices.Equal(told, want) {
+	if want := []string{"A: not yet: x: bad (and 1 more)", "A: holds", "A: not yet: x: no answer", "A: not yet: x: no answer yet"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }
