@@ -87,6 +87,18 @@ func TestLatecomers(t *testing.T) {
 	}
 }
 
+// TestAtEtcdsPlace: where etcd cannot be asked, who came since is told by who answers on its port.
+func TestAtEtcdsPlace(t *testing.T) {
+	hosts := []config.Node{{Name: "cp1", Address: "192.0.2.1"}, {Name: "cp2", Address: "192.0.2.2"}, {Name: "cp3", Address: "192.0.2.3"}}
+	known := func(m kubeadm.Member) bool { return m.Of("cp1", "192.0.2.1") }
+	for want, answering := range map[string][]string{"": {"192.0.2.1:2379"}, "cp3": {"192.0.2.1:2379", "192.0.2.3:2379"}, "cp2 cp3": {"192.0.2.2:2379", "192.0.2.3:2379"}} {
+		late := atEtcdsPlace(hosts, known, func(address string) bool { return slices.Contains(answering, address) })
+		if got := strings.Join(late, " "); got != want {
+			t.Errorf("%s answer: late are %q, want %q", answering, got, want)
+		}
+	}
+}
+
 // TestKeepRemoved: a node that was removed since the backup is in what is restored, and goes
 // again, with the cluster's record of it.
 func TestKeepRemoved(t *testing.T) {

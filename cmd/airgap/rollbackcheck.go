@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -60,12 +61,18 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range c.ControlPlanes() {
-		if !known(kubeadm.Member{Name: n.Name}) && answers(ctx, n.Address+":2379") {
+	late = atEtcdsPlace(c.ControlPlanes(), known, func(address string) bool { return answers(ctx, address) })
+	return late, ctx.Err()
+}
+
+// atEtcdsPlace are the hosts that nobody knew before and that answer where a member of etcd would.
+func atEtcdsPlace(hosts []config.Node, known func(kubeadm.Member) bool, answers func(address string) bool) (late []string) {
+	for _, n := range hosts {
+		if !known(kubeadm.Member{Name: n.Name}) && answers(net.JoinHostPort(n.Address, "2379")) {
 			late = append(late, n.Name)
 		}
 	}
-	return late, ctx.Err()
+	return late
 }
 
 func (r *rollback) members(ctx context.Context) ([]kubeadm.Member, error) {
