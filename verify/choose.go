@@ -33,8 +33,10 @@ func Rules(probes ...Probe) []RuleInfo {
 	for _, p := range probes {
 		asking = append(asking, newProbed(p))
 	}
+	book := newImageBook(o.ImageExists, nil)
+	defer book.queue.ShutDown() // nobody runs it
 	var all []RuleInfo
-	for _, r := range rules(o, newImageBook(o.ImageExists, nil), asking) {
+	for _, r := range rules(o, book, asking) {
 		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id], within: r.within}
 		for _, k := range r.kinds() {
 			info.LooksAt = append(info.LooksAt, string(k))

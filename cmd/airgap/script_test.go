@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -10,7 +11,10 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
+// TestMain has the tests, and the program that their scripts run, in UTC wherever they run:
+// screens show local time.
 func TestMain(m *testing.M) {
+	time.Local = time.UTC
 	testscript.Main(m, map[string]func(){"airgap": main, "asks": asks, "stuck": stuck})
 }
 

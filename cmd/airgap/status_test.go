@@ -94,9 +94,6 @@ func TestStatusFitsOnAScreen(t *testing.T) {
 // TestStatusScreens: the first screen of hosts in different states. go test -update
 // writes testdata/status.
 func TestStatusScreens(t *testing.T) {
-	zone := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = zone })
 	now := time.Date(2026, 1, 10, 3, 0, 0, 0, time.UTC)
 	node := func() *status {
 		held := storedBundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
