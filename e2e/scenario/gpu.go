@@ -310,7 +310,8 @@ func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
 	}
 	if err := e.script(ctx, m, "! rpm -qa | grep -i -e nvidia -e kernel-devel -e dkms", "! ls /usr/bin/nvidia-* /usr/lib64/libnvidia-ml* 2>/dev/null",
 		"! grep -rl airgap /etc/modprobe.d /etc/modules-load.d /etc/nvidia-container-runtime /etc/containerd 2>/dev/null",
-		"! grep nvidia /etc/dnf/plugins/versionlock.list", "! systemctl is-enabled --quiet airgap-cdi airgap-mig airgap-persistenced", "! ls /var/lib/airgap/undo /var/lib/airgap/gpu 2>/dev/null"); err != nil {
+		"! grep nvidia /etc/dnf/plugins/versionlock.list", "! systemctl is-enabled --quiet airgap-cdi airgap-mig airgap-persistenced", "! ls /var/lib/airgap/undo /var/lib/airgap/gpu 2>/dev/null",
+		"! ls /var/run/cdi 2>/dev/null | grep nvidia"); err != nil {
 		return err
 	}
 	return errors.Join(m.Kill(ctx), m.Start(ctx), e.script(ctx, m, "grep -q DRIVER=nouveau /sys/bus/pci/devices/*/uevent"))
