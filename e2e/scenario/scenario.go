@@ -61,6 +61,7 @@ func All() []Scenario {
 		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH, []Need{needPower, needThrowaway, needMore}},
 		{"hosts", "journey and ctrl-c once more, through plain SSH, on two servers that are nobody's: killed, taken back, done", onHosts, []Need{needFresh}},
 		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline, []Need{needUpstream, needThrowaway}},
+		{"attack", "the attacks of the threat table, on a running cluster: each is refused and named", attack, []Need{needUpstream, needThrowaway, needMore}},
 		{"certs", "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", certs, []Need{needUpstream}},
 		{"certs-ha", "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", certsHA, []Need{needNetwork, needMore}},
 		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore, []Need{needEmulated}},
