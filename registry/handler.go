@@ -18,20 +18,22 @@ import (
 // Options say what a registry serves.
 type Options struct {
 	Bundles []*bundle.Bundle
-	Pushed  string           // directory of what the site pushes; "" where nobody may push
-	Users   string           // htpasswd file (bcrypt) of those who may; without it nobody may
-	Peers   []*Client        // the other registries, whose pushes this one copies
-	Names   []string         // HOST:PORT that this registry is known by; what it is asked by needs not be among them
-	Expiry  func() time.Time // of the server's certificate, for its metric; nil for none
-	Every   time.Duration    // how often it asks them; 0 is 5 s
-	Join    http.Handler     // answers below /join/; nil when nobody may join here
-	Log     *slog.Logger     // one line a request, and every read that failed
+	Pushed  string                   // directory of what the site pushes; "" where nobody may push
+	Users   string                   // htpasswd file (bcrypt) of those who may; without it nobody may
+	Brought func() ([]string, error) // names of the images of earlier bundles; nil for none
+	Peers   []*Client                // the other registries, whose pushes this one copies
+	Names   []string                 // HOST:PORT that this registry is known by; what it is asked by needs not be among them
+	Expiry  func() time.Time         // of the server's certificate, for its metric; nil for none
+	Every   time.Duration            // how often it asks them; 0 is 5 s
+	Join    http.Handler             // answers below /join/; nil when nobody may join here
+	Log     *slog.Logger             // one line a request, and every read that failed
 }
 
 // Health is what /healthz answers.
 type Health struct {
 	Bundles []ServedBundle `json:"bundles"`           // that are being served
 	Problem string         `json:"problem,omitempty"` // with the pushes
+	Hidden  []string       `json:"hidden,omitempty"`  // repositories whose pushed images are not served: the names are reserved
 	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
 	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
@@ -51,8 +53,9 @@ func besides() []string { return []string{"airgap.rpm", "RPM-GPG-KEY-airgap"} }
 type Handler struct {
 	http.Handler
 
-	problem  string // why nobody may push; "" when that is as it was wanted
-	files    fs.FS  // the bundles', read without a log
+	problem  string   // why nobody may push; "" when that is as it was wanted
+	hidden   []string // reserved repositories with pushed images
+	files    fs.FS    // the bundles', read without a log
 	damage   *damageBook
 	metrics  *metrics
 	replicas []*replica
@@ -95,6 +98,10 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 			return nil, err
 		}
 	}
+	if p.ledger != nil && len(p.ledger.hidden) > 0 {
+		h.hidden = p.ledger.hidden
+		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
+	}
 	own := slices.Clone(o.Names)
 	for _, peer := range o.Peers {
 		own = append(own, peer.Addr())
@@ -128,7 +135,14 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 }
 
 func openPushes(c *catalog, o Options) (storage, *pushes, error) {
-	s, err := newStorage(c, o.Pushed)
+	var brought []string
+	if o.Brought != nil && o.Pushed != "" {
+		var err error
+		if brought, err = o.Brought(); err != nil {
+			return storage{}, nil, err
+		}
+	}
+	s, err := newStorage(c, o.Pushed, brought)
 	if err != nil {
 		return s, nil, err
 	}
@@ -160,7 +174,7 @@ func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time) http
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags()}
+		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.standing(h.files), Lags: h.lags()}
 		if expiry != nil {
 			ends := expiry()
 			answer.Ends = &ends

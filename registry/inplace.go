@@ -45,7 +45,7 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	if err := os.RemoveAll(dir); err != nil { // a copy that was begun
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir))
+	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir), s.remember(stick))
 }
 
 // openToOthers wants that the registry's user, who is nobody's friend, may read the

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,7 +104,8 @@ type ledger struct {
 
 	mu      sync.Mutex
 	records Records
-	text    []byte // the file's content
+	text    []byte   // the file's content
+	hidden  []string // reserved repositories with pushed images, which are not served
 }
 
 // pushedPath is where the other registries ask for the ledger.
@@ -129,11 +131,12 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 			written = Records{}
 		}
 	}
-	there, err := linked(s, log)
+	there, hidden, err := linked(s, log)
 	if err != nil {
 		return nil, fmt.Errorf("open registry's ledger: %w", err)
 	}
-	for at, record := range written.all() {
+	l.hidden = hidden
+	for at, record := range written.allowed(s.reserved).all() {
 		if _, linked := there[at.Repository][at.Reference]; linked || record.deleted() {
 			l.records.set(at, record)
 		}
@@ -150,14 +153,30 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 	return l, l.write()
 }
 
-// linked are the engine's links to manifests, with the times of their files.
-func linked(s storage, log *slog.Logger) (Records, error) {
-	found := Records{}
+// allowed are the records outside reserved repositories.
+func (r Records) allowed(names reserved) Records {
+	left := Records{}
+	for repository, references := range r {
+		if !names.has(repository) {
+			left[repository] = references
+		}
+	}
+	return left
+}
+
+// linked are the engine's links to manifests, with the times of their files; hidden are
+// the reserved repositories that have some.
+func linked(s storage, log *slog.Logger) (found Records, hidden []string, err error) {
+	found = Records{}
 	root := os.DirFS(s.file(engineRoot + "/repositories"))
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		at, ok := parseLink(path)
 		if err != nil || !ok {
 			return err
+		}
+		if s.reserved.has(at.Repository) {
+			hidden = append(hidden, at.Repository)
+			return nil
 		}
 		content, err := fs.ReadFile(root, path)
 		if err != nil {
@@ -175,7 +194,7 @@ func linked(s storage, log *slog.Logger) (Records, error) {
 		found.set(at, Record{Digest: to, Time: info.ModTime().UTC()})
 		return nil
 	})
-	return found, host.IgnoreMissing(err)
+	return found, slices.Compact(hidden), host.IgnoreMissing(err) // the walk is in order
 }
 
 // parseLink reads NAME/_manifests/tags/TAG/current/link and

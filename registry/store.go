@@ -54,7 +54,7 @@ func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Pro
 		err = errors.Join(err, removeUnfinished(dir))
 	}
 	if err == nil {
-		err = replace()
+		err = errors.Join(replace(), s.remember(stick))
 	}
 	if err != nil {
 		return written, fmt.Errorf("import bundle: %w", err)

@@ -116,6 +116,9 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		if health.Problem != "" {
 			st.Problems = append(st.Problems, health.Problem)
 		}
+		for _, repository := range health.Hidden {
+			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
+		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.tellHealth(ctx, thisMachine())
