@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},
-	"kubeadm/backup":     {"kubeadm"},
+	"kubeadm/backup":     {"bundle", "kubeadm"},
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"gpu/nvml":           {},

@@ -229,6 +229,7 @@ func forget(root string) error {
 	if err := os.RemoveAll(filepath.Join(root, undoDir)); err != nil {
 		return err
 	}
+	removeAbandoned(filepath.Join(root, stateDir, "airgap-restore-")) // a killed restore's copy of the backup
 	for _, name := range []string{upgradeRecordFile, upgradeBaselineFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -47,6 +48,7 @@ type Cluster struct {
 	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
 	Addons     bundle.Addons    `yaml:"addons" json:"addons,omitempty" jsonschema:"description=What is installed into the cluster beside Kubernetes: Helm charts and manifests with their images"`
 	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
+	Backup     backup.Config    `yaml:"backup" json:"backup" jsonschema:"description=The daily backups of the control plane"`
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
 	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
 
