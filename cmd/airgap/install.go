@@ -108,7 +108,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer v.Close()
 	b := v.Top()
-	s, err := newSite(b.Index(), o.node)
+	s, err := freshSite(b.Index(), o.node)
 	if err != nil {
 		return err
 	}
