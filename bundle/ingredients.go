@@ -22,6 +22,7 @@ type ingredients struct {
 	values  map[string]any
 	objects []workload.Object // of manifests
 	sources []Source
+	notices []string // what upstream does not vouch for
 }
 
 // gather reads everything an add-on names; every problem is reported.

@@ -154,6 +154,9 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	tellMoved(p, plan.Moved)
 	tellRetagged(p, plan.Retagged)
 	tellSecrets(p, plan.Secrets)
+	for _, n := range plan.Notices {
+		p.Say("not checked: %s", n)
+	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
 		return a.print(proof, func(w io.Writer) error {
