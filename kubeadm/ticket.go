@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Ticket is a code that the API server has accepted.
@@ -26,13 +28,15 @@ const newCodeHint = "airgap join --new-code on a control-plane host makes a fres
 // The API server remembers for ten seconds whom a token was good for, so being
 // let in proves nothing. That the token could be deleted now does.
 func Present(ctx context.Context, material JoinMaterial, code Code) (*Ticket, error) {
-	client, err := kubernetes.NewForConfig(&rest.Config{
+	config := &rest.Config{
 		Host:            "https://" + material.APIServer,
 		BearerToken:     code.token(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(material.CA)},
 		Timeout:         10 * time.Second,
 		Proxy:           direct,
-	})
+	}
+	config.Wrap(httpclient.Stay)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("show the code to the API server: %w", err)
 	}
