@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,15 +161,18 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, err
 	}
+	defer s.files.Close()
 	n, err := s.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	records, err := linked(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, fmt.Errorf("read pushes: %w", err)
-	}
 	blobs, problems := map[string][]digest.Digest{}, error(nil)
+	records, err := linked(s, func(path string, err error) {
+		problems = errors.Join(problems, fmt.Errorf("read pushed images: %s: %w", s.file(engineRoot+"/repositories/"+path), err))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pushed images: %w", err)
+	}
 	for at, record := range records.all() {
 		r, err := openRepository(ctx, n, at.Repository)
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/distribution/distribution/v3"
 	enginestorage "github.com/distribution/distribution/v3/registry/storage"
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // storage is what the engine keeps its files in.
@@ -15,7 +17,8 @@ type storage struct {
 	storagedriver.StorageDriver
 
 	writable bool
-	pushed   string // directory of the pushes
+	pushed   string      // directory of the pushes
+	files    *host.Owned // the same, for reading it
 }
 
 // newStorage is the bundles' catalog alone, or with the pushes in the directory
@@ -26,7 +29,7 @@ func newStorage(c *catalog, pushed string) (storage, error) {
 		return storage{StorageDriver: held}, nil
 	}
 	f, err := openFiles(pushed)
-	return storage{StorageDriver: layered{f, held}, writable: true, pushed: pushed}, err
+	return storage{StorageDriver: layered{f, held}, writable: true, pushed: pushed, files: f.root}, err
 }
 
 // file is where the pushes have what the engine calls path.
