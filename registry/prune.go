@@ -205,14 +205,14 @@ func (s Store) Remove(b *bundle.Bundle) error {
 	if err := host.SyncDir(s.Dir); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
-	return os.RemoveAll(gone)
+	return host.RemoveTree(gone)
 }
 
 // Sweep deletes what an interrupted Remove has left.
 func (s Store) Sweep() error {
 	left, err := filepath.Glob(filepath.Join(s.Dir, removing+"*"))
 	for _, dir := range left {
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, host.RemoveTree(dir))
 	}
 	return err
 }

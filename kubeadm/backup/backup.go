@@ -87,10 +87,10 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	}
 	defer release()
 	dir := filepath.Join(s.Dir, draft)
-	if err := os.RemoveAll(dir); err != nil {
+	if err := host.RemoveTree(dir); err != nil {
 		return Backup{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer host.RemoveTree(dir)
 	taken := time.Now().UTC().Truncate(time.Second)
 	about := About{Taken: taken}
 	if s.Cluster != nil {
@@ -101,7 +101,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	b := Backup{Dir: filepath.Join(s.Dir, taken.Format(stamp)), Taken: taken, Bytes: size}
-	if err := os.RemoveAll(b.Dir); err != nil { // of this very second
+	if err := host.RemoveTree(b.Dir); err != nil { // of this very second
 		return b, err
 	}
 	if err := os.Rename(dir, b.Dir); err != nil {
@@ -150,7 +150,7 @@ func (s Store) prune() error {
 		return err
 	}
 	for _, b := range all[:max(0, len(all)-s.Keep)] {
-		if err := os.RemoveAll(b.Dir); err != nil {
+		if err := host.RemoveTree(b.Dir); err != nil {
 			return fmt.Errorf("remove an old backup: %w", err)
 		}
 	}
