@@ -12,15 +12,16 @@ import (
 func (e *Env) attackHost(ctx context.Context, t target) []part {
 	return []part{
 		{"the registry's user links its directory to root's files", func() error { return e.linkedPushes(ctx, t.first) }},
-		{"the kubelet's directory is a link to another disk", func() error {
+		{"another directory is mounted over the kubelet's", func() error {
 			return e.resetTrap(ctx, t.second,
-				"systemctl stop kubelet && mv /var/lib/kubelet /var/lib/kubelet.away && ln -s /srv/ledger /var/lib/kubelet",
-				"rm /var/lib/kubelet && mv /var/lib/kubelet.away /var/lib/kubelet && systemctl start kubelet")
+				"systemctl stop kubelet && mount --bind /srv/ledger /var/lib/kubelet",
+				"umount /var/lib/kubelet && systemctl start kubelet")
 		}},
-		{"another directory is mounted over one of the kubelet's", func() error {
+		{"a directory of the kubelet's is a link to another disk", func() error {
+			const dir = "/usr/libexec/kubernetes"
 			return e.resetTrap(ctx, t.second,
-				"mkdir -p /usr/libexec/kubernetes && mount --bind /srv/ledger /usr/libexec/kubernetes",
-				"umount /usr/libexec/kubernetes")
+				"mv "+dir+" "+dir+".away && ln -s /srv/ledger "+dir,
+				"rm "+dir+" && mv "+dir+".away "+dir)
 		}},
 	}
 }
