@@ -69,7 +69,7 @@ func removeUnfinished(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, bundle.IndexName)); err == nil {
 		return nil
 	}
-	return os.RemoveAll(dir)
+	return host.RemoveTree(dir)
 }
 
 // Holds reports whether the store has this very bundle, whole: the same signed
