@@ -1,11 +1,8 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,7 +76,7 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if err != nil {
 		return false, err
 	}
-	want, err := stick.Beside(bundle.SumsName)
+	want, err := stick.Vouched(bundle.SumsName)
 	if err != nil {
 		return false, err
 	}
@@ -105,8 +102,8 @@ func (s Store) HasSums(sums []byte) (bool, error) {
 }
 
 func holdsSums(dir string, want []byte) (bool, error) {
-	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
-	return err == nil && bytes.Equal(have, want), host.IgnoreMissing(err)
+	same, err := bundle.HasSums(dir, want)
+	return same, host.IgnoreMissing(err)
 }
 
 // List names the finished bundles of the store, sorted. A store that was never
@@ -158,14 +155,14 @@ func (s Store) place(b *bundle.Bundle) (string, error) {
 		return "", err
 	}
 	long := dir + "-" + b.ID()[:12]
-	there, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
+	there, err := bundle.IDIn(dir)
 	if host.IgnoreMissing(err) != nil {
 		return "", fmt.Errorf("find bundle in store: %w", err)
 	}
-	if sum := sha256.Sum256(there); hex.EncodeToString(sum[:]) == b.ID() {
+	if there == b.ID() {
 		return dir, nil
 	}
-	if _, err := os.Stat(long); err == nil || len(there) > 0 {
+	if _, err := os.Stat(long); err == nil || there != "" {
 		return long, nil
 	}
 	return dir, nil
