@@ -71,10 +71,15 @@ func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 // readChunk fills p with what is left of the chunk at off, or of its block.
 func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	k := off / ChunkSize
-	_, _, size := c.locate(k)
+	part, from, size := c.locate(k)
 	within := off - k*ChunkSize
 	p = p[:min(int64(len(p)), size-within)]
-	if s := c.seals.of(k); s != nil {
+	switch s := c.seals.of(k); {
+	case s == nil:
+	case s == c.seals.kept:
+		n, err := part.file.ReadAt(p, from+within)
+		return n, c.readError(part, k, err)
+	default:
 		return c.readBlock(s, k, within, p)
 	}
 	buf := c.buffers.Get().(*[ChunkSize]byte)

@@ -18,7 +18,8 @@ const (
 
 // Bundle is an open bundle. It is safe for use by several goroutines. No byte leaves it
 // that was not verified when it was read, also where the same bytes were read before:
-// a stick need not give the same ones twice.
+// a stick need not give the same ones twice. Only of a kept copy a chunk that was
+// verified is believed until Close.
 type Bundle struct {
 	dir    string // or where else it comes from, for messages
 	source fs.FS  // its directory
@@ -53,6 +54,16 @@ func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	}
 	b.root = source.root
 	return b, nil
+}
+
+// OpenKept is Open for a copy that Copy made where only root, or this user, writes.
+// Its chunks are verified once.
+func OpenKept(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
+	b, err := Open(dir, trusted...)
+	if err == nil {
+		b.chunks.seals.keep()
+	}
+	return b, err
 }
 
 // OpenFS is Open for a bundle that is not in a directory of this host: another

@@ -20,6 +20,7 @@ const block = 32 << 10
 // chunks themselves would take their size in memory; this takes 0.05 % of it.
 type seals struct {
 	key    cipher.AEAD // nil: not to be had; then each read takes the chunk's SHA-256
+	kept   *seal       // of every verified chunk of a kept copy; nil: there are tags
 	chunks []atomic.Pointer[seal]
 }
 
@@ -38,11 +39,18 @@ func newSeals(chunks int64) *seals {
 	return s
 }
 
+// keep has chunks believed that were verified.
+func (s *seals) keep() { s.kept = new(seal) }
+
 // of is nil for a chunk that was not verified yet.
 func (s *seals) of(k int64) *seal { return s.chunks[k].Load() }
 
 // put seals chunk k, whose bytes were verified.
 func (s *seals) put(k int64, chunk []byte) {
+	if s.kept != nil {
+		s.chunks[k].Store(s.kept)
+		return
+	}
 	if s.key == nil {
 		return
 	}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
@@ -136,7 +138,11 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	var opened []*bundle.Bundle
 	problems := s.away()
 	for _, name := range names {
-		b, err := bundle.Open(filepath.Join(s.Dir, name), trusted...)
+		open := bundle.Open
+		if s.keeps(name) {
+			open = bundle.OpenKept
+		}
+		b, err := open(filepath.Join(s.Dir, name), trusted...)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -145,6 +151,33 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	}
 	opened, baseless := complete(opened)
 	return opened, errors.Join(append(problems, baseless...)...)
+}
+
+// keeps reports whether the entry is a copy that others than root and this user cannot
+// change: no link to a stick, no file system of its own, and not open to others.
+func (s Store) keeps(name string) bool {
+	store, err := os.Stat(s.Dir)
+	if err != nil {
+		return false
+	}
+	dir := filepath.Join(s.Dir, name)
+	entries, err := os.ReadDir(dir)
+	if err != nil || !ours(dir, store) {
+		return false
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ours(filepath.Join(dir, e.Name()), store) })
+}
+
+// ours reports whether a file or directory lies on the store's file system and only
+// its owner, who is root or this user, may write to it.
+func ours(path string, store fs.FileInfo) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	is, known := info.Sys().(*syscall.Stat_t)
+	at, knownToo := store.Sys().(*syscall.Stat_t)
+	return known && knownToo && is.Dev == at.Dev && (is.Uid == 0 || int(is.Uid) == os.Geteuid())
 }
 
 // place is where a bundle lies in the store, or would: under its name, or, where
