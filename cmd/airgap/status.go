@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -200,24 +199,19 @@ func (k *known) asMaster(v *bundle.View, t *trust, node string) (err error) {
 }
 
 func (k *known) asWorker(t *trust, node string) error {
-	index, err := bundle.ReadIndex(indexDir, t.keys...)
+	signed, err := bundle.ReadSigned(indexDir, t.keys...)
 	if err != nil {
 		return err
 	}
-	if k.site, err = newSite(index, node); err != nil {
+	if k.site, err = newSite(signed.Index, node); err != nil {
 		return err
 	}
 	k.from, k.command, k.site.required = indexDir, "join", t.required
-	h, err := k.site.recall(index, t.keys)
+	h, err := k.site.recall(signed.Index, t.keys)
 	if err != nil {
 		return err
 	}
-	h.signed = map[string][]byte{}
-	for _, name := range indexFiles() {
-		if h.signed[name], err = os.ReadFile(filepath.Join(indexDir, name)); err != nil {
-			return err
-		}
-	}
+	h.signed = signed.Files
 	k.steps = k.site.stepsAgain(h, bundle.NewView())
 	return nil
 }
