@@ -90,7 +90,7 @@ func bans(c Config) []ban {
 	for _, part := range programs() {
 		all = append(all, ban{part, "tls-min-version", names("VersionTLS10", "VersionTLS11", "TLS1.0", "TLS1.1"), whyOldTLS})
 	}
-	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+	for _, part := range []Part{ControllerManager, Scheduler} {
 		all = append(all, ban{part, "authorization-always-allow-paths", names("*", "/*", "/", "/api/*", "/apis/*"), "everybody would be let in there"})
 	}
 	return all
