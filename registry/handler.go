@@ -26,6 +26,7 @@ type Options struct {
 	Every   time.Duration    // how often it asks them; 0 is 5 s
 	Join    http.Handler     // answers below /join/; nil when nobody may join here
 	Log     *slog.Logger     // one line a request, and every read that failed
+	Version string           // of the program that serves
 }
 
 // Health is what /healthz answers.
@@ -35,6 +36,7 @@ type Health struct {
 	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
 	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
+	Version string         `json:"version,omitempty"` // of airgap that runs; "" of one that did not say
 }
 
 // ServedBundle tells one bundle from another one of the same name.
@@ -115,7 +117,7 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
 	mux.HandleFunc("/bundles/{name}/{file}", wholeBundles(bundles))
-	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry))
+	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry, o.Version))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range besides() {
 		mux.Handle("/"+name, beside(bundles, name))
@@ -154,13 +156,13 @@ func beside(bundles []*bundle.Bundle, name string) http.Handler {
 	})
 }
 
-func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time) http.HandlerFunc {
+func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, version string) http.HandlerFunc {
 	served := []ServedBundle{}
 	for _, b := range bundles {
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags()}
+		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags(), Version: version}
 		if expiry != nil {
 			ends := expiry()
 			answer.Ends = &ends
