@@ -69,7 +69,7 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 			{Path: logDir, Mode: fs.ModeDir | 0o755},
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
-		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
+		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload, PostTransaction: restartUnits,
 		Time: at,
 	}
 	spec.Files = slices.Concat(spec.Files, docs, more)
@@ -102,6 +102,9 @@ const (
 getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /sbin/nologin -c 'airgap registry' airgap
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
+`
+	// restartUnits has what runs run the new program; a unit that does not run is not started.
+	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` || :
 `
 	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
