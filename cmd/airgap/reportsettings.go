@@ -51,6 +51,9 @@ func (s *site) reportSettings() (reportSettings, error) {
 	if s.servesRegistry() {
 		units = append(units, registry.UnitName)
 	}
+	if s.node.Has(config.ControlPlane) {
+		units = append(units, kubeadm.ApproverUnit)
+	}
 	cards, err := s.gpuSettings()
 	if err != nil {
 		return reportSettings{}, err
