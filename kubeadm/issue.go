@@ -169,8 +169,8 @@ func permissions(c Code, node string) []permission {
 	token, parcel := tokenName(c.id), parcelName(c)
 	return []permission{
 		{"airgap-join-" + c.id, subject(rbacv1.UserKind, bootstrapUser+c.id), []rbacv1.PolicyRule{secret(token, "delete")}},
-		{"airgap-joined-" + c.id, subject(rbacv1.UserKind, nodeUser+node), []rbacv1.PolicyRule{secret(token, "delete"), secret(parcel, "get")}},
-		{"airgap-approve-" + c.id, subject(rbacv1.GroupKind, approverGroup), []rbacv1.PolicyRule{secret(token, "get", "update")}},
+		{"airgap-join-" + c.id + "-node", subject(rbacv1.UserKind, nodeUser+node), []rbacv1.PolicyRule{secret(token, "delete"), secret(parcel, "get")}},
+		{"airgap-join-" + c.id + "-approver", subject(rbacv1.GroupKind, approverGroup), []rbacv1.PolicyRule{secret(token, "get", "update")}},
 	}
 }
 

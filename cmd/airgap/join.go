@@ -84,6 +84,9 @@ func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := s.machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+		return err
+	}
 	line, err := a.newCodeLine(ctx, s, o.node)
 	if err != nil {
 		return err
