@@ -128,20 +128,20 @@ func (c *joinCluster) sign(ctx context.Context) {
 	}
 }
 
-// words are what an approver has said.
-type words struct {
+// journal is what an approver has said.
+type journal struct {
 	mu   sync.Mutex
 	text string
 }
 
-func (w *words) say(format string, args ...any) {
+func (w *journal) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text += fmt.Sprintf(format+"\n", args...)
 }
 
 // has waits for the words, which come after the decision.
-func (w *words) has(t *testing.T, want string) {
+func (w *journal) has(t *testing.T, want string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		w.mu.Lock()
@@ -158,7 +158,7 @@ func (w *words) has(t *testing.T, want string) {
 
 // approve runs an Approver with the rights that it has in a cluster, until the test
 // ends.
-func (c *joinCluster) approve(t *testing.T, grace time.Duration) *words {
+func (c *joinCluster) approve(t *testing.T, grace time.Duration) *journal {
 	t.Helper()
 	certificate, key, err := clientCertificate(c.signer, c.ca, pkix.Name{CommonName: approverName, Organization: []string{approverGroup}}, time.Hour)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *joinCluster) approve(t *testing.T, grace time.Duration) *words {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, done := &words{}, make(chan struct{})
+	said, done := &journal{}, make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer close(done)

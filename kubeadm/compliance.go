@@ -164,16 +164,11 @@ func (c Config) chose(control Control, s State) bool {
 	case strings.HasPrefix(control.Setting, "kubernetes.audit."):
 		return c.Audit.Log == NoAudit || slices.ContainsFunc(auditControls(c), func(own Control) bool {
 			return own.Name == control.Name && own.want() != control.want()
-		}) || slices.Contains(c.extraArgs("apiServer"), control.Name)
+		}) || len(valuesOf(c.extraArgs(APIServer), control.Name)) > 0
 	case control.Part == Kubelet:
 		return lookup(c.Overrides.Kubelet, strings.Split(control.Name, ".")) != nil
 	}
-	return slices.Contains(c.extraArgs(sectionOf(control.Part)), control.Name)
-}
-
-// sectionOf is the section of ClusterConfiguration with a program's arguments.
-func sectionOf(part Part) string {
-	return map[Part]string{APIServer: "apiServer", ControllerManager: "controllerManager", Scheduler: "scheduler", Etcd: "etcd"}[part]
+	return len(valuesOf(c.extraArgs(control.Part), control.Name)) > 0
 }
 
 // Wanted says in words what a Control asks for.

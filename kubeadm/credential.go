@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // JoinConf is the kubeconfig file with which a host joins, as the node that its
@@ -103,8 +104,10 @@ func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
 
 // rest reaches the cluster's API servers, as nobody.
 func (j JoinMaterial) rest() *rest.Config {
-	return &rest.Config{
+	config := &rest.Config{
 		Host: "https://" + j.APIServer, Timeout: 10 * time.Second, Proxy: direct,
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(j.CA)},
 	}
+	config.Wrap(httpclient.Stay)
+	return config
 }

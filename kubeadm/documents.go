@@ -47,7 +47,8 @@ func proxy(c Config, f Facts) object {
 
 // cluster is what the control plane is made from.
 func cluster(c Config, n Node) object {
-	return merge(merge(clusterConfiguration(c, n), baseline(c)), c.Overrides.ClusterConfiguration)
+	base := merge(clusterConfiguration(c, n), baseline(c))
+	return joinLists(merge(base, c.Overrides.ClusterConfiguration), base)
 }
 
 // kubelet is what every kubelet of the cluster reads.

@@ -43,8 +43,11 @@ func (e Entry) Admit(ctx context.Context) (*Ticket, error) {
 		if err != nil {
 			return Code{}, err
 		}
+		if err := e.fits(code); err != nil {
+			return Code{}, err
+		}
 		t.shown = &code
-		return code, e.fits(code)
+		return code, nil
 	}
 	c, err := e.Machine.loadCredential(e.Node.Name, e.Material)
 	if err != nil {

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"syscall"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -43,8 +41,8 @@ With --credential it makes, as root, the certificate that it then runs with.`,
 	return cmd
 }
 
-// writeApproverCredential gives the file to the owner of the directory. That user could
-// have put a link there: the file is opened within the directory, as a new one.
+// writeApproverCredential makes the certificate for the user that the directory belongs
+// to.
 func writeApproverCredential(dir string) error {
 	if err := mustBeRoot("join-approver --credential"); err != nil {
 		return err
@@ -53,32 +51,19 @@ func writeApproverCredential(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeOwned(dir, approverConf, text)
+	return giveCredential(dir, text)
 }
 
-func writeOwned(dir, name string, text []byte) error {
-	root, err := os.OpenRoot(dir)
+func giveCredential(dir string, text []byte) error {
+	into, err := host.OpenOwned(dir)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return hint(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", kubeadm.ApproverUnit)
 	}
-	defer root.Close()
-	info, err := root.Stat(".")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	owner, is := info.Sys().(*syscall.Stat_t)
-	if !is {
-		return fmt.Errorf("write %s: %s has no owner", name, dir)
-	}
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Chown(int(owner.Uid), int(owner.Gid)), f.Close())
+	defer into.Close()
+	return into.Write(approverConf, 0o600, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
 }
 
 // runApprover ends before its certificate expires: the unit starts it again, with

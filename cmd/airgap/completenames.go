@@ -44,7 +44,7 @@ func nodesIn(dir string) []string {
 	if err := json.Unmarshal(text, &index); err != nil {
 		return nil
 	}
-	c, err := config.Parse(bundle.IndexName, []byte(index.Config))
+	c, err := config.ParseStored(bundle.IndexName, []byte(index.Config))
 	if err != nil {
 		return nil
 	}

@@ -116,5 +116,5 @@ func hostConfig(keys []string) (*config.Cluster, error) {
 	if err != nil {
 		return nil, t.explain(err)
 	}
-	return config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	return config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 }

@@ -115,7 +115,7 @@ func (m *member) membership(ctx context.Context) (membership, error) {
 func (f *fleet) signedIndex() ([]remote.File, error) {
 	var files []remote.File
 	for _, name := range indexFiles() {
-		data, err := f.bundle.Beside(name)
+		data, err := f.bundle.Vouched(name)
 		if err != nil {
 			return nil, err
 		}

@@ -183,7 +183,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged}
+	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: backupKey()}
 	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })
 }
 
@@ -201,6 +201,7 @@ func writeJoined(w io.Writer, r installed) error {
 		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
 		return err
 	}
+	writeBackupKey(w, r.Node, r.BackupKey)
 	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
 	return err
 }

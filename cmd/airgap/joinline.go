@@ -251,7 +251,7 @@ func (s *site) joinFiles(b *bundle.Bundle) (map[string][]byte, error) {
 		return nil, err
 	}
 	for _, name := range indexFiles() {
-		if all[name], err = b.Beside(name); err != nil {
+		if all[name], err = b.Vouched(name); err != nil {
 			return nil, err
 		}
 	}

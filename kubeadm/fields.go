@@ -1,0 +1,43 @@
+package kubeadm
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+)
+
+// fieldLists are the fields of Kubernetes' configuration types, a file for each
+// minor. e2e/upstream/fields writes them from the types themselves, since
+// kubeadm's cannot be imported and those of three minors not at once.
+//
+//go:embed fields/*.json
+var fieldLists embed.FS
+
+// fieldList is what one minor reads.
+type fieldList struct {
+	// Types are the fields of each struct by name, each with its kind: "bool",
+	// "[]string", "{}string" for a mapping, "v1.Taint" for another struct.
+	Types map[string]map[string]string `json:"types"`
+	Gates []string                     `json:"gates"` // feature gates of its programs, kubeadm's own apart
+}
+
+// The types that airgap.yaml has fields of.
+const (
+	kubeletType = "v1beta1.KubeletConfiguration"
+	proxyType   = "v1alpha1.KubeProxyConfiguration"
+	clusterType = "v1beta4.ClusterConfiguration"
+	policyType  = "v1.Policy"
+	jwtType     = "v1.JWTAuthenticator"
+)
+
+func fieldsOf(minor string) (fieldList, error) {
+	var l fieldList
+	text, err := fieldLists.ReadFile("fields/" + minor + ".json")
+	if err == nil {
+		err = json.Unmarshal(text, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("read the fields of Kubernetes %s: %w", minor, err)
+	}
+	return l, nil
+}
