@@ -90,7 +90,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	if err := host.RemoveTree(dir); err != nil {
 		return Backup{}, err
 	}
-	defer host.RemoveTree(dir)
+	defer func() { _ = host.RemoveTree(dir) }()
 	taken := time.Now().UTC().Truncate(time.Second)
 	about := About{Taken: taken}
 	if s.Cluster != nil {
