@@ -27,7 +27,9 @@ type turns struct {
 	order   []string                   // addresses that wait, the next one first
 }
 
-func newTurns(atATime int) *turns { return &turns{free: atATime, waiting: map[string][]chan struct{}{}} }
+func newTurns(atATime int) *turns {
+	return &turns{free: atATime, waiting: map[string][]chan struct{}{}}
+}
 
 // take waits for a turn, which give ends.
 func (t *turns) take(ctx context.Context, from string) error {

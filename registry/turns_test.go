@@ -133,7 +133,9 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 			}
 		}()
 	}
-	wait(t, "the others", func() bool { return refused.Load() == 200-waitingPerAddress && p.hashing.waits("127.0.0.1") == waitingPerAddress })
+	wait(t, "the others", func() bool {
+		return refused.Load() == 200-waitingPerAddress && p.hashing.waits("127.0.0.1") == waitingPerAddress
+	})
 	if judged.Load() != 0 {
 		t.Fatalf("%d were judged", judged.Load())
 	}
