@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},
-	"kubeadm/backup":     {"kubeadm"},
+	"kubeadm/backup":     {"bundle", "kubeadm"},
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"gpu/nvml":           {},
@@ -35,13 +35,14 @@ var allowed = map[string][]string{
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},
 
-	"internal/host":   {},
-	"internal/listen": {},
-	"internal/step":   {"internal/host"}, // to write its journal durably
-	"internal/ui":     {},
+	"internal/host":       {},
+	"internal/httpclient": {},
+	"internal/listen":     {},
+	"internal/step":       {"internal/host"}, // to write its journal durably
+	"internal/ui":         {},
 }
 
-var shared = []string{"internal/host", "internal/listen", "internal/step", "internal/ui"}
+var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
 
 type listed struct {
 	ImportPath string

@@ -45,6 +45,9 @@ func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, 
 	if !s.writable {
 		return p, nil
 	}
+	if s.files.Foreign() {
+		return nil, fmt.Errorf("%s belongs to another user: systemctl start %s runs the registry as that one", s.pushed, UnitName)
+	}
 	var err error
 	p.ledger, err = openLedger(s, log)
 	return p, err

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -100,10 +98,7 @@ func (u Users) without(name string) ([]string, error) {
 }
 
 func (u Users) write(lines []string) error {
-	if err := host.WriteFile(u.File, []byte(strings.Join(lines, "\n")+"\n"), 0o640); err != nil {
-		return err
-	}
-	return handToGroup(u.File, u.Group)
+	return host.WriteForGroup(u.File, []byte(strings.Join(lines, "\n")+"\n"), 0o640, u.Group)
 }
 
 // UsersStep brings about the file of those who may push as another host had it.
@@ -116,24 +111,8 @@ func UsersStep(u Users, file []byte) step.Step {
 			return host.PlanFiles(map[string][]byte{u.File: file}, 0o640)
 		},
 		Run: func(context.Context) error {
-			return errors.Join(host.WriteFile(u.File, file, 0o640), handToGroup(u.File, u.Group))
+			return host.WriteForGroup(u.File, file, 0o640, u.Group)
 		},
 		Undo: func(context.Context) error { return host.Remove(u.File) },
 	}
-}
-
-// handToGroup lets the group read the file.
-func handToGroup(file, group string) error {
-	if group == "" {
-		return nil
-	}
-	g, err := user.LookupGroup(group)
-	if err != nil {
-		return fmt.Errorf("give %s to its group: %w", file, err)
-	}
-	id, err := strconv.Atoi(g.Gid)
-	if err != nil {
-		return fmt.Errorf("give %s to its group: %w", file, err)
-	}
-	return os.Chown(file, -1, id)
 }
