@@ -123,9 +123,13 @@ func (r *Redactor) found(line []byte, st *state) []span {
 			}
 			text = unescaped
 		}
+		covered := 0 // what a secret goes over is not looked at again, or a hostile line would take minutes
 		for _, m := range p.form().FindAllSubmatchIndex(text, -1) {
+			if m[0] < covered {
+				continue
+			}
 			from, to := p.where(text, m)
-			all = append(all, span{from, to, p.kind})
+			all, covered = append(all, span{from, to, p.kind}), to
 		}
 	}
 	if bytes.Contains(lower, []byte(`data`)) {

@@ -59,7 +59,7 @@ func (st *state) next(line []byte) []span {
 			}
 		}
 	}
-	st.named = nameForm.Match(line)
+	st.named = bytes.Contains(bytes.ToLower(line), []byte("name")) && nameForm.Match(line)
 	return all
 }
 
@@ -140,7 +140,7 @@ func (st *state) inBlock(line []byte) []span {
 		switch m := openForm.FindSubmatch(line); {
 		case m != nil:
 			st.block = &block{indent, string(m[1]) == "stringData", Object}
-		case textForm.Match(line):
+		case bytes.ContainsAny(line, "|>") && textForm.Match(line):
 			st.block = &block{indent, true, Field}
 		}
 		return nil
