@@ -138,7 +138,7 @@ func (r runfile) install(ctx context.Context) error {
 	if err := host.WriteJSON(r.path(runfileUndo), runfileRecord{Version: r.Version}); err != nil {
 		return err
 	}
-	return os.RemoveAll(r.path(runfileDir))
+	return host.RemoveTree(r.path(runfileDir))
 }
 
 // begin notes what is to be installed. A driver of this step's that is there stays noted:
@@ -327,7 +327,7 @@ func (r runfile) uninstall(ctx context.Context) error {
 			return r.explain(ctx, "uninstall NVIDIA's driver "+installed, err)
 		}
 	}
-	if err := os.RemoveAll(r.path(runfileDir)); err != nil {
+	if err := host.RemoveTree(r.path(runfileDir)); err != nil {
 		return err
 	}
 	return host.Remove(r.path(runfileUndo))

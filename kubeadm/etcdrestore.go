@@ -91,7 +91,7 @@ func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error
 	if _, err := os.Lstat(member); err == nil {
 		return fmt.Errorf("%s is there already", member)
 	}
-	if err := errors.Join(ctx.Err(), os.RemoveAll(draft), os.MkdirAll(dataDir, 0o700)); err != nil {
+	if err := errors.Join(ctx.Err(), host.RemoveTree(draft), os.MkdirAll(dataDir, 0o700)); err != nil {
 		return err
 	}
 	if err := roomFor(file, dataDir); err != nil {
@@ -105,7 +105,7 @@ func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error
 		})
 	})
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(draft))
+		return errors.Join(err, host.RemoveTree(draft))
 	}
 	if err := host.Sync(); err != nil {
 		return err

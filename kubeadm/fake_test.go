@@ -27,6 +27,7 @@ func newFake(t *testing.T) (*fakeHost, Machine) {
 	t.Helper()
 	f := &fakeHost{root: t.TempDir(), answers: map[string]func(host.Cmd) ([]byte, error){}}
 	f.put(t, "proc/1/comm", "systemd\n")
+	f.put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n")
 	return f, Machine{Host: f, Root: f.root}
 }
 

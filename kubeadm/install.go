@@ -43,7 +43,9 @@ func RuntimeFiles(m Machine, r Runtime, arch string, open Source) step.Step {
 		Done: func(context.Context) (bool, error) { return m.filesHold(i.files) },
 		Plan: func(context.Context) ([]string, error) { return i.plan() },
 		Run:  func(ctx context.Context) error { return i.run(ctx, open) },
-		Undo: func(context.Context) error { return errors.Join(os.RemoveAll(m.path(stagingDir)), m.removeRuntime()) },
+		Undo: func(context.Context) error {
+			return errors.Join(host.RemoveTree(m.path(stagingDir)), m.removeRuntime())
+		},
 	}
 }
 
@@ -62,10 +64,10 @@ func (i installation) run(ctx context.Context, open Source) error {
 		return err
 	}
 	staging := m.path(stagingDir)
-	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o755)); err != nil {
+	if err := errors.Join(host.RemoveTree(staging), os.MkdirAll(staging, 0o755)); err != nil {
 		return err
 	}
-	defer os.RemoveAll(staging)
+	defer host.RemoveTree(staging)
 	record := installed{Files: map[string]string{}}
 	for _, f := range i.files {
 		record.Releases = append(record.Releases, f.Name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -16,8 +17,9 @@ const (
 	recordFile = undoDir + "/host.json"
 	// KeptDir holds what a reset keeps: etcd's data, and the list of the
 	// directories whose data stayed where it was.
-	KeptDir  = stateDir + "/kept"
-	keptFile = KeptDir + "/data.json"
+	KeptDir    = stateDir + "/kept"
+	keptFile   = KeptDir + "/data.json"
+	keptPlaces = KeptDir + "/places.json"
 	// partlyKept is what a run that is under way, or was interrupted, has of it.
 	partlyKept = KeptDir + "/etcd.part"
 )
@@ -26,6 +28,7 @@ const (
 // traces there.
 type record struct {
 	Paths  map[string]content `json:"paths"`
+	Places map[string]place   `json:"places,omitempty"` // where each leads; an older airgap wrote down none
 	Links  []string           `json:"links"`
 	Tables []string           `json:"tables"` // FAMILY NAME
 	Chains []string           `json:"chains"` // FAMILY TABLE NAME
@@ -50,8 +53,8 @@ func Record(m Machine) step.Step {
 	return step.Step{
 		Name: "record", Title: "Write down what the host is like",
 		Done: func(context.Context) (bool, error) {
-			_, err := os.Stat(m.path(recordFile))
-			return err == nil, host.IgnoreMissing(err)
+			r, err := m.record()
+			return r.Places != nil, err
 		},
 		Plan: func(context.Context) ([]string, error) { return []string{"write " + recordFile + " (new)"}, nil },
 		Run:  m.writeRecord,
@@ -60,9 +63,45 @@ func Record(m Machine) step.Step {
 }
 
 func (m Machine) writeRecord(ctx context.Context) error {
-	rules, err := m.ruleset(ctx)
+	r, err := m.record()
 	if err != nil {
 		return err
+	}
+	if r.Paths == nil {
+		if r, err = m.observe(ctx); err != nil {
+			return err
+		}
+	}
+	if r.Places, err = m.places(r); err != nil {
+		return fmt.Errorf("write down what the host is like: %w", err)
+	}
+	return host.WriteJSON(m.path(recordFile), r)
+}
+
+// places are where the paths lead now. Before the kubelet's first file its directory may
+// not lead to one with something else in it.
+func (m Machine) places(r record) (map[string]place, error) {
+	all := map[string]place{}
+	for p := range r.Paths {
+		at, err := m.placeOf(p)
+		if err != nil {
+			return nil, err
+		}
+		all[p] = at
+	}
+	s, err := m.state()
+	at := all[kubeletDir]
+	if err == nil && s == untouched && r.Paths[kubeletDir] == full && (at.Mounted != "" || at.Real != m.path(kubeletDir)) {
+		return nil, &Failure{What: "use " + kubeletDir, Err: errForeign(at), Next: "link or mount an empty directory there"}
+	}
+	return all, err
+}
+
+// observe is what the host is like before the cluster.
+func (m Machine) observe(ctx context.Context) (record, error) {
+	rules, err := m.ruleset(ctx)
+	if err != nil {
+		return record{}, err
 	}
 	r := record{Paths: map[string]content{}, Pods: m.Pods}
 	for _, t := range rules.tables() {
@@ -72,22 +111,22 @@ func (m Machine) writeRecord(ctx context.Context) error {
 		r.Chains = append(r.Chains, c.words())
 	}
 	if r.Links, err = m.links(ctx); err != nil {
-		return err
+		return record{}, err
 	}
 	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	t := m.traces()
 	for _, p := range slices.Concat(t.Paths, t.Dirs, t.Data) {
 		if r.Paths[p], err = contentOf(m.path(p)); err != nil {
-			return fmt.Errorf("write down what the host is like: %w", err)
+			return record{}, fmt.Errorf("write down what the host is like: %w", err)
 		}
 		if before, ok := kept[p]; ok {
 			r.Paths[p] = before // our own, from before an earlier reset
 		}
 	}
-	return host.WriteJSON(m.path(recordFile), r)
+	return r, nil
 }
 
 func (m Machine) undoRecord(ctx context.Context) error {
@@ -97,19 +136,19 @@ func (m Machine) undoRecord(ctx context.Context) error {
 	}
 	t := m.traces()
 	for _, p := range t.Paths {
-		if err := m.takeAway(ctx, p, r.Paths[p]); err != nil {
+		if err := m.takeAway(ctx, p, r); err != nil {
 			return err
 		}
 	}
 	for _, p := range t.Dirs {
-		if r.Paths[p] != absent {
+		if info, err := os.Lstat(m.path(p)); r.Paths[p] != absent || err == nil && !info.IsDir() {
 			continue
 		}
 		if err := os.Remove(m.path(p)); host.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
 			return err
 		}
 	}
-	if err := m.listData(t.Data, r.Paths); err != nil {
+	if err := m.listData(t.Data, r); err != nil {
 		return err
 	}
 	return host.Remove(m.path(recordFile))
@@ -121,18 +160,21 @@ func (m Machine) inUse(p string) bool {
 	return err == nil && c == full
 }
 
-// listData keeps in mind which data is the cluster's, for a WipeData in years.
-func (m Machine) listData(paths []string, before map[string]content) error {
-	kept := map[string]content{}
+// listData keeps in mind which data is the cluster's, and where, for a WipeData in years.
+func (m Machine) listData(paths []string, r record) error {
+	kept, places := map[string]content{}, map[string]place{}
 	for _, p := range paths {
-		if was := before[p]; (was == absent || was == empty) && m.inUse(p) {
+		if was := r.Paths[p]; (was == absent || was == empty) && m.inUse(p) {
 			kept[p] = was
+			if at, known := r.Places[p]; known {
+				places[p] = at
+			}
 		}
 	}
 	if len(kept) == 0 {
-		return host.Remove(m.path(keptFile))
+		return errors.Join(host.Remove(m.path(keptFile)), host.Remove(m.path(keptPlaces)))
 	}
-	return host.WriteJSON(m.path(keptFile), kept)
+	return errors.Join(host.WriteJSON(m.path(keptPlaces), places), host.WriteJSON(m.path(keptFile), kept))
 }
 
 // Data are the directories with data that a reset now would leave on this
@@ -181,16 +223,34 @@ func Kept(m Machine) ([]string, error) {
 // WipeData deletes what Kept lists. A directory that was there before the
 // cluster is emptied.
 func WipeData(ctx context.Context, m Machine) error {
-	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
+	r, err := m.kept()
 	if err != nil {
 		return err
 	}
-	for p, was := range kept {
-		if err := m.takeAway(ctx, p, was); err != nil {
+	for p := range r.Paths {
+		if err := m.takeAway(ctx, p, r); err != nil {
 			return err
 		}
 	}
-	return m.takeAway(ctx, KeptDir, absent)
+	return host.RemoveTree(m.path(KeptDir))
+}
+
+// WipeRefused says why WipeData would delete something else than the cluster's data.
+func WipeRefused(m Machine) error {
+	r, err := m.kept()
+	if err != nil {
+		return err
+	}
+	return m.unmoved(r, slices.Sorted(maps.Keys(r.Paths))...)
+}
+
+// kept is what listData keeps in mind.
+func (m Machine) kept() (r record, err error) {
+	if r.Paths, err = host.ReadJSON[map[string]content](m.path(keptFile)); err != nil {
+		return r, err
+	}
+	r.Places, err = host.ReadJSON[map[string]place](m.path(keptPlaces))
+	return r, err
 }
 
 // record is what Record wrote down; without one everything counts as having

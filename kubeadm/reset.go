@@ -45,7 +45,7 @@ func (m Machine) leave(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, stateFile} {
+	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, JoinConf, stateFile} {
 		errs = append(errs, host.Remove(m.path(file)))
 	}
 	return errors.Join(errs...)
@@ -92,7 +92,7 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return err
 	}
 	if m.Wipe {
-		return os.RemoveAll(m.path(etcdDir + "/member"))
+		return host.RemoveTree(m.path(etcdDir + "/member"))
 	}
 	return m.keepEtcd(ctx)
 }
@@ -103,7 +103,7 @@ func (m Machine) dropRestored() error {
 	if _, err := os.Stat(m.path(ConfigFile)); err != nil {
 		return host.IgnoreMissing(err) // it was to join
 	}
-	return errors.Join(os.RemoveAll(m.path(etcdDir+"/"+restoring)), os.RemoveAll(m.path(etcdDir+"/member")))
+	return errors.Join(host.RemoveTree(m.path(etcdDir+"/"+restoring)), host.RemoveTree(m.path(etcdDir+"/member")))
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
@@ -112,14 +112,14 @@ func (m Machine) dropRestored() error {
 // that comes later may be another life's of this host.
 func (m Machine) keepEtcd(ctx context.Context) error {
 	data, copied := etcdDir+"/member", etcdDir+"/copied"
-	if err := os.RemoveAll(m.path(copied)); err != nil {
+	if err := host.RemoveTree(m.path(copied)); err != nil {
 		return err
 	}
 	if _, err := os.Stat(m.path(data)); err != nil {
 		return host.IgnoreMissing(err)
 	}
 	part := partlyKept
-	if err := errors.Join(os.RemoveAll(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
+	if err := errors.Join(host.RemoveTree(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
 		return err
 	}
 	if err := m.copyEtcd(ctx, data, part); err != nil {
@@ -139,7 +139,7 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 	if err := os.Rename(m.path(data), m.path(copied)); err != nil {
 		return err
 	}
-	return os.RemoveAll(m.path(copied))
+	return host.RemoveTree(m.path(copied))
 }
 
 // copyEtcd makes a durable copy of etcd's data, with the keys.

@@ -13,7 +13,6 @@ import (
 // withHost gives the fake what every Linux has, and a podman with a network.
 func withHost(t *testing.T, f *fakeHost) {
 	t.Helper()
-	f.put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n")
 	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) { return []byte(`[{"ifname":"lo"},{"ifname":"eth0"}]`), nil }
 	f.put(t, "etc/cni/net.d/87-podman-bridge.conflist", "{}")
 	f.put(t, "var/lib/containerd/lost+found/x", "")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -49,7 +49,14 @@ func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
 	if err := m.takeOver(s.Keys, SharedSecrets(c)); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(m.path(etcdDir + "/member")); err != nil {
+	r, err := m.record()
+	if err != nil {
+		return err
+	}
+	if err := m.unmoved(r, etcdDir); err != nil {
+		return err
+	}
+	if err := host.RemoveTree(m.path(etcdDir + "/member")); err != nil {
 		return fmt.Errorf("remove etcd's data of an interrupted run: %w", err)
 	}
 	return RestoreEtcd(ctx, s.Snapshot, m.path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))

@@ -99,7 +99,16 @@ func (m Machine) Await(ctx context.Context, waiting func()) error {
 	return nil
 }
 
+// kubeadmReset follows links and deletes what it finds there: it runs only where they
+// lead to where they led at the installation.
 func (m Machine) kubeadmReset(ctx context.Context, args ...string) error {
+	r, err := m.record()
+	if err != nil {
+		return err
+	}
+	if err := m.unmoved(r, kubeadmDeletes()...); err != nil {
+		return err
+	}
 	return m.kubeadm(ctx, nil, nil, "reset", args...)
 }
 

@@ -80,7 +80,7 @@ func (s swap) areas() ([]swapArea, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read /proc/swaps: %q", line)
 		}
-		file := unescapeMount(words[0])
+		file := host.UnescapeMount(words[0])
 		areas = append(areas, swapArea{file, s.byUUID(file), priority})
 	}
 	slices.SortStableFunc(areas, func(a, b swapArea) int { return b.Priority - a.Priority })

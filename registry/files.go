@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path"
@@ -15,12 +16,14 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // files keeps what the engine writes in a directory, and never looks outside it.
 // The engine has such a driver as well; it does not make renamed files durable,
 // and the driver's base sends traces, for which it brings 24 more modules.
-type files struct{ root *os.Root }
+type files struct{ root *host.Owned }
 
 var _ storagedriver.StorageDriver = files{}
 
@@ -33,7 +36,7 @@ func openFiles(dir string) (files, error) {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		return files{}, &fs.PathError{Op: "write to", Path: dir, Err: err}
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := host.OpenOwned(dir)
 	return files{root}, err
 }
 
@@ -59,7 +62,11 @@ func (f files) GetContent(_ context.Context, path string) ([]byte, error) {
 	if err := valid(path); err != nil {
 		return nil, err
 	}
-	content, err := f.root.ReadFile(local(path))
+	limit := int64(math.MaxInt64 - 1)
+	if f.root.Foreign() {
+		limit = maxManifest // more than the engine reads at once
+	}
+	content, err := f.root.ReadFile(local(path), limit)
 	return content, notFound(err, path)
 }
 
@@ -179,7 +186,7 @@ func (f files) Stat(_ context.Context, path string) (storagedriver.FileInfo, err
 }
 
 func (f files) List(_ context.Context, at string) ([]string, error) {
-	dir, err := f.root.Open(local(at))
+	dir, err := f.root.OpenFile(local(at), os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, notFound(err, at)
 	}
@@ -214,7 +221,7 @@ func (f files) Delete(_ context.Context, at string) error {
 
 // sync makes the names in a directory durable.
 func (f files) sync(dir string) error {
-	d, err := f.root.Open(local(dir))
+	d, err := f.root.OpenFile(local(dir), os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}

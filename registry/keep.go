@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/opencontainers/go-digest"
 
@@ -32,15 +29,18 @@ func KeepPushed(ctx context.Context, pushed string, goes *bundle.Bundle, stay []
 	if err != nil {
 		return err
 	}
+	own, err := host.OpenOwned(pushed)
+	if err != nil {
+		return errors.Join(problems, err)
+	}
+	defer own.Close()
 	for image, digests := range blobs {
 		for _, d := range digests {
-			file := filepath.Join(pushed, filepath.FromSlash(dataPath(d)))
-			_, missing := os.Stat(file)
 			from, held := all.blobs[d]
-			if _, stays := left.blobs[d]; stays || !held || missing == nil {
+			if _, stays := left.blobs[d]; stays || !held {
 				continue
 			}
-			if err := keepBlob(ctx, pushed, file, d, from.open); err != nil {
+			if err := keepBlob(ctx, own, d, from.open); err != nil {
 				problems = errors.Join(problems, fmt.Errorf("keep what the pushed image %s rests on: %w", image, err))
 			}
 		}
@@ -53,31 +53,16 @@ func catalogOf(bundles []*bundle.Bundle) (*catalog, error) {
 	return newCatalog(view.Bundles(), view.FS())
 }
 
-// keepBlob writes a blob as the registry's user would have: the directory of the pushes is
-// that user's.
-func keepBlob(ctx context.Context, pushed, file string, d digest.Digest, open opener) error {
-	info, err := os.Stat(pushed)
-	if err != nil {
+// keepBlob writes a blob, unless it is there, as the registry's user would have: the
+// directory is that user's.
+func keepBlob(ctx context.Context, pushed *host.Owned, d digest.Digest, open opener) error {
+	name := local(dataPath(d))
+	there, err := pushed.Open(name)
+	if err == nil {
+		return there.Close()
+	}
+	if host.IgnoreMissing(err) != nil {
 		return err
-	}
-	uid, gid := -1, -1
-	if owner, is := info.Sys().(*syscall.Stat_t); is {
-		uid, gid = int(owner.Uid), int(owner.Gid)
-	}
-	var missing []string
-	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil || len(dir) <= len(pushed) {
-			break
-		}
-		missing = append(missing, dir)
-	}
-	for _, dir := range slices.Backward(missing) {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			return err
-		}
 	}
 	content, err := open()
 	if err != nil {
@@ -85,7 +70,7 @@ func keepBlob(ctx context.Context, pushed, file string, d digest.Digest, open op
 	}
 	defer content.Close()
 	verifier := d.Verifier()
-	err = host.Write(file, 0o644, func(w io.Writer) error {
+	return pushed.Write(name, 0o640, func(w io.Writer) error {
 		if _, err := io.Copy(io.MultiWriter(w, verifier), content); err != nil {
 			return err
 		}
@@ -94,8 +79,4 @@ func keepBlob(ctx context.Context, pushed, file string, d digest.Digest, open op
 		}
 		return ctx.Err()
 	})
-	if err != nil {
-		return err
-	}
-	return os.Chown(file, uid, gid)
 }

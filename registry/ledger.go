@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,7 +104,8 @@ type ledger struct {
 
 	mu      sync.Mutex
 	records Records
-	text    []byte // the file's content
+	text    []byte   // the file's content
+	hidden  []string // reserved repositories with pushed images, which are not served
 }
 
 // pushedPath is where the other registries ask for the ledger.
@@ -129,11 +131,14 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 			written = Records{}
 		}
 	}
-	there, err := linked(s, log)
+	there, hidden, err := linked(s, func(path string, err error) {
+		log.Error("a link is damaged", "path", path, "error", err.Error()) // another host may give it back
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open registry's ledger: %w", err)
 	}
-	for at, record := range written.all() {
+	l.hidden = hidden
+	for at, record := range written.allowed(s.reserved).all() {
 		if _, linked := there[at.Repository][at.Reference]; linked || record.deleted() {
 			l.records.set(at, record)
 		}
@@ -150,32 +155,70 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 	return l, l.write()
 }
 
-// linked are the engine's links to manifests, with the times of their files.
-func linked(s storage, log *slog.Logger) (Records, error) {
-	found := Records{}
-	root := os.DirFS(s.file(engineRoot + "/repositories"))
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+// allowed are the records outside reserved repositories.
+func (r Records) allowed(names reserved) Records {
+	left := Records{}
+	for repository, references := range r {
+		if !names.has(repository) {
+			left[repository] = references
+		}
+	}
+	return left
+}
+
+// maxLink is more than a digest takes.
+const maxLink = 1 << 10
+
+// linked are the engine's links to manifests, with the times of their files; hidden are
+// the reserved repositories that have some. damaged hears of each that is none, and of
+// what the engine would not have written.
+func linked(s storage, damaged func(path string, err error)) (found Records, hidden []string, err error) {
+	found = Records{}
+	root, err := fs.Sub(s.files.FS(), local(engineRoot+"/repositories"))
+	if err != nil {
+		return nil, nil, err
+	}
+	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			damaged(path, errors.New("it is neither a file nor a directory"))
+			return nil
+		}
 		at, ok := parseLink(path)
-		if err != nil || !ok {
-			return err
+		if !ok {
+			return nil
 		}
-		content, err := fs.ReadFile(root, path)
+		if s.reserved.has(at.Repository) {
+			hidden = append(hidden, at.Repository)
+			return nil
+		}
+		record, err := readLink(s.files, local(engineRoot+"/repositories/"+path))
 		if err != nil {
-			return err
+			damaged(path, err)
+			return nil
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		to, err := parseDigest(string(content))
-		if err != nil {
-			log.Error("a link is damaged", "path", path, "error", err.Error())
-			return nil // another host may give it back
-		}
-		found.set(at, Record{Digest: to, Time: info.ModTime().UTC()})
+		found.set(at, record)
 		return nil
 	})
-	return found, host.IgnoreMissing(err)
+	if host.IgnoreMissing(err) != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.file(engineRoot+"/repositories"), err)
+	}
+	return found, slices.Compact(hidden), nil // the walk is in order
+}
+
+func readLink(files *host.Owned, name string) (Record, error) {
+	content, err := files.ReadFile(name, maxLink)
+	if err != nil {
+		return Record{}, err
+	}
+	info, err := files.Stat(name)
+	if err != nil {
+		return Record{}, err
+	}
+	to, err := parseDigest(string(content))
+	return Record{Digest: to, Time: info.ModTime().UTC()}, err
 }
 
 // parseLink reads NAME/_manifests/tags/TAG/current/link and

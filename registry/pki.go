@@ -68,10 +68,7 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(p.KeyFile(), pair.key, 0o640); err != nil {
-		return err
-	}
-	if err := handToGroup(p.KeyFile(), p.Group); err != nil {
+	if err := host.WriteForGroup(p.KeyFile(), pair.key, 0o640, p.Group); err != nil {
 		return err
 	}
 	return host.WriteFile(p.CertificateFile(), append(pair.certificate, encodeCertificate(ca)...), 0o644)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,19 +157,22 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStorage(c, pushed)
+	s, err := newStorage(c, pushed, nil) // what is hidden by a former bundle's name alone may keep a blob
 	if err != nil {
 		return nil, err
 	}
+	defer s.files.Close()
 	n, err := s.namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	records, err := linked(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, fmt.Errorf("read pushes: %w", err)
-	}
 	blobs, problems := map[string][]digest.Digest{}, error(nil)
+	records, _, err := linked(s, func(path string, err error) {
+		problems = errors.Join(problems, fmt.Errorf("read pushed images: %s: %w", s.file(engineRoot+"/repositories/"+path), err))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pushed images: %w", err)
+	}
 	for at, record := range records.all() {
 		r, err := openRepository(ctx, n, at.Repository)
 		if err != nil {
@@ -189,12 +191,15 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 // removing is before the name of a bundle that is being removed.
 const removing = ".removing-"
 
-// Remove takes a bundle out of the store. When it was interrupted, Sweep finishes
-// it.
+// Remove takes a bundle out of the store, which remembers the names of its images. When
+// it was interrupted, Sweep finishes it.
 func (s Store) Remove(b *bundle.Bundle) error {
 	dir, err := s.place(b)
 	if err != nil {
 		return err
+	}
+	if err := s.remember(b); err != nil {
+		return fmt.Errorf("remove bundle: %w", err)
 	}
 	gone := filepath.Join(s.Dir, removing+filepath.Base(dir))
 	if err := os.Rename(dir, gone); err != nil {
@@ -203,14 +208,14 @@ func (s Store) Remove(b *bundle.Bundle) error {
 	if err := host.SyncDir(s.Dir); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
-	return os.RemoveAll(gone)
+	return host.RemoveTree(gone)
 }
 
 // Sweep deletes what an interrupted Remove has left.
 func (s Store) Sweep() error {
 	left, err := filepath.Glob(filepath.Join(s.Dir, removing+"*"))
 	for _, dir := range left {
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, host.RemoveTree(dir))
 	}
 	return err
 }

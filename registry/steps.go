@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -199,7 +200,7 @@ func (s Service) stop(ctx context.Context) error {
 	if err := errors.Join(host.Remove(s.OptionsFile), host.Remove(s.UsersFile)); err != nil {
 		return fmt.Errorf("remove registry options: %w", err)
 	}
-	_ = os.Remove(s.Pushed) // what is in it is data
+	_ = syscall.Rmdir(s.Pushed) // what is in it, or behind a link, is data
 	return nil
 }
 

@@ -173,7 +173,7 @@ func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, err
 		return nil, err
 	}
 	dir := filepath.Join(t.StateDir, "solver")
-	if err := os.RemoveAll(dir); err != nil {
+	if err := host.RemoveTree(dir); err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -45,7 +45,7 @@ func (t Transaction) Undo(ctx context.Context) error {
 			return fmt.Errorf("erase packages: %w", err)
 		}
 	}
-	return os.RemoveAll(t.StateDir)
+	return host.RemoveTree(t.StateDir)
 }
 
 // erase removes packages, and the directories that rpm made for their files

@@ -42,7 +42,7 @@ func clusterHere() string {
 	if err != nil || index.Config == "" {
 		return ""
 	}
-	c, err := config.Parse("airgap.yaml", []byte(index.Config))
+	c, err := config.ParseStored("airgap.yaml", []byte(index.Config))
 	if err != nil {
 		return ""
 	}

@@ -19,7 +19,7 @@ func filesStep(name, title, dir string, files map[string][]byte) step.Step {
 		Done: func(context.Context) (bool, error) { return allHold(dir, files) },
 		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(inDir(dir, files), 0o644) },
 		Run:  func(context.Context) error { return writeAll(dir, files) },
-		Undo: func(context.Context) error { return os.RemoveAll(dir) },
+		Undo: func(context.Context) error { return host.RemoveTree(dir) },
 	}
 }
 

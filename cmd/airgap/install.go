@@ -108,7 +108,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer v.Close()
 	b := v.Top()
-	s, err := newSite(b.Index(), o.node)
+	s, err := freshSite(b.Index(), o.node)
 	if err != nil {
 		return err
 	}
@@ -194,6 +194,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
+		kubeadm.ApproverStep(m),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
 	return append(steps, s.clusterSteps(v, p)...)
 }

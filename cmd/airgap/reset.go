@@ -94,6 +94,9 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := resetRefused(len(steps) > 0, o.wipe); err != nil {
+		return fmt.Errorf("airgap reset: nothing was changed: %w", err)
+	}
 	if o.dryRun {
 		return a.print(plan, plan.write)
 	}
@@ -108,6 +111,29 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 	}
 	return a.print(result, result.write)
 }
+
+// resetRefused is why a reset would delete something else than the cluster's, found out
+// before anything is changed.
+func resetRefused(standing, wipe bool) error {
+	m := thisMachine()
+	if standing {
+		if err := kubeadm.ResetRefused(m, wipe); err != nil {
+			return err
+		}
+	}
+	if !wipe {
+		return nil
+	}
+	for _, dir := range ownData() {
+		if err := host.TreeRefused(dir); err != nil {
+			return hint(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
+		}
+	}
+	return kubeadm.WipeRefused(m)
+}
+
+// ownData are airgap's own directories with data; logDir itself is airgap.rpm's.
+func ownData() []string { return []string{storeDir, pushedDir, backupDir, upgradeDir, kubeadm.KeptDir} }
 
 func planReset(steps []step.Step, wipe bool) (resetPlan, error) {
 	var plan resetPlan
@@ -214,11 +240,11 @@ func wipeData(ctx context.Context) error {
 	if err := kubeadm.WipeData(ctx, thisMachine()); err != nil {
 		return err
 	}
-	logs, err := os.ReadDir(logDir) // the directory itself is airgap.rpm's
-	for _, e := range logs {
-		err = errors.Join(err, os.RemoveAll(logDir+"/"+e.Name()))
+	err := host.EmptyTree(logDir)
+	for _, dir := range ownData() {
+		err = errors.Join(err, host.RemoveTree(dir))
 	}
-	return errors.Join(host.IgnoreMissing(err), os.RemoveAll(storeDir), os.RemoveAll(pushedDir), os.RemoveAll(backupDir), os.RemoveAll(upgradeDir))
+	return err
 }
 
 // forget removes what airgap keeps in mind of the host whose file system begins
@@ -226,7 +252,7 @@ func wipeData(ctx context.Context) error {
 // before that one stay. Drafts that a killed run left in undoDir go along. The lock goes
 // after the journal, so that nobody begins another one before.
 func forget(root string) error {
-	if err := os.RemoveAll(filepath.Join(root, undoDir)); err != nil {
+	if err := host.RemoveTree(filepath.Join(root, undoDir)); err != nil {
 		return err
 	}
 	removeAbandoned(filepath.Join(root, stateDir, "airgap-restore-")) // a killed restore's copy of the backup
@@ -238,7 +264,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, upgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
 		return err
 	}
-	for _, name := range []string{knownHostsFile, measuredFile, journalFile, lockFile} {
+	for _, name := range []string{kubeadm.JoinConf, knownHostsFile, measuredFile, journalFile, lockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -21,11 +21,15 @@ func TestScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	trap := filepath.Join(os.TempDir(), "airgap-dnf-trap") // of another user's, as if abandoned
+	if err := os.Symlink(others, trap); err != nil {
+		t.Fatal(err)
+	}
 	second, removeSecond, err := scratch("dnf")
 	if err != nil || second == first {
 		t.Fatalf("%s, %v", second, err)
 	}
-	for dir, want := range map[string]bool{first: true, second: true, others: true, abandoned: false} {
+	for dir, want := range map[string]bool{first: true, second: true, others: true, filepath.Join(others, "cache"): true, abandoned: false} {
 		if exists(dir) != want {
 			t.Errorf("%s is there: %v", dir, !want)
 		}

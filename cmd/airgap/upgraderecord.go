@@ -42,7 +42,7 @@ type bundleRef struct {
 }
 
 func refTo(i *bundle.Index) (bundleRef, error) {
-	c, err := config.Parse("airgap.yaml of bundle "+i.Name, []byte(i.Config))
+	c, err := config.ParseStored("airgap.yaml of bundle "+i.Name, []byte(i.Config))
 	if err != nil {
 		return bundleRef{}, err
 	}
@@ -139,7 +139,7 @@ func noteUpgrade(change func(*upgradeRecord)) error {
 
 // beginUpgrade forgets the upgrade before this one, and with it its way back.
 func beginUpgrade(r upgradeRecord) error {
-	if err := os.RemoveAll(upgradeDir); err != nil {
+	if err := host.RemoveTree(upgradeDir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(upgradeDir, 0o700); err != nil {

@@ -1,6 +1,61 @@
 package scenario
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"airgap.dev/airgap/e2e/lab"
+)
 
 // attackHost plays items 4 and 11: a service account's directory and reset as ways to root.
-func (e *Env) attackHost(context.Context, target) []part { return nil }
+func (e *Env) attackHost(ctx context.Context, t target) []part {
+	return []part{
+		{"the registry's user links its directory to root's files", func() error { return e.linkedPushes(ctx, t.first) }},
+		{"another directory is mounted over the kubelet's", func() error {
+			return e.resetTrap(ctx, t.second,
+				"systemctl stop kubelet && mount --bind /srv/ledger /var/lib/kubelet",
+				"umount /var/lib/kubelet && systemctl start kubelet")
+		}},
+		{"a directory of the kubelet's is a link to another disk", func() error {
+			const dir = "/usr/libexec/kubernetes"
+			return e.resetTrap(ctx, t.second,
+				"mv "+dir+" "+dir+".away && ln -s /srv/ledger "+dir,
+				"rm "+dir+" && mv "+dir+".away "+dir)
+		}},
+	}
+}
+
+// asAirgap runs a shell line as the registry's user.
+const asAirgap = "runuser -u airgap -- sh -c "
+
+// linkedPushes has root read what the registry's user linked to, and what never ends.
+// airgap rollback reads and writes the same tree; TestKeepPushedFollowsNoLink plays that.
+func (e *Env) linkedPushes(ctx context.Context, m lab.Machine) error {
+	const tags = "/var/lib/airgap/pushed/docker/registry/v2/repositories/trap/_manifests/tags"
+	before := "stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki >/run/before"
+	if err := e.script(ctx, m, before, asAirgap+"'mkdir -p "+tags+"/shadow/current "+tags+"/fifo/current && ln -s /etc/shadow "+tags+"/shadow/current/link && mkfifo "+tags+"/fifo/current/link && ln -s /etc/airgap/pki /var/lib/airgap/pushed/docker/registry/v2/repositories/pki'"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "timeout", "60", "airgap", "registry", "prune", "--dry-run")
+	if err == nil {
+		err = r.want("airgap registry prune over planted links", 1, tags+"/shadow/current/link", tags+"/fifo/current/link", "repositories/pki")
+	}
+	clean := "rm -r /var/lib/airgap/pushed/docker/registry/v2/repositories/trap /var/lib/airgap/pushed/docker/registry/v2/repositories/pki"
+	return errors.Join(err, e.script(ctx, m, asAirgap+"'"+clean+"'",
+		"stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki | cmp - /run/before && rm /run/before",
+		"timeout 60 airgap registry prune --dry-run"))
+}
+
+// resetTrap leads one of the cluster's directories to somebody's data. reset changes
+// nothing, and names the directory and where it leads.
+func (e *Env) resetTrap(ctx context.Context, m lab.Machine, set, undo string) error {
+	if err := e.script(ctx, m, "mkdir -p /srv/ledger && echo theirs >/srv/ledger/db", set); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "reset", "--yes", "--wipe-data")
+	if err == nil {
+		err = r.want(fmt.Sprintf("%s: reset with a directory that leads elsewhere", m.Name()), 1, "nothing was changed", "/srv/ledger", "when this host was installed")
+	}
+	return errors.Join(err, e.script(ctx, m, "grep -qx theirs /srv/ledger/db && test -e /etc/kubernetes/kubelet.conf", undo, "rm -r /srv/ledger"))
+}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -25,6 +27,32 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 // Write is WriteFile with content that comes bit by bit. Where that fails, what was
 // at path stays.
 func Write(path string, perm fs.FileMode, content func(io.Writer) error) error {
+	return write(path, content, func(f *os.File) error { return f.Chmod(perm) })
+}
+
+// WriteForGroup is WriteFile of a file that the group may use as perm has it; "" leaves
+// the group as it is. The file is the group's from the moment at which it is at path.
+func WriteForGroup(path string, data []byte, perm fs.FileMode, group string) error {
+	id, err := groupID(group)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	content := func(w io.Writer) error { _, err := w.Write(data); return err }
+	return write(path, content, func(f *os.File) error { return errors.Join(f.Chown(-1, id), f.Chmod(perm)) })
+}
+
+func groupID(name string) (int, error) {
+	if name == "" {
+		return -1, nil
+	}
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+func write(path string, content func(io.Writer) error, settle func(*os.File) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -37,7 +65,7 @@ func Write(path string, perm fs.FileMode, content func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer os.Remove(tmp.Name())
-	if err := fill(tmp, content, perm); err != nil {
+	if err := fill(tmp, content, settle); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
@@ -63,12 +91,13 @@ func Remove(path string) error {
 	return nil
 }
 
-func fill(f *os.File, content func(io.Writer) error, perm fs.FileMode) error {
+// fill closes the file when it is durable; settle gives it owner and mode.
+func fill(f *os.File, content func(io.Writer) error, settle func(*os.File) error) error {
 	defer f.Close()
 	if err := content(f); err != nil {
 		return err
 	}
-	if err := f.Chmod(perm); err != nil {
+	if err := settle(f); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -4,15 +4,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxPrivate, in bytes, is far more than a private key takes.
 const maxPrivate = 1 << 20
 
 // ReadPrivate reads a private key. A file that others on the machine can read
-// is refused, and one larger than 1 MiB.
-func ReadPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// is refused, and one larger than 1 MiB. In another user's directory root reads only
+// what that user could.
+func ReadPrivate(path string) (text []byte, err error) {
+	err = AsOwner(path, func() error {
+		text, err = readPrivate(path)
+		return err
+	})
+	return text, err
+}
+
+func readPrivate(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

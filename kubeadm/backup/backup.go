@@ -123,7 +123,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 		return Backup{}, err
 	}
 	b := Backup{Dir: filepath.Join(s.Dir, about.Taken.Format(stamp)), Taken: about.Taken, Bytes: size, Encrypted: len(to) > 0}
-	if err := os.RemoveAll(b.Dir); err != nil { // of this very second
+	if err := host.RemoveTree(b.Dir); err != nil { // of this very second
 		return b, err
 	}
 	if err := os.Rename(dir, b.Dir); err != nil {
@@ -161,9 +161,9 @@ func (s Store) lock(ctx context.Context) (release func(), err error) {
 func (s Store) stage() string { return cmp.Or(s.Stage, s.Dir) }
 
 func (s Store) removeDrafts() error {
-	err := os.RemoveAll(filepath.Join(s.Dir, draft))
+	err := host.RemoveTree(filepath.Join(s.Dir, draft))
 	if len(s.EncryptTo) > 0 || s.stage() == s.Dir {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.stage(), plainDraft)))
+		err = errors.Join(err, host.RemoveTree(filepath.Join(s.stage(), plainDraft)))
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func (s Store) prune() error {
 		return err
 	}
 	for _, b := range all[:max(0, len(all)-s.Keep)] {
-		if err := os.RemoveAll(b.Dir); err != nil {
+		if err := host.RemoveTree(b.Dir); err != nil {
 			return fmt.Errorf("remove an old backup: %w", err)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/remote"
@@ -72,6 +74,17 @@ func Load(path string) (*Cluster, []byte, error) {
 // Parse judges data and fills in the defaults. Bad input gives Problems; file
 // is the name they carry.
 func Parse(file string, data []byte) (*Cluster, error) {
+	return read(file, data, kubeadm.Config.Validate)
+}
+
+// ParseStored reads the file of a bundle that a host has already. An older airgap
+// took overrides of Kubernetes that Parse refuses, and its cluster has to be
+// looked after all the same.
+func ParseStored(file string, data []byte) (*Cluster, error) {
+	return read(file, data, kubeadm.Config.ValidateStored)
+}
+
+func read(file string, data []byte, kubernetes func(kubeadm.Config, *field.Path) field.ErrorList) (*Cluster, error) {
 	doc, err := parse(file, data)
 	if err != nil {
 		return nil, err
@@ -92,7 +105,7 @@ func Parse(file string, data []byte) (*Cluster, error) {
 		return nil, syntax(file, err)
 	}
 	c.setDefaults()
-	problems = append(problems, doc.semantic(c.validate(), problems)...)
+	problems = append(problems, doc.semantic(c.validate(kubernetes), problems)...)
 	if len(problems) > 0 {
 		return nil, problems.sorted()
 	}

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/kubeadm"
 )
 
 // setDefaults lets each section fill in what was left out.
@@ -23,11 +24,11 @@ func (c *Cluster) setDefaults() {
 }
 
 // validate lets each section judge itself; the nodes are judged here.
-func (c *Cluster) validate() field.ErrorList {
+func (c *Cluster) validate(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList) field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
 	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
-	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
+	all = append(all, kubernetes(c.Kubernetes, at("kubernetes"))...)
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.GPU.Validate(at("gpu"))...)
 	all = append(all, c.Network.Validate(at("network"))...)

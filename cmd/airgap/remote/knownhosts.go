@@ -71,7 +71,7 @@ func (k *KnownHosts) judge() (ssh.HostKeyCallback, error) {
 	defer k.mu.Unlock()
 	var there []string
 	for _, f := range append(slices.Clone(k.Files), k.Own) {
-		if _, err := os.Stat(f); err == nil {
+		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
 			there = append(there, f)
 		}
 	}

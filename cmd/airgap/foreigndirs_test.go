@@ -1,0 +1,172 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestUnitsGiveNoOtherDirectory: a directory that a unit gives to another user than root
+// is in the list, with that user.
+func TestUnitsGiveNoOtherDirectory(t *testing.T) {
+	units, err := allUnits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given []string
+	for name, text := range units {
+		user := unitUser(string(text))
+		if user == "root" {
+			continue
+		}
+		for _, dir := range unitDirectories(string(text)) {
+			given = append(given, dir)
+			i := slices.IndexFunc(foreignDirs(), func(d foreignDir) bool { return d.Dir == dir })
+			if i < 0 || foreignDirs()[i].Owner != user || foreignDirs()[i].Unit != name {
+				t.Errorf("%s gives %s to user %s: foreignDirs has to say what root does there", name, dir, user)
+			}
+		}
+	}
+	for _, d := range foreignDirs() {
+		if d.Unit != "" && !slices.Contains(given, d.Dir) {
+			t.Errorf("%s does not give %s to user %s", d.Unit, d.Dir, d.Owner)
+		}
+	}
+}
+
+func unitUser(text string) string {
+	user := "root"
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case key == "User":
+			user = value
+		case key == "DynamicUser" && value == "yes":
+			user = "a dynamic user"
+		}
+	}
+	return user
+}
+
+func unitDirectories(text string) (all []string) {
+	below := map[string]string{
+		"StateDirectory": "/var/lib/", "RuntimeDirectory": "/run/", "CacheDirectory": "/var/cache/",
+		"LogsDirectory": "/var/log/", "ConfigurationDirectory": "/etc/", "ReadWritePaths": "", "BindPaths": "",
+	}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if at, is := below[key]; is {
+			for _, dir := range strings.Fields(value) {
+				all = append(all, at+strings.TrimLeft(dir, "-+"))
+			}
+		}
+	}
+	return all
+}
+
+// TestCodeGivesNoOtherDirectory: files change their owner in package host alone, and who
+// works in another user's directory is in the list.
+func TestCodeGivesNoOtherDirectory(t *testing.T) {
+	var listed []string
+	for _, d := range foreignDirs() {
+		listed = append(listed, d.OpenedIn...)
+	}
+	opened := map[string]bool{}
+	for file, calls := range sourceCalls(t) {
+		for _, call := range calls {
+			switch {
+			case slices.Contains([]string{"Chown", "Lchown", "Fchown", "Fchownat"}, call):
+				t.Errorf("%s calls %s: host.Owned and host.WriteForGroup do that by the open file", file, call)
+			case call == "OpenOwned":
+				opened[file] = true
+			case call == "RemoveAll" && !slices.Contains(ownScratch(), file):
+				t.Errorf("%s calls RemoveAll: host.RemoveTree follows no link and crosses no mount", file)
+			}
+		}
+	}
+	for file := range opened {
+		if !slices.Contains(listed, file) {
+			t.Errorf("%s works in another user's directory: foreignDirs has to say what it does there", file)
+		}
+	}
+	for _, file := range listed {
+		if !opened[file] {
+			t.Errorf("%s opens no other user's directory", file)
+		}
+	}
+}
+
+// ownScratch are files that delete what the same process has made, or what the registry
+// has in its own directory.
+func ownScratch() []string {
+	return []string{"cmd/airgap/scratch.go", "registry/files.go", "registry/inplace.go"}
+}
+
+// sourceCalls are the names that each file of the program calls, but for package host.
+func sourceCalls(t *testing.T) map[string][]string {
+	t.Helper()
+	root, all := "../..", map[string][]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name == "e2e" || name == "internal/host" || strings.HasPrefix(d.Name(), ".") && name != "." || strings.HasSuffix(name, "test") || d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(text), "chown ") {
+			t.Errorf("%s has a script that changes an owner", name)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, is := n.(*ast.CallExpr); is {
+				if s, is := call.Fun.(*ast.SelectorExpr); is {
+					all[name] = append(all[name], s.Sel.Name)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestForeignDirsAreTrapped: each directory of the list has a test in which its user
+// sets traps.
+func TestForeignDirsAreTrapped(t *testing.T) {
+	out, err := exec.Command("grep", "-rhoE", `^func Test[A-Za-z0-9]+\(`, "--include=*_test.go", "../..").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range foreignDirs() {
+		if d.Dir == "" || d.Owner == "" || d.Root == "" {
+			t.Errorf("%+v does not say everything", d)
+		}
+		if !strings.Contains(string(out), "func "+d.Test+"(") {
+			t.Errorf("%s: there is no test %q", d.Dir, d.Test)
+		}
+	}
+}
