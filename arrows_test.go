@@ -37,11 +37,12 @@ var allowed = map[string][]string{
 
 	"internal/host":       {},
 	"internal/httpclient": {},
+	"internal/listen":     {},
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/ui":         {},
 }
 
-var shared = []string{"internal/host", "internal/httpclient", "internal/step", "internal/ui"}
+var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
 
 type listed struct {
 	ImportPath string

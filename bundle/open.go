@@ -88,6 +88,9 @@ func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRPMKey(source, sums); err != nil {
+		return nil, err
+	}
 	index, _, err := readIndex(source, sums)
 	if err != nil {
 		return nil, err

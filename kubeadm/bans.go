@@ -90,7 +90,7 @@ func bans(c Config) []ban {
 	for _, part := range programs() {
 		all = append(all, ban{part, "tls-min-version", names("VersionTLS10", "VersionTLS11", "TLS1.0", "TLS1.1"), whyOldTLS})
 	}
-	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+	for _, part := range []Part{ControllerManager, Scheduler} {
 		all = append(all, ban{part, "authorization-always-allow-paths", names("*", "/*", "/", "/api/*", "/apis/*"), "everybody would be let in there"})
 	}
 	return all
@@ -113,14 +113,20 @@ func oidcFields() map[string]string {
 func (c Config) refuse(at *field.Path) field.ErrorList {
 	cluster := at.Child("clusterConfiguration")
 	errs := c.refuseKubelet(at.Child("kubelet"))
-	banned := bans(c)
+	all := bans(c)
 	for _, part := range programs() {
 		args := cluster.Child(sectionOf(part))
 		if part == Etcd {
 			args = args.Child("local")
 		}
 		for i, a := range c.extraArgs(part) {
-			errs = append(errs, refuseArgument(args.Child("extraArgs").Index(i), part, a, banned)...)
+			errs = append(errs, refuseArgument(args.Child("extraArgs").Index(i), part, a, all)...)
+		}
+	}
+	variables, _ := component(c.Overrides.ClusterConfiguration, Etcd)["extraEnvs"].([]any)
+	for i, item := range variables { // etcd takes arguments from there, too
+		if flag, is := etcdFlag(nameOf(item)); is {
+			errs = append(errs, refuseArgument(cluster.Child("etcd", "local", "extraEnvs").Index(i), Etcd, argument{flag, textOf(item, "value")}, all)...)
 		}
 	}
 	return append(errs, c.refuseNames(cluster.Child("apiServer"))...)
@@ -151,19 +157,27 @@ func refuseArgument(at *field.Path, part Part, a argument, banned []ban) field.E
 	return errs
 }
 
+// kubeletBans are what no site may give a field of the kubelet's.
+func kubeletBans() []ban {
+	return []ban{
+		{Kubelet, "authentication.anonymous.enabled", is(true), "who reaches the kubelet could run commands in its pods"},
+		{Kubelet, "authorization.mode", func(v string) bool { return v != "Webhook" }, "the API server has to decide who may run commands in the node's pods: Webhook"},
+		{Kubelet, "readOnlyPort", func(v string) bool { return v != "0" }, "the port tells everybody about the pods"},
+		{Kubelet, "tlsMinVersion", names("VersionTLS10", "VersionTLS11"), whyOldTLS},
+	}
+}
+
+// banned reports whether no site may give a Control this value.
+func banned(c Config, control Control, value string) bool {
+	return slices.ContainsFunc(append(bans(c), kubeletBans()...), func(b ban) bool {
+		return b.part == control.Part && b.name == control.Name && b.bad(value)
+	})
+}
+
 // refuseKubelet is about fields of the kubelet's, which hold no secret.
 func (c Config) refuseKubelet(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, r := range []struct {
-		name string
-		bad  func(value string) bool
-		why  string
-	}{
-		{"authentication.anonymous.enabled", is(true), "who reaches the kubelet could run commands in its pods"},
-		{"authorization.mode", func(v string) bool { return v != "Webhook" }, "the API server has to decide who may run commands in the node's pods: Webhook"},
-		{"readOnlyPort", func(v string) bool { return v != "0" }, "the port tells everybody about the pods"},
-		{"tlsMinVersion", names("VersionTLS10", "VersionTLS11"), whyOldTLS},
-	} {
+	for _, r := range kubeletBans() {
 		path := strings.Split(r.name, ".")
 		if value := lookup(c.Overrides.Kubelet, path); value != nil && r.bad(text(value)) {
 			errs = append(errs, field.Forbidden(at.Child(path[0], path[1:]...), r.why))

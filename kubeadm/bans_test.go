@@ -50,7 +50,7 @@ func TestBans(t *testing.T) {
 		{APIServer, "tls-min-version", "VersionTLS13", ""},
 		{APIServer, "anonymous_auth", "true", "write it as anonymous-auth"},
 		{APIServer, "profiling", "true", ""},
-		{APIServer, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
+		{ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
 		{ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
 		{ControllerManager, "bind-address", "0.0.0.0", ""},
 		{Etcd, "client-cert-auth", "false", "read and write everything"},

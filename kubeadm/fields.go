@@ -19,6 +19,9 @@ type fieldList struct {
 	// "[]string", "{}string" for a mapping, "v1.Taint" for another struct.
 	Types map[string]map[string]string `json:"types"`
 	Gates []string                     `json:"gates"` // feature gates of its programs, kubeadm's own apart
+	// Arguments are the names that a program of the control plane takes. etcd,
+	// which has versions of its own, has none.
+	Arguments map[Part][]string `json:"-"`
 }
 
 // The types that airgap.yaml has fields of.
@@ -32,12 +35,19 @@ const (
 
 func fieldsOf(minor string) (fieldList, error) {
 	var l fieldList
-	text, err := fieldLists.ReadFile("fields/" + minor + ".json")
+	if err := readList(minor+".json", &l); err != nil {
+		return l, err
+	}
+	return l, readList(minor+"-arguments.json", &l.Arguments)
+}
+
+func readList(name string, into any) error {
+	text, err := fieldLists.ReadFile("fields/" + name)
 	if err == nil {
-		err = json.Unmarshal(text, &l)
+		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		return l, fmt.Errorf("read the fields of Kubernetes %s: %w", minor, err)
+		return fmt.Errorf("read the list %s: %w", name, err)
 	}
-	return l, nil
+	return nil
 }

@@ -79,12 +79,30 @@ func (f Firewall) wanted(zones []string) openings {
 	if f.Routed {
 		all[trustedZone] = append(all[trustedZone], "source="+f.PodSubnet)
 	}
+	all[trustedZone] = append(all[trustedZone], f.refusals()...)
 	for _, p := range f.Ports {
 		for _, zone := range zones {
 			all[zone] = append(all[zone], f.rules(p)...)
 		}
 	}
 	return all
+}
+
+// refusals keep pods off the registry and etcd. firewalld judges what a zone refuses
+// before what it accepts. By the pods' addresses, since another interface in the zone
+// is the site's own. A pod needs the kubelet of its node (metrics), the API server and
+// what the site has on its nodes.
+func (f Firewall) refusals() []string {
+	if f.PodSubnet == "" {
+		return nil
+	}
+	var rules []string
+	for _, p := range f.Ports {
+		if p.From == OnlyMasters || p.Program == registryProgram {
+			rules = append(rules, fmt.Sprintf(`rich-rule=rule family="ipv4" source address=%q port port=%q protocol=%q reject`, f.PodSubnet, p.numbers(), p.Protocol))
+		}
+	}
+	return rules
 }
 
 func (f Firewall) rules(p Port) []string {

@@ -175,8 +175,11 @@ func TestFirewalld(t *testing.T) {
 				t.Errorf("%s: %d × %s, want %d in\n%s", view, n, rule, times, rules)
 			}
 		}
-		if links := w.has[view]["trusted"]; !slices.Equal(links, []string{"interface=flannel.1", "interface=cali+"}) {
-			t.Errorf("%s: trusted has %v", view, links)
+		refused := func(port string) string {
+			return `rich-rule=rule family="ipv4" source address="10.244.0.0/16" port port="` + port + `" protocol="tcp" reject`
+		}
+		if has := w.has[view]["trusted"]; !slices.Equal(has, []string{"interface=flannel.1", "interface=cali+", refused("2379"), refused("2380"), refused("5000")}) {
+			t.Errorf("%s: trusted has %v", view, has)
 		}
 	}
 
@@ -204,6 +207,25 @@ func TestFirewalld(t *testing.T) {
 		if f.has(file) {
 			t.Errorf("undo left %s", file)
 		}
+	}
+}
+
+// TestFirewalldKeepsPodsOffTheRegistry: a host that an older airgap set up gets the
+// rules at the next installation.
+func TestFirewalldKeepsPodsOffTheRegistry(t *testing.T) {
+	f, m := newFake(t)
+	w := newFirewalld(f)
+	s := FirewalldStep(m, aFirewall())
+	do(t, func() error { return s.Run(t.Context()) })
+	for _, view := range []string{"runtime", "permanent"} {
+		w.has[view]["trusted"] = slices.DeleteFunc(w.has[view]["trusted"], func(o string) bool { return strings.HasSuffix(o, "reject") })
+	}
+	mustHold(t, s.Done, false)
+	do(t, func() error { return s.Run(t.Context()) })
+	mustHold(t, s.Done, true)
+	const rule = `rich-rule=rule family="ipv4" source address="10.244.0.0/16" port port="5000" protocol="tcp" reject`
+	if !w.has["runtime"].has("trusted", rule) || !w.has["permanent"].has("trusted", rule) {
+		t.Errorf("trusted has %v", w.has)
 	}
 }
 

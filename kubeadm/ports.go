@@ -16,6 +16,9 @@ const (
 	FromAnywhere Peers = "anywhere"
 )
 
+// registryProgram is what the table calls airgap's registry.
+const registryProgram = "registry"
+
 // Port is a row of the table of ports: for the host's firewall, for the checks
 // before an installation, and for the people who own the firewalls between.
 type Port struct {
@@ -62,7 +65,7 @@ func (l Listens) Ports() []Port {
 	add(true, 10248, 0, "tcp", "kubelet health", OnlySelf, "health")
 	add(true, 10249, 0, "tcp", "kube-proxy metrics", OnlySelf, "metrics")
 	add(true, 10256, 0, "tcp", "kube-proxy health", FromAnywhere, "load balancers ask there which node to send to")
-	add(l.Registry > 0, l.Registry, 0, "tcp", "registry", OnlyNodes, "images, packages, and what joining hosts need")
+	add(l.Registry > 0, l.Registry, 0, "tcp", registryProgram, OnlyNodes, "images, packages, and what joining hosts need")
 	ports = append(ports, l.Network...)
 	add(true, 30000, 32767, "tcp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	add(true, 30000, 32767, "udp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")

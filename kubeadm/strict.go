@@ -31,6 +31,7 @@ func (c Config) strict(at *field.Path) field.ErrorList {
 	errs = append(errs, s.section(over.Child("kubeProxy"), proxyType, c.Overrides.KubeProxy)...)
 	errs = append(errs, s.gates(over.Child("kubeProxy", "featureGates"), c.Overrides.KubeProxy["featureGates"])...)
 	errs = append(errs, s.section(over.Child("clusterConfiguration"), clusterType, c.Overrides.ClusterConfiguration)...)
+	errs = append(errs, s.arguments(over.Child("clusterConfiguration"), c)...)
 	errs = append(errs, s.section(at.Child("audit", "policy"), policyType, c.Audit.Policy)...)
 	for i, jwt := range c.Authentication.JWT {
 		errs = append(errs, s.section(at.Child("authentication", "jwt").Index(i), jwtType, jwt)...)
@@ -133,6 +134,25 @@ func (s strictReader) gates(at *field.Path, value any) field.ErrorList {
 	}
 	return errs
 }
+
+// arguments checks the names that programs of the control plane are given, at
+// which they end that do not know them.
+func (s strictReader) arguments(at *field.Path, c Config) field.ErrorList {
+	var errs field.ErrorList
+	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+		for i, a := range c.extraArgs(part) {
+			if wellFormed(a.name) && !slices.Contains(s.list.Arguments[part], a.name) {
+				name := at.Child(sectionOf(part), "extraArgs").Index(i).Child("name")
+				errs = append(errs, s.unknown(name, a.name, "argument of "+string(part), s.list.Arguments[part]))
+			}
+		}
+	}
+	return errs
+}
+
+// wellFormed reports whether a name is written as kubeadm wants it: refuse names
+// those that are not.
+func wellFormed(name string) bool { return name != "" && name[0] != '-' && !strings.Contains(name, "_") }
 
 func wrongKind(at *field.Path, value any, want string) field.ErrorList {
 	if _, is := value.(string); !is && want == "a string" {

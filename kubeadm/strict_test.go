@@ -1,6 +1,9 @@
 package kubeadm
 
 import (
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +34,8 @@ func TestStrict(t *testing.T) {
 			[]string{`apiServer.extraArgs: Invalid value: "a mapping": expected a list of {name, value}`}},
 		"an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: v, value: 4}, {nmae: v, value: "4"}, {name: --v, value: "4"}]}}}}`,
 			[]string{"extraArgs[0].value: Invalid value: 4: expected a string (in quotes)", "extraArgs[1].nmae", "extraArgs[1].name: Required value", "extraArgs[2].name: Invalid value: \"--v\": kubeadm writes the dashes: v"}},
+		"an argument's name": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: event-tll, value: 2h}]}, controllerManager: {extraArgs: [{name: bind_address, value: a}]}}}}`,
+			[]string{`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean event-ttl?`, "write it as bind-address"}},
 		"nothing": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: }, kubelet: {maxPods: null}}}`,
 			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"}},
 		"a gate": {`{version: 1.36.3, overrides: {kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}}}`,
@@ -99,5 +104,29 @@ func TestNearest(t *testing.T) {
 	}
 	if nearest(strings.Repeat("a", 100), nil) != "" {
 		t.Error("a name out of nothing")
+	}
+}
+
+// TestArgumentsAreThePrograms: the lists have what the real programs say of
+// themselves.
+func TestArgumentsAreThePrograms(t *testing.T) {
+	for _, kubeadm := range labKubeadms(t) {
+		minor := strings.Join(strings.Split(strings.TrimPrefix(strings.TrimSpace(output(t, kubeadm, "version", "-o", "short")), "v"), ".")[:2], ".")
+		list, err := fieldsOf(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+			help := output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
+			found := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
+			if len(found) < 50 {
+				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))
+			}
+			for _, name := range found {
+				if !slices.Contains(list.Arguments[part], name[1]) {
+					t.Errorf("%s %s takes --%s", minor, part, name[1])
+				}
+			}
+		}
 	}
 }

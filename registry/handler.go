@@ -26,6 +26,7 @@ type Options struct {
 	Every   time.Duration            // how often it asks them; 0 is 5 s
 	Join    http.Handler             // answers below /join/; nil when nobody may join here
 	Log     *slog.Logger             // one line a request, and every read that failed
+	Version string                   // of the program that serves
 }
 
 // Health is what /healthz answers.
@@ -36,6 +37,7 @@ type Health struct {
 	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
 	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
+	Version string         `json:"version,omitempty"` // of airgap that runs; "" of one that did not say
 }
 
 // ServedBundle tells one bundle from another one of the same name.
@@ -118,7 +120,7 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	mux.Handle("/files/", http.FileServerFS(files))
 	own := own{bundles, o.Log, h.damage}
 	mux.HandleFunc("/bundles/{name}/{file}", own.whole)
-	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry))
+	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry, o.Version))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range besides() {
 		mux.Handle("/"+name, own.beside(name))
@@ -155,13 +157,13 @@ func (h *Handler) Follow(ctx context.Context) {
 	all.Wait()
 }
 
-func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time) http.HandlerFunc {
+func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, version string) http.HandlerFunc {
 	served := []ServedBundle{}
 	for _, b := range bundles {
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.standing(), Lags: h.lags()}
+		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.standing(), Lags: h.lags(), Version: version}
 		if expiry != nil {
 			ends := expiry()
 			answer.Ends = &ends

@@ -149,3 +149,12 @@ func TestTLS(t *testing.T) {
 		must(t, conn.Close())
 	}
 }
+
+// TestHealthNamesTheVersion: after an update of airgap.rpm it says what still runs.
+func TestHealthNamesTheVersion(t *testing.T) {
+	r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Version: "1.2.3"})
+	health, err := r.peer(t).Health(t.Context())
+	if err != nil || health.Version != "1.2.3" {
+		t.Errorf("version %q, %v", health.Version, err)
+	}
+}

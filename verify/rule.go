@@ -56,7 +56,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		systemWorkloads(system, o.Workloads), systemPods(system),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
-		reportsFresh(o.NodeReports), unitsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
+		reportsFresh(o.NodeReports), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
 		list = append(list, runningImages(images.look))

@@ -24,6 +24,7 @@ type Spec struct {
 	// The scriptlets are POSIX sh. rpm passes 0 to those of a removal, 1 to
 	// those of an upgrade.
 	PreInstall, PostInstall, PreRemove, PostRemove string
+	PostTransaction                                string    // when all packages of the transaction are in their places
 	Time                                           time.Time // of the build, of every file, of the signature
 }
 
@@ -158,6 +159,7 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 	pack.AddPostin(s.PostInstall)
 	pack.AddPreun(s.PreRemove)
 	pack.AddPostun(s.PostRemove)
+	pack.AddPosttrans(s.PostTransaction)
 	return pack, nil
 }
 

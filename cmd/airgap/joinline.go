@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -250,7 +251,16 @@ func (s *site) joinFiles(b *bundle.Bundle) (map[string][]byte, error) {
 	if all[removedName], err = s.removedFile(); err != nil {
 		return nil, err
 	}
+	signed, err := signedFiles(b)
+	maps.Copy(all, signed)
+	return all, err
+}
+
+// signedFiles are indexFiles of a bundle, as they were signed.
+func signedFiles(b *bundle.Bundle) (map[string][]byte, error) {
+	all := map[string][]byte{}
 	for _, name := range indexFiles() {
+		var err error
 		if all[name], err = b.Vouched(name); err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 			{Path: logDir, Mode: fs.ModeDir | 0o755},
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
-		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload,
+		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload, PostTransaction: restartUnits,
 		Time: at,
 	}
 	spec.Files = slices.Concat(spec.Files, docs, more)
@@ -106,6 +106,9 @@ getent group airgap-approver >/dev/null || groupadd -r airgap-approver
 getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -s /sbin/nologin -c 'airgap join approver' airgap-approver
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
+`
+	// restartUnits has what runs run the new program; a unit that does not run is not started.
+	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` || :
 `
 	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `

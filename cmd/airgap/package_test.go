@@ -237,3 +237,35 @@ func rpmSays(t *testing.T, args ...string) string {
 	}
 	return string(out)
 }
+
+// TestUpdateRestartsServices: rpm has the scriptlet, and it restarts what runs, where
+// systemd does; elsewhere, and when that fails, the transaction goes on.
+func TestUpdateRestartsServices(t *testing.T) {
+	bundletest.Need(t, "rpm")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "airgap.rpm")
+	if err := os.WriteFile(file, programPackageBytes(t, writePrograms(t, dir), newKeys(t, dir)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	script := rpmSays(t, "-qp", "--nosignature", "--qf", "%{POSTTRANS}", file)
+	running, said := filepath.Join(dir, "systemd"), filepath.Join(dir, "said")
+	fake := "#!/bin/sh\necho \"$@\" >>" + said + "\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "systemctl"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, with := range []bool{false, true} {
+		if with {
+			if err := os.Mkdir(running, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("sh", "-ec", strings.ReplaceAll(script, "/run/systemd/system", running), "posttrans", "1")
+		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("with systemd %v: %v\n%s", with, err, out)
+		}
+		if got, _ := os.ReadFile(said); (string(got) == "try-restart airgap-registry.service airgap-node-report.service\n") != with {
+			t.Errorf("with systemd %v it ran systemctl %s", with, got)
+		}
+	}
+}

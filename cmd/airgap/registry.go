@@ -80,6 +80,7 @@ import sees to; a certificate that was renewed is served from the next connectio
 					Peers:   peers,
 					Join:    http.StripPrefix("/join/", http.FileServer(http.Dir(join))),
 					Log:     log,
+					Version: version(),
 				},
 				Addr:        fmt.Sprintf(":%d", port),
 				Certificate: certs.CertificateFile(),

@@ -43,6 +43,7 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 			r.Units, err = nodereport.Units(ctx, h, s.Units)
 			return err
 		}),
+		part("programs", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Programs, err = s.programs(ctx, h); return err }),
 		part("cgroup", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Cgroup, err = effectiveCgroup(ctx, m); return err }),
 		part("proxyMode", soon, brief, func(ctx context.Context, r *report) (err error) {
 			r.ProxyMode, err = nodereport.ProxyMode(ctx, nodereport.ProxyModeURL)

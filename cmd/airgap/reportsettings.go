@@ -32,6 +32,7 @@ type reportSettings struct {
 	Pinned     []string              `json:"pinned"` // images
 	Locked     []rpm.NEVRA           `json:"locked"` // packages
 	Registries []nodereport.Upstream `json:"registries"`
+	Own        *nodereport.Upstream  `json:"own,omitempty"` // the registry of this host
 	GPU        *gpuSettings          `json:"gpu,omitempty"` // on a node with the role gpu
 }
 
@@ -48,8 +49,10 @@ func (s *site) reportSettings() (reportSettings, error) {
 	if s.config.Runtime.CRIO() {
 		units[1] = "crio.service"
 	}
+	var own *nodereport.Upstream
 	if s.servesRegistry() {
 		units = append(units, registry.UnitName)
+		own = &nodereport.Upstream{Address: s.registryOf(s.node), Node: s.node.Name, CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
 	}
 	if s.node.Has(config.ControlPlane) {
 		units = append(units, kubeadm.ApproverUnit)
@@ -60,7 +63,7 @@ func (s *site) reportSettings() (reportSettings, error) {
 	}
 	return reportSettings{
 		Node: s.node.Name, APIServer: s.config.Kubernetes.ControlPlaneEndpoint, Etcd: s.node.Has(config.ControlPlane),
-		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(), GPU: cards,
+		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: s.upstreams(), Own: own, GPU: cards,
 	}, nil
 }
 

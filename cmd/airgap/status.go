@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // status is what this host has of airgap.
@@ -47,6 +49,8 @@ type status struct {
 	Backup       *keptBackup    `json:"backup,omitempty"`       // the newest
 	Unsaved      bool           `json:"unsaved,omitempty"`      // a control plane without any backup
 	Next         []string       `json:"next,omitempty"`         // what to do
+
+	Running []runningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
 	command string    // that installed this host, or began to
 	copied  string    // what it takes where the stick is gone
@@ -118,9 +122,16 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		for _, repository := range health.Hidden {
 			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
 		}
+		if k.site.servesRegistry() && strings.HasPrefix(st.Registry, "answers") {
+			st.Running = append(st.Running, runningProgram{registry.UnitName, runningVersion(health)})
+		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.tellHealth(ctx, thisMachine())
+	if runs := reportingVersion(ctx); runs != "" {
+		st.Running = append(st.Running, runningProgram{nodereport.UnitName, runs})
+	}
+	st.tellOutdated()
 	st.judge(entries, now)
 	st.Next = st.next()
 	return st

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -156,6 +157,13 @@ func TestStatusScreens(t *testing.T) {
 				{File: "/var/lib/kubelet/pki/kubelet.crt", Purpose: purposeOf("/var/lib/kubelet/pki/kubelet.crt"), Ends: now.Add(-30 * time.Hour), Renewed: nodereport.RenewedByAirgap},
 				{File: "/etc/kubernetes/pki/ca.crt", Purpose: purposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*day + time.Hour), Renewed: nodereport.RenewedByNobody},
 			}
+			st.judge(did(len(steps)), holding(len(steps)))
+			return st
+		},
+		"outdated": func() *status {
+			st := node()
+			st.Running = []runningProgram{{registry.UnitName, unknownVersion}, {nodereport.UnitName, "1.2.3"}}
+			st.tellOutdated()
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},

@@ -36,6 +36,7 @@ type Report struct {
 	Program   string           `json:"program"` // version of airgap that wrote it
 	BootID    string           `json:"bootID,omitempty"`
 	Kernel    string           `json:"kernel,omitempty"` // that runs
+	Programs  *Programs        `json:"programs,omitempty"`
 
 	Units        []Unit        `json:"units,omitempty"`
 	Cgroup       *Cgroup       `json:"cgroup,omitempty"`
@@ -51,6 +52,12 @@ type Report struct {
 	GPU          *GPU          `json:"gpu,omitempty"`  // on hosts with cards
 
 	Unknown []Unknown `json:"unknown,omitempty"`
+}
+
+// Programs are the versions of airgap on a host beside the one that reports.
+type Programs struct {
+	Installed string `json:"installed"`          // in the place of airgap.rpm's
+	Registry  string `json:"registry,omitempty"` // that airgap-registry.service runs, "unknown" of one that did not say; "": none runs here
 }
 
 // Unit is a service of systemd that a node cannot do without.

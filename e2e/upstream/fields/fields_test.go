@@ -15,8 +15,19 @@ var update = flag.Bool("update", false, "write kubeadm/fields from the modules")
 
 // TestFields compares the lists by which airgap checks overrides with the types
 // of each minor's own module.
-func TestFields(t *testing.T) {
-	program, err := filepath.Abs("print.go")
+func TestFields(t *testing.T) { compare(t, "print.go", "") }
+
+// TestArguments does so with the arguments of the control plane's programs. That
+// compiles most of Kubernetes, three times: kubeadm's tests ask the lab's programs.
+func TestArguments(t *testing.T) {
+	if !*update {
+		t.Skip("it takes long: with -update only")
+	}
+	compare(t, "arguments.go", "-arguments")
+}
+
+func compare(t *testing.T, source, suffix string) {
+	program, err := filepath.Abs(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +39,7 @@ func TestFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("../../../kubeadm/fields", c.Minor+".json")
+			file := filepath.Join("../../../kubeadm/fields", c.Minor+suffix+".json")
 			if *update {
 				if err := os.WriteFile(file, is, 0o644); err != nil {
 					t.Fatal(err)
