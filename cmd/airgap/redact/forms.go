@@ -59,7 +59,7 @@ var (
 	bearerForm = regexp.MustCompile(`(?i)bearer\s+([\w.~+/=-]{8,})`)
 	basicForm  = regexp.MustCompile(`(?i)basic\s+([A-Za-z0-9+/]{4,}={0,2})`)
 	headerForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\s+([^"'\\]+)`)
-	// A scheme of nobody's: a word that looks like a token.
+	// Without a known scheme: a word that looks like a token.
 	rawHeaderForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*([^\s"'\\{\[,]{12,})`)
 	wordsForm     = regexp.MustCompile(`(?i)^\s*[\w.-]*(?:passw(?:or)?d|passphrase|passcode|requirepass|masterauth)\s+(\S+)\s*$`)
 	cookieForm    = regexp.MustCompile(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
