@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 )
 
 // running is a registry on a loopback port with certificates of its own.
