@@ -110,6 +110,7 @@ lab: packages ## what the lab needs, built once into its cache (root; 20 minutes
 
 .PHONY: lab-test
 lab-test: lab ## the lab's own tests: its servers, its network, its upstream (root)
+	AIRGAP_REQUIRE_FUSE=1 $(GO) test -count=1 -run TestAMountedStickThatLies ./bundle
 	cd e2e && $(GO) vet ./... && AIRGAP_LAB=1 $(GO) test -timeout 20m ./...
 
 .PHONY: demo

@@ -14,7 +14,7 @@ import (
 const module = "airgap.dev/airgap"
 
 // allowed are the arrows of docs/design.md: who may import whom. Everybody may
-// import the three internal packages; cmd/airgap may import everything.
+// import the internal packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
 	"bundle":          {"bundle/rpm", "bundle/chart", "bundle/workload"},
 	"bundle/chart":    {"bundle/workload"},
@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},
-	"kubeadm/backup":     {"kubeadm"},
+	"kubeadm/backup":     {"bundle", "kubeadm"},
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"gpu/nvml":           {},
@@ -35,12 +35,14 @@ var allowed = map[string][]string{
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},
 
-	"internal/host": {},
-	"internal/step": {"internal/host"}, // to write its journal durably
-	"internal/ui":   {},
+	"internal/host":       {},
+	"internal/httpclient": {},
+	"internal/listen":     {},
+	"internal/step":       {"internal/host"}, // to write its journal durably
+	"internal/ui":         {},
 }
 
-var shared = []string{"internal/host", "internal/step", "internal/ui"}
+var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
 
 type listed struct {
 	ImportPath string

@@ -84,9 +84,12 @@ type placed struct {
 
 // planAddon renders one set and puts it into the lock.
 func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.Ref, error) {
-	objects, images, err := w.render(need, from)
+	objects, images, notices, err := w.render(need, from)
 	if err != nil {
 		return nil, err
+	}
+	for _, n := range append(notices, from.notices...) {
+		p.Notices = append(p.Notices, need.what+": "+n)
 	}
 	found, err := workload.Images(objects, need.Namespace)
 	if err != nil {
@@ -155,27 +158,25 @@ func (p *Plan) addSmall(path string, content []byte) error {
 }
 
 // render gives the objects of an add-on in the order in which they are applied,
-// and images beside those that the objects show.
-func (w *world) render(need wanted, from *ingredients) ([]workload.Object, []workload.Ref, error) {
-	var objects []workload.Object
-	var images []workload.Ref
+// images beside those that the objects show, and what was not checked.
+func (w *world) render(need wanted, from *ingredients) (objects []workload.Object, images []workload.Ref, notices []string, err error) {
 	if from.chart != nil {
 		rendered, err := from.chart.Render(chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: w.kube, APIs: w.apis, Values: from.values})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		objects, images = rendered.Objects, rendered.Images
+		objects, images, notices = rendered.Objects, rendered.Images, rendered.Unjudged
 	}
 	objects = append(objects, from.objects...)
-	objects, err := workload.Installed(withNamespace(need.Namespace, objects))
+	objects, err = workload.Installed(withNamespace(need.Namespace, objects))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	objects, err = w.place(need, objects)
 	for _, o := range objects {
 		w.apis = append(w.apis, o.Defines()...)
 	}
-	return objects, images, err
+	return objects, images, notices, err
 }
 
 // place leaves out an object that is there twice with the same contents; with

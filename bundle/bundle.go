@@ -102,6 +102,8 @@ type Repository struct {
 	Name           string   `json:"name"`
 	Keys           []string `json:"keys"`           // fingerprints
 	SignedMetadata bool     `json:"signedMetadata"` // repomd.xml has a good signature too
+	Location       string   `json:"location,omitempty"`
+	Timestamp      int64    `json:"timestamp,omitempty"` // of the metadata: an older one is refused
 }
 
 // Package is one RPM; in the bundle it lies at rpm/OS/Packages/FILE.
@@ -162,10 +164,12 @@ type Chart struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
 	Repository string `json:"repository,omitempty"` // https or oci URL; "": it was a file of the connected host
-	Digest     string `json:"digest"`               // sha256:…, by which upstream knows it: the archive's, in a registry its manifest's
-	Path       string `json:"path"`
-	Size       int64  `json:"size"`
-	SHA256     string `json:"sha256"`
+	// IndexDigest: the repository's index has the archive's digest.
+	IndexDigest bool   `json:"indexDigest,omitempty"`
+	Digest      string `json:"digest"` // sha256:…, by which upstream knows it: the archive's, in a registry its manifest's
+	Path        string `json:"path"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
 }
 
 // Source is a file of manifests as it was read by URL.

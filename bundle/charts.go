@@ -28,6 +28,7 @@ type fetchedChart struct {
 	archive []byte
 	digest  string // that upstream gives: of the manifest in a registry, of the archive elsewhere
 	moved   *Moved
+	indexed bool // the repository's index has the archive's digest
 }
 
 func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
@@ -45,6 +46,9 @@ func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fet
 	}
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", want, err)
+	}
+	if want.Path == "" && !strings.HasPrefix(want.Repository, "oci://") && !f.indexed && locked == nil && r.Locked.indexed(need) {
+		return f, fmt.Errorf("%s: the repository's index has no digest of it, and had one when airgap.lock was written: ask those who run it why, then --update %s takes it without", want, need.Name)
 	}
 	if f.digest == "" {
 		f.digest = "sha256:" + sha256Hex(f.archive)
@@ -107,7 +111,7 @@ func (c *Client) chartOfRepository(ctx context.Context, want ChartNeed) (fetched
 	if sum := strings.TrimPrefix(entry.Digest, "sha256:"); sum != "" && sum != sha256Hex(archive) {
 		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", presentable(at), sha256Hex(archive), sum)
 	}
-	return fetchedChart{archive: archive}, nil
+	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
 }
 
 func (x chartIndex) find(want ChartNeed) (chartEntry, error) {

@@ -8,25 +8,24 @@ import (
 	"io"
 	"sort"
 	"sync"
-	"sync/atomic"
 )
 
-// chunks reads the tar stream out of its parts and checks each chunk against
-// its signed hash the first time it is touched.
+// chunks reads the tar stream out of its parts and verifies what it reads, every
+// time: the first read of a chunk takes its signed SHA-256, later ones its seal.
 type chunks struct {
-	bundle   string // its name, for errors
-	parts    []openPart
-	size     int64           // of the whole stream
-	files    []Entry         // to say what a damaged chunk belongs to
-	verified []atomic.Uint32 // one bit a chunk of the stream
-	buffers  sync.Pool       // of *[ChunkSize]byte
+	bundle  string // its name, for errors
+	parts   []openPart
+	size    int64   // of the whole stream
+	files   []Entry // to say what a damaged chunk belongs to
+	seals   *seals
+	buffers sync.Pool // of *[ChunkSize]byte
 }
 
 type openPart struct {
 	Part
 	number int
 	start  int64 // offset in the stream
-	file   partFile
+	file   ownFile
 }
 
 // chunk is the signed SHA-256 of the chunk that begins at from in the part.
@@ -39,12 +38,12 @@ func newChunks(bundle string, parts []openPart, files []Entry) *chunks {
 	last := parts[len(parts)-1]
 	size := last.start + last.Size
 	return &chunks{
-		bundle:   bundle,
-		parts:    parts,
-		size:     size,
-		files:    files,
-		verified: make([]atomic.Uint32, chunkCount(size)/32+1),
-		buffers:  sync.Pool{New: func() any { return new([ChunkSize]byte) }},
+		bundle:  bundle,
+		parts:   parts,
+		size:    size,
+		files:   files,
+		seals:   newSeals(chunkCount(size)),
+		buffers: sync.Pool{New: func() any { return new([ChunkSize]byte) }},
 	}
 }
 
@@ -69,22 +68,55 @@ func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// readChunk fills p with what is left of the chunk at off.
+// readChunk fills p with what is left of the chunk at off, or of its block.
 func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	k := off / ChunkSize
 	part, from, size := c.locate(k)
 	within := off - k*ChunkSize
 	p = p[:min(int64(len(p)), size-within)]
-	if c.isVerified(k) {
+	switch s := c.seals.of(k); {
+	case s == nil:
+	case s == c.seals.kept:
 		n, err := part.file.ReadAt(p, from+within)
 		return n, c.readError(part, k, err)
+	default:
+		return c.readBlock(s, k, within, p)
 	}
 	buf := c.buffers.Get().(*[ChunkSize]byte)
 	defer c.buffers.Put(buf)
 	if err := c.load(k, buf[:size]); err != nil {
 		return 0, err
 	}
+	c.seals.put(k, buf[:size])
 	return copy(p, buf[within:size]), nil
+}
+
+// readBlock reads from the block at within of a chunk that is sealed. A whole block is
+// read into p at once.
+func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
+	part, at, size := c.locate(k)
+	i := within / block
+	from := i * block
+	n := min(block, size-from)
+	whole := within == from && int64(len(p)) >= n
+	piece := p
+	if !whole {
+		buf := c.buffers.Get().(*[ChunkSize]byte)
+		defer c.buffers.Put(buf)
+		piece = buf[:]
+	}
+	piece = piece[:n]
+	if _, err := part.file.ReadAt(piece, at+from); err != nil {
+		return 0, c.readError(part, k, err)
+	}
+	if !c.seals.fits(s, k, int(i), piece) {
+		clear(piece)
+		return 0, c.damage(part, k, "it is not what it was when it was verified")
+	}
+	if whole {
+		return len(piece), nil
+	}
+	return copy(p, piece[within-from:]), nil
 }
 
 // hot is how much is hashed while the processor's own cache still has it, bytes:
@@ -114,11 +146,8 @@ func (c *chunks) check(k int64, buf []byte) error {
 	if !bytes.Equal(h.Sum(nil), part.chunk(at)) {
 		return c.damage(part, k, "SHA-256 is not the signed one")
 	}
-	c.verified[k/32].Or(1 << (k % 32))
 	return nil
 }
-
-func (c *chunks) isVerified(k int64) bool { return c.verified[k/32].Load()&(1<<(k%32)) != 0 }
 
 // locate finds chunk k's part, its offset there, and its size.
 func (c *chunks) locate(k int64) (part *openPart, from, size int64) {

@@ -16,13 +16,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/net/http/httpproxy"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Client fetches from upstream, or from the mirrors that stand for it. It is
 // safe for use by several goroutines.
 type Client struct {
 	sources Sources
-	base    *http.Transport
+	roots   *x509.CertPool
+	base    http.RoundTripper
 	logins  []*login
 	mirrors map[int]*login // that want to see one, by the index of their rule
 	patience
@@ -46,23 +49,29 @@ func NewClient(s Sources) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		sources: s,
-		base: &http.Transport{
-			Proxy:       s.proxyFunc(),
-			DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			// HTTP/1.1 on purpose: one connection a blob is faster than
-			// streams that share a flow control window.
-			TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:   15 * time.Second,
-			ResponseHeaderTimeout: time.Minute,
-			IdleConnTimeout:       time.Minute,
-			MaxIdleConnsPerHost:   16,
-			DisableCompression:    true, // bytes are hashed as upstream published them
-		},
+		sources:  s,
+		roots:    roots,
 		patience: patience{attempts: 5, pause: 500 * time.Millisecond, stall: time.Minute},
 		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
 	}
+	c.base = c.transport()
 	return c, c.useMirrors()
+}
+
+// transport shows servers the certificates, where they ask for one.
+func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
+	return httpclient.Guard(&http.Transport{
+		Proxy:       c.sources.proxyFunc(),
+		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		// HTTP/1.1 on purpose: one connection a blob is faster than
+		// streams that share a flow control window.
+		TLSClientConfig:       &tls.Config{RootCAs: c.roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true, // bytes are hashed as upstream published them
+	})
 }
 
 // roots is nil, the system's, where the section names no CA.
@@ -125,7 +134,7 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	if as != nil && auth == authn.Anonymous {
 		auth = &authn.Basic{Username: as.user, Password: as.password}
 	}
-	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, HTTPSOnly(c.base), []string{repo.Scope(transport.PullScope)})
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, httpclient.Registry(c.base, repo.RegistryStr()), []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -133,18 +142,4 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	defer c.mu.Unlock()
 	c.repos[repo.Name()] = rt
 	return rt, nil
-}
-
-// HTTPSOnly keeps plain HTTP from registries. go-containerregistry falls back to
-// it where a registry has a private address or a name in .local: credentials
-// and what a tag means would then belong to whoever answers.
-func HTTPSOnly(t http.RoundTripper) http.RoundTripper { return httpsOnly{t} }
-
-type httpsOnly struct{ https http.RoundTripper }
-
-func (t httpsOnly) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" {
-		return nil, fmt.Errorf("%s: registries are asked by https only", r.URL.Host)
-	}
-	return t.https.RoundTrip(r)
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -42,5 +43,42 @@ func (f *Content) Size() int64 { return f.entry.Size }
 // Entry is what the index says about the file.
 func (f *Content) Entry() Entry { return f.entry }
 
-// Reader reads the file from its start.
-func (f *Content) Reader() *io.SectionReader { return io.NewSectionReader(f, 0, f.entry.Size) }
+// Reader reads the file from its start, verified as ReadAt is.
+func (f *Content) Reader() *Reader { return &Reader{Content: f} }
+
+// Reader reads a file of a bundle in order; it is also an io.ReaderAt.
+type Reader struct {
+	*Content
+
+	at int64
+}
+
+// Read ends with a block of its chunk where it can, so that the next one reads and
+// verifies each block once.
+func (r *Reader) Read(p []byte) (int, error) {
+	end := r.entry.Offset + r.at + int64(len(p))
+	if whole := int64(len(p)) - end%block; whole > 0 {
+		p = p[:whole]
+	}
+	n, err := r.ReadAt(p, r.at)
+	r.at += int64(n)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// Seek is io.Seeker.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.entry.Size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek in %s to %d: negative offset", r.entry.Path, offset)
+	}
+	r.at = offset
+	return offset, nil
+}

@@ -57,23 +57,44 @@ func (b *Bundle) copy(ctx context.Context, c *copier, progress ui.Progress) erro
 
 // admit makes the directory, unless it holds another bundle or has no room.
 func (b *Bundle) admit(to string) error {
-	there, err := hashFile(os.DirFS(to), IndexName)
+	there, err := IDIn(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && there != b.sums[IndexName] {
+	if err == nil && there != b.ID() {
 		return errors.New("another bundle is there")
 	}
-	var stick []StickFile
-	for _, name := range b.beside() {
-		if info, err := fs.Stat(b.source, name); err == nil {
-			stick = append(stick, StickFile{Name: name, size: info.Size()})
-		}
+	stick, err := b.sizes()
+	if err != nil {
+		return err
 	}
 	if err := checkSpace(to, b.index, stick, freeSpace); err != nil {
 		return err
 	}
 	return os.MkdirAll(to, 0o755)
+}
+
+// sizes are those that the files next to the parts are said to have. What is missing
+// is found when it is copied.
+func (b *Bundle) sizes() ([]StickFile, error) {
+	var all []StickFile
+	for _, name := range b.besides() {
+		f, size, err := openRegular(b.source, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && size > maxBeside {
+			err = tooLarge(name, size)
+		}
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, StickFile{Name: name, size: size})
+	}
+	return all, nil
 }
 
 // copySuffix is on the name of a part that is not copied whole yet.
@@ -187,7 +208,7 @@ func makesBundle() []string { return []string{SumsName, SignatureName, IndexName
 
 // copyOthers copies the files next to the parts.
 func (c *copier) copyOthers() error {
-	for _, name := range c.from.beside() {
+	for _, name := range c.from.besides() {
 		if slices.Contains(makesBundle(), name) {
 			continue
 		}
@@ -207,23 +228,30 @@ func (c *copier) finish() error {
 	return host.SyncDir(c.to)
 }
 
-// copyFile wants the SHA-256 that was signed; the signature itself has none.
+// copyFile gives the file its name when all of it has the signed SHA-256, and a mode
+// of its own: what mode the stick has is no part of the bundle.
 func (c *copier) copyFile(name string) error {
-	f, err := c.from.source.Open(name)
+	to, mode := filepath.Join(c.to, name), os.FileMode(0o644)
+	if data, is := c.from.signed[name]; is {
+		return host.WriteFile(to, data, mode)
+	}
+	if name == ProgramName {
+		mode = 0o755
+	}
+	f, _, err := openRegular(c.from.source, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return host.Write(filepath.Join(c.to, name), 0o644|info.Mode().Perm()&0o111, func(w io.Writer) error {
+	return host.Write(to, mode, func(w io.Writer) error {
 		h := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(f, maxBeside)); err != nil {
-			return err
+		buf := c.from.chunks.buffers.Get().(*[ChunkSize]byte) // a peer is asked for so much at a time
+		defer c.from.chunks.buffers.Put(buf)
+		from := struct{ io.Reader }{io.LimitReader(f, maxBeside)}
+		if _, err := io.CopyBuffer(io.MultiWriter(w, h), from, buf[:]); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
 		}
-		if want := c.from.sums[name]; want != "" && hex.EncodeToString(h.Sum(nil)) != want {
+		if hex.EncodeToString(h.Sum(nil)) != c.from.sums[name] {
 			return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
 		}
 		return nil

@@ -107,3 +107,85 @@ func TestSummary(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 }
+
+// TestCopyTakesOnlyWhatIsSigned exchanges files of the stick after it was opened.
+func TestCopyTakesOnlyWhatIsSigned(t *testing.T) {
+	f := bundletest.New(t)
+	for _, name := range []string{"INSTALL.txt", bundle.PublicKeyName, bundle.IndexName} {
+		b, path := f.Open(t), filepath.Join(f.Dir, name)
+		right, err := os.ReadFile(path)
+		must(t, err)
+		for what, spoil := range map[string]func() error{
+			"a wrong hash":    func() error { return os.WriteFile(path, []byte("curl | sh"), 0o644) },
+			"a symbolic link": func() error { return errors.Join(os.Remove(path), os.Symlink("/etc/passwd", path)) },
+			"is it no more":   func() error { return os.Remove(path) },
+		} {
+			must(t, spoil())
+			to := t.TempDir()
+			if _, err := b.Copy(background, to, ui.Discard()); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+			for _, left := range []string{name, bundle.IndexName} {
+				if _, err := os.Lstat(filepath.Join(to, left)); err == nil {
+					t.Errorf("%s, %s: %s was copied", name, what, left)
+				}
+			}
+			_ = os.Remove(path)
+			must(t, os.WriteFile(path, right, 0o644))
+		}
+	}
+
+	b, to := f.Open(t), t.TempDir()
+	for _, name := range []string{bundle.SumsName, bundle.SignatureName} {
+		must(t, errors.Join(os.Remove(filepath.Join(f.Dir, name)), os.Symlink("/etc/passwd", filepath.Join(f.Dir, name))))
+	}
+	_, err := b.Copy(background, to, ui.Discard())
+	must(t, err)
+	copied, err := bundle.Open(to, &f.Key.PublicKey)
+	must(t, err)
+	must(t, errors.Join(copied.Verify(background, ui.Discard()), copied.Close()))
+}
+
+// TestCopyHasModesOfItsOwn: a mode of the stick is nothing that was signed.
+func TestCopyHasModesOfItsOwn(t *testing.T) {
+	f := bundletest.New(t)
+	must(t, os.WriteFile(filepath.Join(f.Dir, bundle.ProgramName), []byte("#!/bin/sh\n"), 0o600))
+	f.Sign(t)
+	must(t, os.Chmod(filepath.Join(f.Dir, "INSTALL.txt"), 0o4777))
+	to := t.TempDir()
+	_, err := f.Open(t).Copy(background, to, ui.Discard())
+	must(t, err)
+	for name, want := range map[string]os.FileMode{"INSTALL.txt": 0o644, bundle.ProgramName: 0o755, bundle.SignatureName: 0o644} {
+		if info, err := os.Stat(filepath.Join(to, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
+// TestCopyOfAFickleStick has some reads lie: the copy is right, or it fails and is no
+// bundle.
+func TestCopyOfAFickleStick(t *testing.T) {
+	f, refused := bundletest.New(t), 0
+	for at := range 4 {
+		on := false
+		b, err := bundle.OpenFS(&bundletest.Fickle{Dir: f.Dir, Lies: func(_ string, nth int) bool { return on && nth%4 == at }}, "the stick", &f.Key.PublicKey)
+		must(t, err)
+		on = true
+		to := t.TempDir()
+		_, err = b.Copy(background, to, ui.Discard())
+		copied, opening := bundle.Open(to, &f.Key.PublicKey)
+		switch {
+		case err == nil:
+			must(t, opening)
+			must(t, errors.Join(copied.Verify(background, ui.Discard()), copied.Close()))
+		case errors.Is(err, bundle.ErrDamaged) && errors.Is(opening, bundle.ErrNoBundle):
+			refused++
+		default:
+			t.Errorf("lies at read %d: %v; the copy: %v", at, err, opening)
+		}
+		must(t, b.Close())
+	}
+	if refused == 0 {
+		t.Error("no lie was found")
+	}
+}

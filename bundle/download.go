@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Open reads a URL of upstream's, rewritten to its mirror, from offset on. It
@@ -33,7 +35,7 @@ func (c *Client) openBlob(ctx context.Context, repo name.Repository, digest stri
 		return nil, err
 	}
 	url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), digest)
-	return c.download(ctx, &login{client: &http.Client{Transport: rt}}, url, 0)
+	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
 }
 
 // size asks for the size of what a URL of upstream's gives.

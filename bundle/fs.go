@@ -58,7 +58,7 @@ func (s files) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return &openFile{SectionReader: f.Reader(), info: info{name: path.Base(name), size: f.Size()}}, nil
+	return &openFile{Reader: f.Reader(), info: info{name: path.Base(name), size: f.Size()}}, nil
 }
 
 func addToTree(tree map[string][]fs.DirEntry, name string, i info) {
@@ -70,7 +70,8 @@ func addToTree(tree map[string][]fs.DirEntry, name string, i info) {
 }
 
 type openFile struct {
-	*io.SectionReader
+	*Reader
+
 	info info
 }
 

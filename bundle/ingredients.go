@@ -22,6 +22,7 @@ type ingredients struct {
 	values  map[string]any
 	objects []workload.Object // of manifests
 	sources []Source
+	notices []string // what upstream does not vouch for
 }
 
 // gather reads everything an add-on names; every problem is reported.
@@ -60,8 +61,11 @@ func (c *Client) gatherChart(ctx context.Context, i *ingredients, need AddonNeed
 		return fmt.Errorf("%s: it calls itself %q %q, which is no name of a file", need.Chart, opened.Name, opened.Version)
 	}
 	i.chart, i.archive, i.moved = opened, f.archive, f.moved
+	if want := *need.Chart; want.Path == "" && !strings.HasPrefix(want.Repository, "oci://") && !f.indexed {
+		i.notices = append(i.notices, fmt.Sprintf("%s: the repository's index has no digest of it", want))
+	}
 	i.locked = &Chart{
-		Name: opened.Name, Version: opened.Version, Repository: need.Chart.Repository, Digest: f.digest,
+		Name: opened.Name, Version: opened.Version, Repository: need.Chart.Repository, Digest: f.digest, IndexDigest: f.indexed,
 		Path: chartsDir + "/" + opened.Name + "-" + opened.Version + ".tgz", Size: int64(len(f.archive)), SHA256: sha256Hex(f.archive),
 	}
 	return nil

@@ -19,12 +19,13 @@ import (
 type Locked struct {
 	Lock Lock
 	// Update is what is decided anew: an image as the lock writes it, the name
-	// of a package, of a file or of an add-on, the URL of manifests, or
-	// UpdateAll.
+	// of a package, of a repository, of a file or of an add-on, the URL of manifests,
+	// or UpdateAll.
 	Update []string
 }
 
-// UpdateAll in Locked.Update has everything decided anew.
+// UpdateAll in Locked.Update has everything decided again but what vouches for
+// repositories.
 const UpdateAll = "all"
 
 // Moved is an image, or the chart of an add-on, whose tag upstream has given to
@@ -43,7 +44,7 @@ func (l *Locked) check() error {
 	var errs []error
 	for _, name := range l.Update {
 		if name != UpdateAll && !l.has(name) {
-			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a file nor an add-on of that name", name))
+			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a repository nor a file nor an add-on of that name", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -52,6 +53,7 @@ func (l *Locked) check() error {
 func (l *Locked) has(name string) bool {
 	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
+		slices.ContainsFunc(l.Lock.Repositories, func(r Repository) bool { return r.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name }) ||
 		slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool { return a.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
@@ -103,6 +105,16 @@ func (l *Locked) chart(need AddonNeed) *Chart {
 	return nil
 }
 
+// indexed reports whether the repository gave digests of this chart.
+func (l *Locked) indexed(need AddonNeed) bool {
+	if l == nil || slices.Contains(l.Update, need.Name) {
+		return false
+	}
+	return slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool {
+		return a.Name == need.Name && a.Chart != nil && a.Chart.Repository == need.Chart.Repository && a.Chart.Name == need.Chart.Name && a.Chart.IndexDigest
+	})
+}
+
 // source is the SHA-256 that manifests at a URL are held to, or "". addon is
 // "" for those of images.manifests.
 func (l *Locked) source(url, addon string) string {
@@ -142,6 +154,21 @@ func (l *Locked) packages() ([]rpm.Locked, error) {
 		}
 	}
 	return all, nil
+}
+
+// repositories are what vouched for them; "all" frees none, or a routine would take what
+// somebody else has changed.
+func (l *Locked) repositories() []rpm.Seen {
+	if l == nil {
+		return nil
+	}
+	var all []rpm.Seen
+	for _, r := range l.Lock.Repositories {
+		if !slices.Contains(l.Update, r.Name) {
+			all = append(all, rpm.Seen{Name: r.Name, Location: r.Location, Keys: r.Keys, SignedMetadata: r.SignedMetadata, Timestamp: r.Timestamp})
+		}
+	}
+	return all
 }
 
 // moved asks where the tag of a locked image leads now.

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Login is what a server wants to see before it gives what lies below a URL.
@@ -64,7 +64,7 @@ func (c *Client) mirrorOf(upstream string) *login {
 }
 
 func (c *Client) login(l Login) (*login, error) {
-	made := &login{below: strings.TrimSuffix(l.Below, "/") + "/", user: l.Username, client: &http.Client{Transport: c.base}}
+	made := &login{below: strings.TrimSuffix(l.Below, "/") + "/", user: l.Username, client: httpclient.New(c.base)}
 	if l.ClientCert != "" {
 		key := l.ClientKey
 		if key == "" {
@@ -74,9 +74,7 @@ func (c *Client) login(l Login) (*login, error) {
 		if err != nil {
 			return nil, err
 		}
-		transport := c.base.Clone()
-		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
-		made.client = &http.Client{Transport: transport, CheckRedirect: sameHost}
+		made.client = httpclient.New(httpclient.Stay(c.transport(pair)))
 	}
 	switch {
 	case l.PasswordFile != "":
@@ -94,21 +92,10 @@ func (c *Client) login(l Login) (*login, error) {
 	return made, nil
 }
 
-// sameHost keeps a certificate from being shown to whom a server sends us.
-func sameHost(r *http.Request, via []*http.Request) error {
-	if r.URL.Host != via[0].URL.Host {
-		return fmt.Errorf("%s sends us to %s, which the client certificate is not for", via[0].URL.Host, r.URL.Host)
-	}
-	if len(via) >= 10 {
-		return errors.New("stopped after 10 redirects")
-	}
-	return nil
-}
-
 // loginFor is the login of the longest URL above url, else of the mirror that
 // stands for it, or nobody's. A path that climbs is below nothing.
 func (c *Client) loginFor(upstream string) *login {
-	best := &login{client: &http.Client{Transport: c.base}}
+	best := &login{client: httpclient.New(c.base)}
 	u, err := url.Parse(upstream)
 	if err != nil || strings.Contains(u.Path, "/../") {
 		return best

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
@@ -25,6 +26,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	if request.Locked, err = r.Locked.packages(); err != nil {
 		return err
 	}
+	request.Seen = r.Locked.repositories()
 	task := progress.Task("resolve packages", 0, false)
 	closure, err := rpm.Plan(ctx, c, request)
 	if err == nil {
@@ -38,7 +40,10 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
 	p.Lock.OS, p.Lock.Proof, p.Lock.Hosts, p.Lock.Drivers = closure.OS, closure.Proof, closure.Hosts, closure.Together
 	for _, s := range closure.Repositories {
-		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata})
+		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata, s.Location(), s.Timestamp})
+		if !s.SignedMetadata && s.Signed != rpm.SignedOptional {
+			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: its metadata is not signed (no repomd.xml.asc); its packages are", s.Name))
+		}
 	}
 	for _, one := range closure.Packages {
 		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName
@@ -49,7 +54,35 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 		p.rpms.byPath[path] = one
 		p.origins[path] = p.urlOrigin(c, one.URL, one.Mirrors...)
 	}
+	p.keepTimestamps(r.Locked)
 	return nil
+}
+
+// keepTimestamps leaves a repository's as locked where the lock's packages came out again:
+// the same lock gives the same bytes, also from metadata that is newer.
+func (p *Plan) keepTimestamps(l *Locked) {
+	if l == nil {
+		return
+	}
+	for i, r := range p.Lock.Repositories {
+		at := slices.IndexFunc(l.Lock.Repositories, func(was Repository) bool { return was.Name == r.Name && was.Location == r.Location })
+		if at < 0 || l.Lock.Repositories[at].Timestamp == 0 || slices.Contains(l.Update, r.Name) {
+			continue
+		}
+		if slices.Equal(p.Lock.packagesOf(r.Name), l.Lock.packagesOf(r.Name)) {
+			p.Lock.Repositories[i].Timestamp = l.Lock.Repositories[at].Timestamp
+		}
+	}
+}
+
+func (l Lock) packagesOf(repository string) []string {
+	var sums []string
+	for _, p := range l.Packages {
+		if p.Repository == repository {
+			sums = append(sums, p.SHA256)
+		}
+	}
+	return sums
 }
 
 // SignPackages makes the metadata of the dnf repository, signed with the key,

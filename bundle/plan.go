@@ -29,6 +29,9 @@ type Plan struct {
 	// Secrets are objects of add-ons with secrets that whoever reads the stick
 	// can read: "add-on shop: Secret shop/till".
 	Secrets []string
+	// Notices are sentences that say what could not be checked: a repository without a
+	// signature, values without a schema.
+	Notices []string
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path

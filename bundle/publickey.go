@@ -122,3 +122,6 @@ func ParseFingerprint(text string) (fingerprint string, is bool, err error) {
 	}
 	return fingerprintPrefix + hex.EncodeToString(sum), true, nil
 }
+
+// ParsePublicKey is LoadPublicKey for a text that was read already.
+func ParsePublicKey(text []byte) (*ecdsa.PublicKey, error) { return parsePublicKey(text) }

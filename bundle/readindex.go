@@ -3,20 +3,97 @@ package bundle
 import (
 	"crypto/ecdsa"
 	"fmt"
-	"os"
 )
 
-// ReadIndex checks and reads the signed index in dir without its parts: what
-// a host that joins gets from the registry. Errors are those of Open.
+// Signed is the signed index of a bundle without its parts: what a host that joins
+// gets from the registry.
+type Signed struct {
+	Index *Index
+	// Files are those that say so, as they were verified: the index, SHA256SUMS, its
+	// signature and the public key.
+	Files map[string][]byte
+}
+
+// ReadSigned checks and reads the signed index in dir. Errors are those of Open.
+func ReadSigned(dir string, trusted ...*ecdsa.PublicKey) (*Signed, error) {
+	s, err := readSigned(dir, trusted, true)
+	if err != nil {
+		return nil, fmt.Errorf("read index of bundle: %w", err)
+	}
+	return s, nil
+}
+
+// ReadIndex is ReadSigned where the public key may be missing.
 func ReadIndex(dir string, trusted ...*ecdsa.PublicKey) (*Index, error) {
-	source := os.DirFS(dir)
-	sums, err := readSums(source, trusted)
+	s, err := readSigned(dir, trusted, false)
 	if err != nil {
 		return nil, fmt.Errorf("read index of bundle: %w", err)
 	}
-	index, err := readIndex(source, sums)
+	return s.Index, nil
+}
+
+func readSigned(dir string, trusted []*ecdsa.PublicKey, withKey bool) (*Signed, error) {
+	source, err := openFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read index of bundle: %w", err)
+		return nil, err
 	}
-	return index, nil
+	defer source.root.Close()
+	files, all, err := readSums(source, trusted)
+	if err != nil {
+		return nil, err
+	}
+	index, data, err := readIndex(source, all)
+	if err != nil {
+		return nil, err
+	}
+	files[IndexName] = data
+	if withKey {
+		if files[PublicKeyName], err = readLimited(source, PublicKeyName, maxKey); err != nil {
+			return nil, err
+		}
+		if sha256Hex(files[PublicKeyName]) != all[PublicKeyName] {
+			return nil, &DamageError{Part: PublicKeyName, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+		}
+	}
+	return &Signed{index, files}, nil
+}
+
+// PublicKeyIn reads the public key that lies in dir, a bundle's directory. It is only
+// as trustworthy as dir: compare its Fingerprint before using it.
+func PublicKeyIn(dir string) (*ecdsa.PublicKey, error) {
+	text, err := readIn(dir, PublicKeyName, maxKey)
+	if err == nil {
+		var key *ecdsa.PublicKey
+		if key, err = parsePublicKey(text); err == nil {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("load public key in %s: %w", dir, err)
+}
+
+// IDIn is the ID of the bundle that lies in dir, by its index alone, which nothing
+// was compared with. Where there is none it is fs.ErrNotExist.
+func IDIn(dir string) (string, error) {
+	source, err := openFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	defer source.root.Close()
+	return hashFile(source, IndexName, maxIndex)
+}
+
+// HasSums reports whether dir has just this SHA256SUMS. Where there is none it is
+// fs.ErrNotExist.
+func HasSums(dir string, want []byte) (bool, error) {
+	text, err := readIn(dir, SumsName, maxSums)
+	return err == nil && string(text) == string(want), err
+}
+
+func readIn(dir, name string, limit int64) ([]byte, error) {
+	source, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer source.root.Close()
+	return readLimited(source, name, limit)
 }

@@ -28,13 +28,13 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Secrets": p.Secrets, "Newest": p.newest(), "Bytes": p.Lock.Bytes(),
+		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Secrets": p.Secrets, "Notices": p.Notices, "Newest": p.newest(), "Bytes": p.Lock.Bytes(),
 		"Base": p.Base, "BaseBytes": p.Base.bytes(), "There": p.left(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", ReportName, err)
 	}
-	return b.Bytes(), nil
+	return []byte(ui.Escape(b.String())), nil
 }
 
 // left is what a delta leaves out, by path.

@@ -208,3 +208,31 @@ func writeFrom(t *testing.T, s bundle.Sources, home string) {
 	_, err = bundle.Write(background, p, filepath.Join(home, "stick"), bundle.Options{PartSize: 1 << 20, Signer: key}, ui.Discard())
 	must(t, err)
 }
+
+// TestWriteFollowsNoLink: what lies on a stick does not decide where the connected host
+// writes to.
+func TestWriteFollowsNoLink(t *testing.T) {
+	images := bundletest.StandardImages(t)
+	u := newUpstream(t, images...)
+	o, theirs := options(t), filepath.Join(t.TempDir(), "authorized_keys")
+	interrupted := func(dir string) {
+		ctx, cancel := context.WithCancel(background)
+		if _, err := bundle.Write(ctx, u.plan(t, images...), dir, o, &cancelAt{ui.Discard(), cancel, "images"}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	for name, refused := range map[string]bool{".airgap-partial": true, "bundle.tar.000": true, "SHA256SUMS": false, "airgap.pub": false} { // else it is replaced
+		must(t, os.WriteFile(theirs, []byte("theirs\n"), 0o600))
+		dir := t.TempDir()
+		interrupted(dir)
+		_ = os.Remove(filepath.Join(dir, name))
+		must(t, os.Symlink(theirs, filepath.Join(dir, name)))
+		_, err := bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
+		if text, _ := os.ReadFile(theirs); string(text) != "theirs\n" {
+			t.Errorf("%s: a file outside the stick now has %d bytes", name, len(text))
+		}
+		if refused && (err == nil || !strings.Contains(err.Error(), name+": it is a symbolic link")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

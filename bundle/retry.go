@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // errStalled cancels a connection on which nothing arrives any more.
@@ -72,7 +74,11 @@ func isPassing(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	var lookup *net.DNSError
+	var policy *httpclient.RefusedError
+	var realm *httpclient.RealmError
 	switch {
+	case errors.As(err, &policy), errors.As(err, &realm):
+		return false
 	case refusedUs(err):
 		return false
 	case errors.As(err, &answer):

@@ -15,6 +15,7 @@ const (
 	SignatureName = "SHA256SUMS.sig"
 	PublicKeyName = "airgap.pub"         // PEM, ECDSA P-256: what the signature is checked with
 	RPMKeyName    = "RPM-GPG-KEY-airgap" // armored OpenPGP: what rpm --import takes
+	ProgramName   = "airgap"             // which everybody may run
 	partialName   = ".airgap-partial"    // there until the bundle is finished
 )
 

@@ -27,7 +27,7 @@ type target struct {
 func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
 	t := &target{partSize: partSize}
 	for _, p := range parts {
-		f, err := os.OpenFile(filepath.Join(dir, p.Name), os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := openToWrite(filepath.Join(dir, p.Name))
 		if err != nil {
 			return nil, errors.Join(err, t.close())
 		}

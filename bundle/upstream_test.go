@@ -35,6 +35,7 @@ type upstream struct {
 	spoil atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	bytes atomic.Int64 // of blobs sent
 	ca    string
+	serve http.HandlerFunc // where nothing is spoiled
 
 	stalled chan struct{} // closed at the test's end
 }
@@ -47,6 +48,9 @@ func newUpstream(t testing.TB, images ...bundletest.Image) *upstream {
 		if spoil := u.spoil.Load(); spoil != nil && (*spoil)(w, r) {
 			return
 		}
+		u.serve(w, r)
+	}))
+	u.serve = func(w http.ResponseWriter, r *http.Request) {
 		if content, ok := u.files[strings.TrimPrefix(r.URL.Path, "/")]; ok {
 			http.ServeContent(w, r, r.URL.Path, time.Time{}, strings.NewReader(string(content)))
 			return
@@ -55,7 +59,7 @@ func newUpstream(t testing.TB, images ...bundletest.Image) *upstream {
 			w = &counter{w, &u.bytes}
 		}
 		engine.ServeHTTP(w, r)
-	}))
+	}
 	u.Config.ErrorLog = log.New(io.Discard, "", 0)
 	u.StartTLS()
 	t.Cleanup(u.Close)

@@ -3,14 +3,10 @@ package bundle
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,7 +24,7 @@ const maxDamage = 10
 func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	task := progress.Task("verify", b.chunks.size, true)
 	beside := make(chan error, 1)
-	go func() { beside <- b.verifyBeside() }()
+	go func() { beside <- b.VerifyBeside() }()
 	parts := b.verifyChunks(ctx, task)
 	err := errors.Join(<-beside, parts)
 	task.End(err)
@@ -110,8 +106,8 @@ func compareDamage(a, b error) int {
 	return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Chunk, y.Chunk))
 }
 
-// beside are the files next to the parts, by what the signature says.
-func (b *Bundle) beside() []string {
+// besides are the files next to the parts, by what the signature says.
+func (b *Bundle) besides() []string {
 	parts := map[string]bool{}
 	for _, p := range b.index.Parts {
 		parts[p.Name] = true
@@ -119,12 +115,13 @@ func (b *Bundle) beside() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(b.sums)), func(name string) bool { return parts[name] })
 }
 
-func (b *Bundle) verifyBeside() error {
+// VerifyBeside reports every file next to the parts that is not what was signed.
+func (b *Bundle) VerifyBeside() error {
 	var bad []error
-	for _, name := range b.beside() {
-		sum, err := hashFile(b.source, name)
+	for _, name := range b.besides() {
+		sum, err := hashFile(b.source, name, maxBeside)
 		switch {
-		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
 			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "missing"})
 		case err != nil:
 			bad = append(bad, err)
@@ -133,17 +130,4 @@ func (b *Bundle) verifyBeside() error {
 		}
 	}
 	return errors.Join(bad...)
-}
-
-func hashFile(source fs.FS, name string) (string, error) {
-	f, err := source.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func (w *work) takeMark() error {
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return err
 	}
-	mark, err := os.OpenFile(filepath.Join(w.dir, partialName), os.O_RDWR|os.O_CREATE, 0o644)
+	mark, err := openToWrite(filepath.Join(w.dir, partialName))
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (w *work) takeMark() error {
 	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another airgap is writing there: %w", err)
 	}
-	text, err := readLimited(os.DirFS(w.dir), partialName, maxIndex)
+	text, err := io.ReadAll(io.LimitReader(mark, maxIndex))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -277,5 +278,22 @@ func TestRunfileFlavour(t *testing.T) {
 		if got := (runfile{Setup: Setup{Driver: c}}).flavour(); got != want {
 			t.Errorf("%s: %s, want %s", c, got, want)
 		}
+	}
+}
+
+// TestRunfileThatIsNotWhole: a .run file of which the last bytes are refused is not run,
+// and nothing of it stays. Before it there are more bytes than a pipe or a buffer takes.
+func TestRunfileThatIsNotWhole(t *testing.T) {
+	m, s := withRunfile(t)
+	refused := errors.New("SHA-256 is not the signed one")
+	open := func(context.Context) (io.ReadCloser, error) {
+		script := installer(m.root) + "exit 0\n" + strings.Repeat("#\n", 1<<20)
+		return io.NopCloser(io.MultiReader(strings.NewReader(script), iotest.ErrReader(refused))), nil
+	}
+	if err := RunfileStep(s, open).Run(t.Context()); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(m.root, runfileDir)); m.has("called") || len(left) > 0 {
+		t.Errorf("it ran: %t; left: %v", m.has("called"), left)
 	}
 }

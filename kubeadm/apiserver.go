@@ -3,24 +3,15 @@ package kubeadm
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
-const (
-	auditPolicyFile    = apiServerDir + "/audit-policy.yaml"
-	authenticationFile = apiServerDir + "/authentication.yaml"
-)
-
-// authentication lets those in without a name who have none yet: probes, and
-// hosts that join, which compare what they get with the code they were given.
-//
-//go:embed authentication.yaml
-var authentication []byte
+const auditPolicyFile = apiServerDir + "/audit-policy.yaml"
 
 // BeforeControlPlane are the steps that a control-plane host takes before
 // kubeadm; given brings the keys of the hosts before it, nil makes them.
@@ -45,12 +36,12 @@ func APIServerFiles(m Machine, c Config) step.Step {
 }
 
 func apiServerFiles(c Config) (map[string][]byte, error) {
-	files := map[string][]byte{authenticationFile: authentication}
-	if c.Audit.Log == NoAudit {
-		return files, nil
+	rules, err := c.Authentication.file()
+	files := map[string][]byte{authenticationFile: rules}
+	if c.Audit.Log == NoAudit || err != nil {
+		return files, err
 	}
-	policy, err := c.Audit.policy()
-	files[auditPolicyFile] = policy
+	files[auditPolicyFile], err = c.Audit.policy()
 	return files, err
 }
 
@@ -147,27 +138,10 @@ func policyEnv(c Config) []any {
 	return []any{object{"name": "AIRGAP_AUDIT_POLICY", "value": fmt.Sprintf("%.8x", sha256.Sum256(policy))}}
 }
 
-// ownAuthentication reports whether the site decides who gets in by arguments
-// that the API server refuses beside a file of such rules.
+// ownAuthentication reports whether a bundle of an older airgap, which took them,
+// has arguments that the API server refuses next to authenticationFile.
 func (c Config) ownAuthentication() bool {
-	for _, name := range c.extraArgs("apiServer") {
-		if name == "anonymous-auth" || strings.HasPrefix(name, "oidc-") {
-			return true
-		}
-	}
-	return false
-}
-
-// extraArgs are the names of the arguments that the site gives a component.
-func (c Config) extraArgs(component string) []string {
-	section, _ := c.Overrides.ClusterConfiguration[component].(map[string]any)
-	if component == "etcd" {
-		section, _ = section["local"].(map[string]any)
-	}
-	list, _ := section["extraArgs"].([]any)
-	var names []string
-	for _, item := range list {
-		names = append(names, nameOf(item))
-	}
-	return names
+	return slices.ContainsFunc(c.extraArgs(APIServer), func(a argument) bool {
+		return a.name == "anonymous-auth" || strings.HasPrefix(a.name, "oidc-")
+	})
 }

@@ -110,3 +110,28 @@ func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
 	}
 	return errs
 }
+
+// refuse forbids a policy that notes nothing, where audit.log: none says so
+// openly.
+func (a Audit) refuse(at *field.Path) field.ErrorList {
+	if rules, _ := a.Policy["rules"].([]any); a.Log != NoAudit && len(rules) > 0 && notesNothing(rules) {
+		return field.ErrorList{field.Forbidden(at, "these rules note nothing, since the first that fits decides: audit.log: none says so")}
+	}
+	return nil
+}
+
+// notesNothing reports whether rules have no event noted: the first that fits decides,
+// and one without a selector fits every event.
+func notesNothing(rules []any) bool {
+	for _, item := range rules {
+		rule, _ := item.(map[string]any)
+		if rule["level"] != "None" {
+			return false
+		}
+		selects := slices.ContainsFunc([]string{"users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs"}, func(key string) bool { return rule[key] != nil })
+		if !selects {
+			return true
+		}
+	}
+	return true // an event that no rule fits is not noted
+}

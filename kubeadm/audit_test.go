@@ -19,7 +19,7 @@ func TestAuditValidate(t *testing.T) {
 		"endless":   {`{version: 1.36.3, audit: {maxBackups: -1}}`, []string{"audit.maxBackups: Invalid value"}},
 		"empty":     {`{version: 1.36.3, audit: {policy: {omitStages: [Panic]}}}`, []string{"audit.policy.rules: Required value"}},
 		"level":     {`{version: 1.36.3, audit: {policy: {kind: Policy, rules: [{level: Metadata}, {level: Everything}]}}}`, []string{"audit.policy.rules[1].level: Unsupported value"}},
-		"version":   {`{version: 1.36.3, audit: {policy: {apiVersion: audit.k8s.io/v1beta1, rules: [{level: None}]}}}`, []string{"audit.policy.apiVersion: Invalid value"}},
+		"version":   {`{version: 1.36.3, audit: {policy: {apiVersion: audit.k8s.io/v1beta1, rules: [{level: Metadata}]}}}`, []string{"audit.policy.apiVersion: Invalid value"}},
 		"provider":  {`{version: 1.36.3, encryptionAtRest: kms}`, []string{"encryptionAtRest: Unsupported value"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,7 @@ const (
 	Scheduler         Part = "kube-scheduler"
 	Etcd              Part = "etcd"
 	Kubelet           Part = "kubelet"
+	Contents          Part = "contents" // of files that the API server's arguments name
 	Files             Part = "files"
 )
 
@@ -49,6 +51,7 @@ const (
 	Default  Test = "is left at" // set to it, or not set, which is the same
 	AtMost   Test = "at most"    // a mode, of files that are root's
 	Lacks    Test = "lacks"      // a list that does not have it
+	Says     Test = "says"       // what a file has to say, in words
 )
 
 // By says who sees to a Control.
@@ -65,7 +68,7 @@ const (
 // kubeadm and the programs themselves see to already. It is what is written
 // into kubeadm's configuration, what is read back, and docs/compliance.md.
 func Controls(c Config) []Control {
-	return slices.Concat(apiServerControls(c), controllerManagerControls(), schedulerControls(), etcdControls(), kubeletControls(), fileControls(c))
+	return slices.Concat(apiServerControls(c), controllerManagerControls(), schedulerControls(), etcdControls(), kubeletControls(), contentControls(c), fileControls(c))
 }
 
 // fipsSuites are the cipher suites of TLS 1.2 with forward secrecy whose parts
@@ -144,7 +147,7 @@ func text(value any) string {
 		}
 		return strings.Join(words, ",")
 	case float64:
-		return fmt.Sprintf("%g", v)
+		return strconv.FormatFloat(v, 'f', -1, 64) // a whole number in JSON
 	}
 	return fmt.Sprint(value)
 }

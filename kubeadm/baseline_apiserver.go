@@ -4,6 +4,7 @@ import "strconv"
 
 func apiServerControls(c Config) []Control {
 	controls := []Control{
+		{ID: "1.2.1", Part: APIServer, Name: "anonymous-auth", Test: Unset, By: ByDefault, Why: "it decides for every path at once; authentication-config decides for each"},
 		{ID: "1.2.2", Part: APIServer, Name: "token-auth-file", Test: Unset, By: ByDefault, Why: "tokens in a file never end"},
 		{ID: "1.2.4", Part: APIServer, Name: "kubelet-client-certificate", Test: Set, By: ByKubeadm, Why: "kubelets know who asks them"},
 		{ID: "1.2.6-1.2.8", Part: APIServer, Name: "authorization-mode", Test: Is, Want: "Node,RBAC", By: ByKubeadm, Why: "a node sees what its own pods need, everybody else what a role gives them"},

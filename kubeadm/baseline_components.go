@@ -32,6 +32,8 @@ func etcdControls() []Control {
 		{ID: "2.5", Part: Etcd, Name: "peer-client-cert-auth", Test: Is, Want: true, By: ByKubeadm, Why: "nobody else becomes a member"},
 		{ID: "2.6", Part: Etcd, Name: "peer-auto-tls", Test: Default, Want: false, By: ByDefault, Why: "a certificate that nobody signed proves nothing"},
 		{ID: "2.7", Part: Etcd, Name: "trusted-ca-file", Test: Is, Want: "/etc/kubernetes/pki/etcd/ca.crt", By: ByKubeadm, Why: "a CA of its own: a client of the cluster is none of etcd"},
+		{ID: "-", Part: Etcd, Name: "listen-metrics-urls", Test: Default, Want: "http://127.0.0.1:2381", By: ByKubeadm, Why: "they are served without asking who it is: to the host alone"},
+		{ID: "-", Part: Etcd, Name: "config-file", Test: Unset, By: ByDefault, Why: "etcd would ignore every other argument"},
 		{ID: "-", Part: Etcd, Name: "cipher-suites", Test: Is, Want: fipsSuites(), By: ByAirgap, Why: whySuites},
 		{ID: "-", Part: Etcd, Name: "tls-min-version", Test: Is, Want: "TLS1.2", By: ByAirgap, Why: whyTLS},
 	}

@@ -1,16 +1,14 @@
 package kubeadm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-
-	"airgap.dev/airgap/internal/host"
-
-	"sigs.k8s.io/yaml"
+	"time"
 )
 
 // State is how a Control stands on a host.
@@ -19,8 +17,9 @@ type State string
 // What can be found.
 const (
 	Holds     State = "holds"
-	Chosen    State = "chosen"    // airgap.yaml has it otherwise
-	Differs   State = "differs"   // nobody said so
+	Chosen    State = "chosen"    // the value that airgap.yaml gives it
+	Differs   State = "differs"   // another value
+	Unknown   State = "unknown"   // it could not be read
 	Elsewhere State = "elsewhere" // nothing of this host's
 )
 
@@ -32,23 +31,25 @@ type Finding struct {
 }
 
 // Compliance reads back what this host effectively has of the baseline:
-// arguments from the processes that run, the kubelet's fields from the file it
-// was started with, modes from the files.
-func Compliance(m Machine, c Config) ([]Finding, error) {
-	plain := Config{Version: c.Version} // what the baseline is without the site's choices
-	plain.Default("")
-	kubelet, err := m.kubeletFields()
-	if err != nil {
-		return nil, err
-	}
-	flags := map[Part]map[string]string{}
-	for _, part := range []Part{APIServer, ControllerManager, Scheduler, Etcd} {
-		if flags[part], err = m.flags(part); err != nil && !errors.Is(err, errNoProcess) {
+// arguments of the programs that run, the files that these name, the kubelet's
+// configuration from the kubelet itself (configz asks it for its /configz), modes
+// of files.
+func Compliance(ctx context.Context, m Machine, c Config, configz func(context.Context) ([]byte, error)) ([]Finding, error) {
+	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[Part]process{}}
+	r.plain.Default("") // what the baseline is without the site's choices
+	for _, part := range programs() {
+		p, err := m.staticPod(part)
+		if err != nil && !errors.Is(err, errNoProcess) {
 			return nil, err
 		}
+		r.running[part] = p
+	}
+	var err error
+	if r.kubelet, err = m.askKubelet(ctx, configz); err != nil {
+		return nil, err
 	}
 	var all []Finding
-	for _, control := range Controls(plain) {
+	for _, control := range Controls(r.plain) {
 		f := Finding{Control: control}
 		switch control.Part {
 		case Files:
@@ -56,46 +57,63 @@ func Compliance(m Machine, c Config) ([]Finding, error) {
 				return all, err
 			}
 		case Kubelet:
-			f.judge(lookup(kubelet, strings.Split(control.Name, ".")), kubelet != nil)
+			r.readKubelet(&f)
+		case Contents:
+			r.readContents(&f)
 		default:
-			m.readFlag(&f, flags[control.Part])
-		}
-		if f.State != Elsewhere && c.chose(control, f.State) {
-			f.State = Chosen
+			r.readFlag(&f)
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-func (m Machine) kubeletFields() (map[string]any, error) {
-	text, err := os.ReadFile(m.path(kubeletConfig))
-	if err != nil {
-		return nil, host.IgnoreMissing(err)
-	}
-	var fields map[string]any
-	if err := yaml.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("read the kubelet's configuration: %w", err)
-	}
-	return fields, nil
+// reader is what one look at a host knows.
+type reader struct {
+	m           Machine
+	site, plain Config
+	running     map[Part]process // without flags where it does not run
+	kubelet     kubeletFound
 }
 
-// readFlag tells a program that should run from one that another host has.
-func (m Machine) readFlag(f *Finding, flags map[string]string) {
-	if flags == nil {
-		f.State = Elsewhere
-		if _, err := os.Stat(m.path(manifestOf(f.Part))); err == nil {
-			f.State, f.Found = Differs, "it does not run"
+// readFlag judges an argument of a program that runs.
+func (r reader) readFlag(f *Finding) {
+	p, runs := r.program(f, f.Part)
+	if !runs {
+		return
+	}
+	switch value, set := p.flags[f.Name]; {
+	case f.Part == Scheduler && f.Name == "profiling" && p.flags["config"] != "":
+		f.unknown(errors.New("the file that --config names decides, not the argument"))
+	case f.Name == "authorization-mode" && p.flags["authorization-config"] != "":
+		modes, err := r.authorizers(p)
+		if err != nil {
+			f.unknown(err)
+			return
 		}
-		return
+		r.judge(f, modes)
+	case set:
+		r.judge(f, value)
+	default:
+		r.judge(f, nil)
 	}
-	value, set := flags[f.Name]
-	if !set {
-		f.judge(nil, true)
-		return
-	}
-	f.judge(value, true)
 }
+
+// program is the process of a part. It tells one that should run from one that
+// another host has.
+func (r reader) program(f *Finding, part Part) (process, bool) {
+	p := r.running[part]
+	if p.flags != nil {
+		return p, true
+	}
+	f.State = Elsewhere
+	if _, err := os.Stat(r.m.path(manifestOf(part))); err == nil {
+		f.State, f.Found = Differs, "it does not run"
+	}
+	return p, false
+}
+
+func (f *Finding) unknown(err error) { f.State, f.Found = Unknown, "could not tell: "+err.Error() }
 
 func (m Machine) readFiles(f *Finding) error {
 	files, err := m.matches(f.Control)
@@ -114,28 +132,73 @@ func (m Machine) readFiles(f *Finding) error {
 }
 
 // judge compares a value, nil for one that is not set.
-func (f *Finding) judge(value any, here bool) {
-	if !here {
-		f.State = Elsewhere
-		return
-	}
-	found, want := text(value), f.want()
-	list := strings.Split(found, ",")
-	holds := map[Test]bool{
-		Is:       value != nil && found == want,
-		Includes: slices.Contains(list, want),
-		Lacks:    !slices.Contains(list, want),
-		Set:      found != "",
-		Unset:    found == "",
-		Default:  value == nil || found == want,
-	}[f.Test]
-	f.Found, f.State = found, Differs
+func (r reader) judge(f *Finding, value any) {
+	f.Found, f.State = text(value), r.stateOf(f.Control, value)
 	if value == nil {
 		f.Found = "not set"
 	}
-	if holds {
-		f.State = Holds
+}
+
+func (r reader) stateOf(control Control, value any) State {
+	switch {
+	case control.holds(value):
+		return Holds
+	case r.chosen(control, value):
+		return Chosen
 	}
+	return Differs
+}
+
+func (c Control) holds(value any) bool {
+	found, want := text(value), c.want()
+	list := strings.Split(found, ",")
+	switch c.Test {
+	case Is:
+		return value != nil && same(found, want)
+	case Includes:
+		return slices.Contains(list, want)
+	case Lacks:
+		return !slices.Contains(list, want)
+	case Set:
+		return found != ""
+	case Unset:
+		return found == ""
+	case Default:
+		return value == nil || same(found, want)
+	}
+	return false
+}
+
+// same compares values as a program reads them: 300s is 5m0s.
+func same(a, b string) bool {
+	x, notX := time.ParseDuration(a)
+	y, notY := time.ParseDuration(b)
+	return a == b || notX == nil && notY == nil && x == y
+}
+
+// chosen reports whether airgap.yaml decides a Control otherwise than the
+// baseline alone, and a value is what it decides.
+func (r reader) chosen(control Control, value any) bool {
+	if control.Name == "authentication-config" || banned(r.site, control, text(value)) {
+		return false // an older airgap took what opens the cluster
+	}
+	site, plain := r.site.decides(control), r.plain.decides(control)
+	if text(site) == text(plain) && (site == nil) == (plain == nil) {
+		return false
+	}
+	return (site == nil) == (value == nil) && same(text(site), text(value))
+}
+
+// decides is the value that a configuration gives a Control, nil for none.
+func (c Config) decides(control Control) any {
+	if control.Part == Kubelet {
+		return lookup(kubelet(c, Facts{}), strings.Split(control.Name, "."))
+	}
+	given := valuesOf(argumentsOf(cluster(c, Node{}), control.Part), control.Name)
+	if len(given) == 0 {
+		return nil
+	}
+	return strings.Join(given, ",")
 }
 
 func lookup(fields map[string]any, path []string) any {
@@ -147,35 +210,6 @@ func lookup(fields map[string]any, path []string) any {
 	return lookup(inner, path[1:])
 }
 
-// chose reports whether airgap.yaml decides a Control that the baseline alone
-// would decide otherwise.
-func (c Config) chose(control Control, s State) bool {
-	if control.Setting == "kubernetes.audit.policy" && len(c.Audit.Policy) > 0 {
-		return true // the file is where it should be, but not ours
-	}
-	if s == Holds {
-		return false
-	}
-	switch {
-	case control.Name == "authentication-config" && c.ownAuthentication():
-		return true
-	case control.Setting == "kubernetes.encryptionAtRest" && c.EncryptionAtRest == NoEncryption:
-		return true
-	case strings.HasPrefix(control.Setting, "kubernetes.audit."):
-		return c.Audit.Log == NoAudit || slices.ContainsFunc(auditControls(c), func(own Control) bool {
-			return own.Name == control.Name && own.want() != control.want()
-		}) || slices.Contains(c.extraArgs("apiServer"), control.Name)
-	case control.Part == Kubelet:
-		return lookup(c.Overrides.Kubelet, strings.Split(control.Name, ".")) != nil
-	}
-	return slices.Contains(c.extraArgs(sectionOf(control.Part)), control.Name)
-}
-
-// sectionOf is the section of ClusterConfiguration with a program's arguments.
-func sectionOf(part Part) string {
-	return map[Part]string{APIServer: "apiServer", ControllerManager: "controllerManager", Scheduler: "scheduler", Etcd: "etcd"}[part]
-}
-
 // Wanted says in words what a Control asks for.
 func (c Control) Wanted() string {
 	if mode, is := c.Want.(fs.FileMode); is {
@@ -184,7 +218,7 @@ func (c Control) Wanted() string {
 	if c.Want == nil {
 		return string(c.Test)
 	}
-	if c.Test == Is {
+	if c.Test == Is || c.Test == Says {
 		return c.want()
 	}
 	return string(c.Test) + " " + c.want()

@@ -1,6 +1,9 @@
 package kubeadm
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,18 +44,13 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 		Scheduler:         "bind-address=127.0.0.1",
 		Etcd:              "cert-file=x client-cert-auth=true peer-cert-file=x peer-client-cert-auth=true trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt",
 	}
-	for i, part := range []Part{APIServer, ControllerManager, Scheduler, Etcd} {
+	for i, part := range programs() {
 		argv := []string{"/usr/bin/" + string(part)}
 		for arg := range strings.FieldsSeq(byKubeadm[part]) {
 			argv = append(argv, "--"+arg)
 		}
-		section := merge(baseline(c), c.Overrides.ClusterConfiguration)[sectionOf(part)].(map[string]any)
-		if local, is := section["local"].(map[string]any); is {
-			section = local
-		}
-		for _, arg := range section["extraArgs"].([]any) {
-			arg := arg.(map[string]any)
-			argv = append(argv, fmt.Sprintf("--%s=%s", arg["name"], arg["value"]))
+		for _, arg := range argumentsOf(cluster(c, Node{}), part) {
+			argv = append(argv, "--"+arg.name+"="+arg.value)
 		}
 		f.put(t, manifestOf(part), "x")
 		if err := os.Chmod(filepath.Join(f.root, manifestOf(part)), 0o600); err != nil {
@@ -61,11 +59,54 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 		starts(t, f, 100+i, hostNetwork, argv...)
 	}
 	f.joins(t, "/proc/self", hostNetwork)
+	files, err := apiServerFiles(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files[EncryptionFile], err = (keyring{keyring{}.newKey(Secretbox)}).file(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		f.put(t, name, string(text))
+		if err := errors.Join(os.Chmod(filepath.Join(f.root, apiServerDir), 0o700), os.Chmod(filepath.Join(f.root, name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
+
+// byKubeadm are fields of the kubelet's that kubeadm sets.
+const byKubeadm = "authentication: {anonymous: {enabled: false}, x509: {clientCAFile: /ca}}\nauthorization: {mode: Webhook}\nrotateCertificates: true\n"
+
+// aKubelet runs with this file, and arguments.
+func aKubelet(t *testing.T, f *fakeHost, text string, args ...string) {
+	t.Helper()
+	f.put(t, kubeletConfig, text)
+	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	starts(t, f, 50, hostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + kubeletConfig}, args...)...)
+}
+
+// configz is a kubelet's answer with these fields in effect.
+func configz(t *testing.T, text string) func(context.Context) ([]byte, error) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"kubeletconfig": decoded(t, []byte(text))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(context.Context) ([]byte, error) { return body, nil }
+}
+
+func noAnswer(context.Context) ([]byte, error) { return nil, errors.New("it answered 403 Forbidden") }
 
 func found(t *testing.T, m Machine, c Config, name string) Finding {
 	t.Helper()
-	all, err := Compliance(m, c)
+	return foundWith(t, m, c, name, noAnswer)
+}
+
+func foundWith(t *testing.T, m Machine, c Config, name string, configz func(context.Context) ([]byte, error)) Finding {
+	t.Helper()
+	all, err := Compliance(t.Context(), m, c, configz)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +123,8 @@ func TestCompliance(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `version: 1.36.3`)
 	processes(t, f, c)
-	f.put(t, kubeletConfig, "authentication: {anonymous: {enabled: false}, x509: {clientCAFile: /ca}}\nauthorization: {mode: Webhook}\nrotateCertificates: true\n"+kubeletYAML(t, c))
-	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all, err := Compliance(m, c)
+	aKubelet(t, f, byKubeadm+kubeletYAML(t, c))
+	all, err := Compliance(t.Context(), m, c, configz(t, byKubeadm+kubeletYAML(t, c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +147,12 @@ func kubeletYAML(t *testing.T, c Config) string {
 
 func TestComplianceFindsChanges(t *testing.T) {
 	f, m := newFake(t)
+	f.joins(t, "/proc/self", hostNetwork)
 	c := section(t, `version: 1.36.3`)
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a host without an API server: %+v", got)
 	}
 	f.put(t, manifestOf(APIServer), "x")
-	f.joins(t, "/proc/self", hostNetwork)
 	if got := found(t, m, c, "profiling"); got.State != Differs {
 		t.Errorf("an API server that does not run: %+v", got)
 	}
@@ -127,9 +165,12 @@ func TestComplianceFindsChanges(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
-	f.put(t, kubeletConfig, "podPidsLimit: 5\n")
-	if got := found(t, m, c, "podPidsLimit"); got.State != Differs || got.Found != "5" {
+	aKubelet(t, f, "podPidsLimit: 4096\n")
+	if got := foundWith(t, m, c, "podPidsLimit", configz(t, "podPidsLimit: 5")); got.State != Differs || got.Found != "5" {
 		t.Errorf("%+v", got)
+	}
+	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	if got := found(t, m, c, kubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
 		t.Errorf("%+v", got)
@@ -175,17 +216,25 @@ audit: {maxAge: 90, policy: {rules: [{level: Metadata}]}}
 overrides:
   kubelet: {podPidsLimit: 100}
   clusterConfiguration:
-    apiServer: {extraArgs: [{name: profiling, value: "true"}, {name: oidc-issuer-url, value: "https://sso.bank"}]}
+    apiServer: {extraArgs: [{name: profiling, value: "true"}]}
     etcd: {local: {extraArgs: [{name: tls-min-version, value: TLS1.3}]}}
 `)
 	processes(t, f, c)
-	f.put(t, kubeletConfig, "podPidsLimit: 100\n")
+	aKubelet(t, f, "podPidsLimit: 100\n")
 	for name, want := range map[string]State{
-		"profiling": Chosen, "authentication-config": Chosen, "encryption-provider-config": Chosen, "audit-log-maxage": Chosen,
-		"audit-policy-file": Chosen, "podPidsLimit": Chosen, "seccompDefault": Differs, "audit-log-maxsize": Holds,
+		"profiling": Chosen, "authentication-config": Holds, "encryption-provider-config": Chosen, encryptionContents: Chosen, "audit-log-maxage": Chosen,
+		"audit-policy-file": Holds, policyContents: Chosen, "podPidsLimit": Chosen, "seccompDefault": Differs, "audit-log-maxsize": Holds,
 	} {
-		if got := found(t, m, c, name); got.State != want {
+		if got := foundWith(t, m, c, name, configz(t, "podPidsLimit: 100")); got.State != want {
 			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, want)
+		}
+	}
+	// Another value than the chosen one is a change behind airgap's back.
+	c.Overrides.Kubelet["podPidsLimit"] = 200
+	c.Audit.MaxAge = 91
+	for _, name := range []string{"podPidsLimit", "audit-log-maxage"} {
+		if got := foundWith(t, m, c, name, configz(t, "podPidsLimit: 100")); got.State != Differs {
+			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, Differs)
 		}
 	}
 }
@@ -246,9 +295,10 @@ const compliancePage = `<!-- Made from kubeadm/baseline*.go: go test ./kubeadm -
 # The compliance baseline
 
 What a cluster has without anybody asking for it. The numbers are those of the %s.
-` + "`airgap compliance`" + ` reads on each server what it effectively has of this, and exits with 4 when something
-differs. What ` + "`kubernetes.overrides`" + ` in airgap.yaml gives an argument or a field replaces ours, and is then shown
-as chosen.
+` + "`airgap compliance`" + ` reads on each server what it effectively has of this: arguments of the programs that run, what
+the files say that these name, and the kubelet's configuration as the kubelet reports it. It exits with 4 when something differs
+or cannot be read. A value that ` + "`kubernetes.overrides`" + ` in airgap.yaml gives an argument or a field replaces ours;
+where that very value is found, it is shown as chosen.
 
 By: **airgap** sets what kubeadm leaves open; **kubeadm** and **default** are only read back.
 

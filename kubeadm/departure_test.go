@@ -104,11 +104,11 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Error("a node that takes pods again counts as drained")
 	}
 
-	code, _, err := IssueCode(t.Context(), client, "w1", nil)
+	code, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := IssueCode(t.Context(), client, "w2", nil)
+	other, _, err := IssueCode(t.Context(), client, anyCluster(t), "w2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Errorf("its Node: %v", err)
 	}
 	for c, gone := range map[Code]bool{code: true, other: false} {
-		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), tokenName(c), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
+		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), tokenName(c.id), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
 			t.Errorf("code %s, gone %v: %v", c, gone, err)
 		}
 	}

@@ -47,7 +47,8 @@ func proxy(c Config, f Facts) object {
 
 // cluster is what the control plane is made from.
 func cluster(c Config, n Node) object {
-	return merge(merge(clusterConfiguration(c, n), baseline(c)), c.Overrides.ClusterConfiguration)
+	base := merge(clusterConfiguration(c, n), baseline(c))
+	return joinLists(merge(base, c.Overrides.ClusterConfiguration), base)
 }
 
 // kubelet is what every kubelet of the cluster reads.
@@ -105,25 +106,18 @@ func certSANs(c Config, n Node) []any {
 	return sans
 }
 
-// joinConfiguration holds the code: it is never written to a disk.
-func joinConfiguration(c Config, n Node, material JoinMaterial, code Code) (object, error) {
-	hash, err := material.CAHash()
-	if err != nil {
-		return nil, err // without it kubeadm would trust whoever answers
-	}
+// joinConfiguration has kubeadm join as the node whose certificate is in the
+// kubeconfig file.
+func joinConfiguration(c Config, n Node, kubeconfig string) object {
 	o := withTimeouts(c, object{
 		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",
 		"nodeRegistration": nodeRegistration(c, n),
-		"discovery": object{"bootstrapToken": object{
-			"apiServerEndpoint": material.APIServer,
-			"caCertHashes":      []string{hash},
-			"token":             code.token(),
-		}},
+		"discovery":        object{"file": object{"kubeConfigPath": kubeconfig}},
 	})
 	if n.ControlPlane {
 		o["controlPlane"] = object{"localAPIEndpoint": localAPIEndpoint(n)}
 	}
-	return o, nil
+	return o
 }
 
 func localAPIEndpoint(n Node) object {

@@ -15,6 +15,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // EtcdMember asks a member of etcd through its JSON gateway.
@@ -83,7 +85,7 @@ func (e *EtcdMember) connect(caFile, certFile, keyFile string) error {
 		return fmt.Errorf("read the certificate for etcd: %w", err)
 	}
 	trust := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	e.Client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	e.Client = httpclient.New(httpclient.Stay(&http.Transport{TLSClientConfig: trust}))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/step"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -118,6 +119,7 @@ func Kubeconfig(path string) (*rest.Config, error) {
 	if config.Proxy == nil {
 		config.Proxy = direct
 	}
+	config.Wrap(httpclient.Stay)
 	return config, nil
 }
 

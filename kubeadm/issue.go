@@ -16,21 +16,27 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// IssueCode makes a code with which one host may join within CodeTTL, and says
-// when it ends. With a parcel a control-plane host may, too.
+// IssueCode makes a code with which the host of one node may join within CodeTTL,
+// and says when it ends. With a parcel it is a control-plane host's.
 //
 // The code is a bootstrap token, made through the API so that it never is an
-// argument of a command. Whoever shows it may read its own parcel and delete
-// the token, which takes everything else along: a code is good for one host. node
-// is whose it is to be, so that RevokeFor finds it; "" is any worker's.
-func IssueCode(ctx context.Context, client kubernetes.Interface, node string, parcel Parcel) (Code, time.Time, error) {
-	code := newCode(parcel != nil)
+// argument of a command. It allows to ask for one certificate, of that node, which
+// an Approver grants once. That certificate, and not the token, reads the parcel.
+func IssueCode(ctx context.Context, client kubernetes.Interface, material JoinMaterial, node string, parcel Parcel) (Code, time.Time, error) {
 	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
+	if node == "" {
+		return Code{}, ends, errors.New("make a code for joining: it has no node")
+	}
+	pin, err := material.pin()
+	if err != nil {
+		return Code{}, ends, err
+	}
+	code := newCode(pin, parcel != nil)
 	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, node, ends), byUs())
 	if err != nil {
 		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
 	}
-	if err := accompany(ctx, client, token, code, parcel); err != nil {
+	if err := accompany(ctx, client, token, code, node, parcel); err != nil {
 		err = errors.Join(err, Revoke(context.WithoutCancel(ctx), client, code))
 		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
 	}
@@ -42,8 +48,21 @@ func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
 	return deleteToken(ctx, client, c)
 }
 
-// nodeLabel is on a token that was made for one node.
-const nodeLabel = "airgap.dev/node"
+// What the token's Secret says of the code.
+const (
+	nodeLabel = "airgap.dev/node" // the one node that it is for
+	roleLabel = "airgap.dev/role" // workerRole or controlPlaneRole
+	usedNote  = "airgap.dev/used" // "sha256:…" of the public key that got the certificate
+)
+
+const (
+	workerRole       = "worker"
+	controlPlaneRole = "control-plane"
+)
+
+// joinGroup is the group of airgap's tokens. Unlike kubeadm's, nothing approves
+// what it asks for but an Approver.
+const joinGroup = "system:bootstrappers:airgap:join"
 
 // RevokeFor takes back every code that was made for a node.
 func RevokeFor(ctx context.Context, client kubernetes.Interface, node string) error {
@@ -74,72 +93,97 @@ func RevokeAll(ctx context.Context, client kubernetes.Interface) (int, error) {
 }
 
 func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRun ...string) error {
-	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c), metav1.DeleteOptions{DryRun: dryRun})
+	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, tokenName(c.id), metav1.DeleteOptions{DryRun: dryRun})
 }
 
 func byUs() metav1.CreateOptions {
 	return metav1.CreateOptions{FieldManager: manifests.FieldManager}
 }
 
-func tokenName(c Code) string  { return "bootstrap-token-" + c.id }
-func parcelName(c Code) string { return "airgap-parcel-" + c.id }
+func tokenName(id string) string { return "bootstrap-token-" + id }
+func parcelName(c Code) string   { return "airgap-parcel-" + c.id }
 
 const tokenDescription = "airgap join" // by which ours are told from others
 
 const parcelKey = "parcel" // in its Secret
 
+const authenticates = "usage-bootstrap-authentication" // in a token's Secret: "true" while it does
+
 func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: tokenName(c)},
+	role := workerRole
+	if c.ForControlPlane() {
+		role = controlPlaneRole
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: tokenName(c.id), Labels: map[string]string{nodeLabel: node, roleLabel: role}},
 		Type:       corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
-			"token-id":                       c.id,
-			"token-secret":                   c.secret,
-			"expiration":                     ends.Format(time.RFC3339),
-			"usage-bootstrap-authentication": "true",
-			"usage-bootstrap-signing":        "true",
-			"auth-extra-groups":              "system:bootstrappers:kubeadm:default-node-token",
-			"description":                    tokenDescription,
+			"token-id":          c.id,
+			"token-secret":      c.secret,
+			"expiration":        ends.Format(time.RFC3339),
+			authenticates:       "true",
+			"auth-extra-groups": joinGroup,
+			"description":       tokenDescription,
 		},
 	}
-	if node != "" {
-		secret.Labels = map[string]string{nodeLabel: node}
-	}
-	return secret
 }
 
 // accompany makes what belongs to the token; the garbage collector removes it
 // with the token.
-func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.Secret, c Code, parcel Parcel) error {
-	owned := metav1.ObjectMeta{
-		Name:            "airgap-join-" + c.id,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: token.Name, UID: token.UID}},
+func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.Secret, c Code, node string, parcel Parcel) error {
+	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: token.Name, UID: token.UID}}
+	for _, p := range permissions(c, node) {
+		if err := p.grant(ctx, client, owner); err != nil {
+			return err
+		}
 	}
-	roles := client.RbacV1()
-	if _, err := roles.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: owned, Rules: mayDo(c)}, byUs()); err != nil {
-		return err
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: owned,
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:bootstrap:" + c.id}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: owned.Name},
-	}
-	if _, err := roles.RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, byUs()); err != nil || parcel == nil {
-		return err
+	if parcel == nil {
+		return nil
 	}
 	sealed, err := parcel.sealed(c)
 	if err != nil {
 		return err
 	}
-	owned.Name = parcelName(c)
-	secret := &corev1.Secret{ObjectMeta: owned, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{parcelKey: sealed}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: parcelName(c), OwnerReferences: owner},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{parcelKey: sealed},
+	}
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, byUs())
 	return err
 }
 
-func mayDo(c Code) []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"delete"}, ResourceNames: []string{tokenName(c)}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{parcelName(c)}},
+// permission is what somebody may do with the Secrets of one code.
+type permission struct {
+	name    string
+	subject rbacv1.Subject
+	rules   []rbacv1.PolicyRule
+}
+
+func permissions(c Code, node string) []permission {
+	subject := func(kind, name string) rbacv1.Subject {
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 	}
+	secret := func(name string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs, ResourceNames: []string{name}}
+	}
+	token, parcel := tokenName(c.id), parcelName(c)
+	return []permission{
+		{"airgap-join-" + c.id, subject(rbacv1.UserKind, bootstrapUser+c.id), []rbacv1.PolicyRule{secret(token, "delete")}},
+		{"airgap-join-" + c.id + "-node", subject(rbacv1.UserKind, nodeUser+node), []rbacv1.PolicyRule{secret(token, "delete"), secret(parcel, "get")}},
+		{"airgap-join-" + c.id + "-approver", subject(rbacv1.GroupKind, approverGroup), []rbacv1.PolicyRule{secret(token, "get", "update")}},
+	}
+}
+
+func (p permission) grant(ctx context.Context, client kubernetes.Interface, owner []metav1.OwnerReference) error {
+	owned := metav1.ObjectMeta{Name: p.name, OwnerReferences: owner}
+	roles := client.RbacV1()
+	if _, err := roles.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: owned, Rules: p.rules}, byUs()); err != nil {
+		return err
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: owned, Subjects: []rbacv1.Subject{p.subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: p.name},
+	}
+	_, err := roles.RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, byUs())
+	return err
 }

@@ -16,6 +16,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
 )
 
 // JoinMaterial is what a host must know of a cluster to join it. None of it
@@ -50,6 +52,19 @@ func (j JoinMaterial) CAHash() (string, error) {
 	}
 	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// pin is what a code says of the cluster: it holds to each CA that would be trusted.
+func (j JoinMaterial) pin() (string, error) {
+	all, err := cert.ParseCertsPEM([]byte(j.CA))
+	if err != nil {
+		return "", fmt.Errorf("read the cluster's CA: %w", err)
+	}
+	keys := make([][]byte, len(all))
+	for i, ca := range all {
+		keys[i] = ca.RawSubjectPublicKeyInfo
+	}
+	return pinOf(keys...), nil
 }
 
 // Join makes this host a node of the cluster, of the control plane if n says
@@ -106,29 +121,32 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	join.prepare = inOrder(func() error { return j.awaitOldSelf(ctx, ticket) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return awaitOldSelf(ctx, ticket.client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
 	// Not burnt, it would still end by itself: no reason to fail a host that
 	// has joined.
 	_ = ticket.burn(ctx)
+	if err := j.m.ForgetEntry(); err != nil {
+		return err
+	}
 	return j.m.awaitNode(ctx, time.Minute, j.ready)
 }
 
 // awaitOldSelf waits until the cluster knows that the kubelet which had this name
 // before is gone: of an interrupted join, or of the machine that this one replaces.
 // kubeadm takes a Node that is Ready for another host of the same name.
-func (j joining) awaitOldSelf(ctx context.Context, t *Ticket) error {
+func awaitOldSelf(ctx context.Context, client kubernetes.Interface, name string) error {
 	return await(ctx, 2*time.Minute, func(ctx context.Context) error {
-		node, err := t.client.CoreV1().Nodes().Get(ctx, j.node.Name, metav1.GetOptions{})
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return ignoreNotFound(err)
 		}
 		if NodeReady(node) {
 			return &Failure{
-				What: "join as " + j.node.Name, Err: errors.New("the cluster has a node of that name, and it is ready"),
-				Next: "another host has the name? airgap reset there, or airgap remove " + j.node.Name + " on a control-plane host; then join here",
+				What: "join as " + name, Err: errors.New("the cluster has a node of that name, and it is ready"),
+				Next: "another host has the name? airgap reset there, or airgap remove " + name + " on a control-plane host; then join here",
 			}
 		}
 		return nil
@@ -154,13 +172,9 @@ func inOrder(jobs ...func() error) func() error {
 }
 
 // command gets everything that joining takes before anything on this host is
-// changed. Whenever this program is killed, no file with the code is left.
+// changed.
 func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
-	config, err := joinConfiguration(j.config, j.node, j.material, t.code)
-	if err != nil {
-		return command{}, err
-	}
-	text, err := documents(config)
+	text, err := documents(joinConfiguration(j.config, j.node, j.m.path(JoinConf)))
 	if err != nil {
 		return command{}, err
 	}

@@ -26,7 +26,7 @@ func (a *api) ticketFor(t *testing.T, text string) *Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Ticket{code: code, client: client}
+	return &Ticket{client: client, shown: &code, code: func(context.Context) (Code, error) { return code, nil }}
 }
 
 func TestJoin(t *testing.T) {
@@ -45,7 +45,8 @@ func TestJoin(t *testing.T) {
 
 	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
-	const code = "abcdef.0123456789abcdef"
+	const code = "abcdef.0123456789abcdef.abcdefghijklmnop"
+	f.put(t, JoinConf, "the node's certificate")
 	join, asked, seen := f.answers["kubeadm join"], 0, ""
 	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
 		seen = read(t, c.Stdin)
@@ -63,8 +64,11 @@ func TestJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHold(t, s.Done, true)
-	if !strings.Contains(seen, code) || !strings.Contains(seen, hash) {
+	if !strings.Contains(seen, "kubeConfigPath: "+m.path(JoinConf)) || strings.Contains(seen, "0123456789") {
 		t.Errorf("kubeadm read\n%s", seen)
+	}
+	if f.has(JoinConf) {
+		t.Error("the certificate with which the host joined was left")
 	}
 	if strings.Contains(strings.Join(f.calls, " "), "0123456789") || len(f.holding(t, "0123456789")) > 0 {
 		t.Error("the code was left in a file or given as an argument")
@@ -92,7 +96,7 @@ func TestJoinControlPlane(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	withKubeadm(t, f, m, a)
-	const text = "abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz"
+	const text = "abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz"
 	ticket := a.ticketFor(t, text)
 	keys := Parcel{}
 	for _, name := range controlPlaneKeys() {
@@ -101,7 +105,7 @@ func TestJoinControlPlane(t *testing.T) {
 	keys[ClusterCA] = []byte(a.ca())
 	keys[EncryptionFile] = []byte("key2")
 	f.put(t, EncryptionFile, "key1") // of a join before the key was changed
-	sealed, err := keys.sealed(ticket.code)
+	sealed, err := keys.sealed(*ticket.shown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,14 +148,13 @@ func TestJoinRefuses(t *testing.T) {
 		ticket   error
 		says     string
 	}{
-		"no CA":                          {JoinMaterial{}, Node{Name: "w1"}, nil, "no PEM block"},
 		"no ticket":                      {JoinMaterial{CA: a.ca()}, Node{Name: "w1"}, noTicket, "no such code"},
 		"a worker's code for a cp":       {JoinMaterial{CA: a.ca()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
 		"a parcel that is not for these": {JoinMaterial{CA: a.ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
-			text := "abcdef.0123456789abcdef"
+			text := "abcdef.0123456789abcdef.abcdefghijklmnop"
 			if tc.node.Name == "cp3" {
 				text += ".abcdefghijklmnopqrstuvwxyz"
 			}
@@ -167,7 +170,8 @@ func TestJoinRefuses(t *testing.T) {
 func TestPresentWithoutAServer(t *testing.T) {
 	gone := newAPI(t)
 	gone.Close()
-	_, err := Present(t.Context(), JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.ca()}, newCode(false))
+	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.ca()}}
+	_, err := e.present(t.Context(), newCode("", false))
 	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
 		t.Errorf("got %v", err)
 	}
@@ -177,7 +181,7 @@ func TestPresentWithoutAServer(t *testing.T) {
 func joinStep(t *testing.T, m Machine, a *api) step.Step {
 	t.Helper()
 	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
-		return a.ticketFor(t, "abcdef.0123456789abcdef"), nil
+		return a.ticketFor(t, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // nodeHolds is the postcondition of init and join.
@@ -62,7 +64,7 @@ func (m Machine) kubeletHealthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: &http.Transport{Proxy: direct, DisableKeepAlives: true}}
+	client := httpclient.New(&http.Transport{Proxy: direct, DisableKeepAlives: true})
 	response, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("ask the kubelet whether it is healthy: %w", err)

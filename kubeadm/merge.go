@@ -43,8 +43,10 @@ func named(list []any) bool {
 	return !slices.ContainsFunc(list, func(item any) bool { return nameOf(item) == "" })
 }
 
-func nameOf(item any) string {
+func nameOf(item any) string { return textOf(item, "name") }
+
+func textOf(item any, key string) string {
 	thing, _ := item.(map[string]any)
-	name, _ := thing["name"].(string)
-	return name
+	value, _ := thing[key].(string)
+	return value
 }

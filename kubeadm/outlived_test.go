@@ -81,12 +81,12 @@ func TestLost(t *testing.T) {
 // Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	old, _, err := IssueCode(t.Context(), client, "w1", nil)
+	old, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
 	must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	must(err)
 	revision := revisionOf(t, client)
-	fresh, _, err := IssueCode(t.Context(), client, "w1", nil)
+	fresh, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
 	must(err)
 	for range 2 {
 		must(revokeOld(t.Context(), client, revision))
@@ -98,9 +98,9 @@ func TestRevokeOld(t *testing.T) {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	want := []string{tokenName(fresh), "other"}
+	want := []string{tokenName(fresh.id), "other"}
 	slices.Sort(want)
-	if !slices.Equal(names, want) || slices.Contains(names, tokenName(old)) {
+	if !slices.Equal(names, want) || slices.Contains(names, tokenName(old.id)) {
 		t.Errorf("there are %v", names)
 	}
 }

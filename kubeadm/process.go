@@ -15,59 +15,126 @@ var errNoProcess = errors.New("it does not run on this host")
 // manifestOf is the file by which the kubelet runs a program as a static pod.
 func manifestOf(part Part) string { return "/etc/kubernetes/manifests/" + string(part) + ".yaml" }
 
+// process is a program that runs, with what it was started with.
+type process struct {
+	dir   string            // below /proc
+	flags map[string]string // by name
+	env   map[string]string
+}
+
 // flags are the arguments that the program of a static pod was started with, by
 // name: what it effectively has, whatever its files say by now.
+func (m Machine) flags(part Part) (map[string]string, error) {
+	p, err := m.staticPod(part)
+	return p.flags, err
+}
+
+// staticPod finds the program of a static pod.
 //
 // /proc has the processes of all pods, and a tenant may run an etcd of its own.
 // The host's is known by its manifest, and by the network, which static pods
 // share with the host and other pods do not.
-func (m Machine) flags(part Part) (map[string]string, error) {
-	argv, err := m.staticPod(part)
-	if err != nil {
-		return nil, fmt.Errorf("read the arguments of %s: %w", part, err)
+func (m Machine) staticPod(part Part) (process, error) {
+	if _, err := os.Stat(m.path(manifestOf(part))); errors.Is(err, fs.ErrNotExist) {
+		return process{}, fmt.Errorf("read the arguments of %s: %w", part, errNoProcess)
 	}
-	return parseFlags(argv[1:]), nil
+	return m.process(part, func(string) bool { return true })
 }
 
-func (m Machine) staticPod(part Part) (argv []string, err error) {
-	if _, err := os.Stat(m.path(manifestOf(part))); errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoProcess
+// kubeletProcess finds the host's kubelet, which no pod runs.
+func (m Machine) kubeletProcess() (process, error) {
+	return m.process(Kubelet, func(dir string) bool {
+		groups, err := fs.ReadFile(m.Host.FS(), dir+"/cgroup")
+		return err != nil || !strings.Contains(string(groups), "kubepods")
+	})
+}
+
+// process finds a program in the host's network.
+func (m Machine) process(part Part, fits func(dir string) bool) (process, error) {
+	p, err := m.find(part, fits)
+	if err != nil {
+		return process{}, fmt.Errorf("read the arguments of %s: %w", part, err)
 	}
+	return p, nil
+}
+
+func (m Machine) find(part Part, fits func(dir string) bool) (process, error) {
 	files := m.Host.FS()
 	own, err := fs.ReadLink(files, "proc/self/ns/net")
 	if err != nil {
-		return nil, err
+		return process{}, err
 	}
 	found, err := fs.Glob(files, "proc/[0-9]*/cmdline")
 	if err != nil {
-		return nil, err
+		return process{}, err
 	}
 	for _, name := range found {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			continue // it has ended
 		}
-		argv := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		if path.Base(argv[0]) != string(part) {
+		argv, dir := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00"), path.Dir(name)
+		if path.Base(argv[0]) != string(part) || !fits(dir) {
 			continue
 		}
-		if network, err := fs.ReadLink(files, path.Dir(name)+"/ns/net"); err == nil && network == own {
-			return argv, nil
+		if network, err := fs.ReadLink(files, dir+"/ns/net"); err == nil && network == own {
+			return m.started(part, dir, argv), nil
 		}
 	}
-	return nil, errNoProcess
+	return process{}, errNoProcess
 }
 
+// started is a process with its arguments. etcd takes some from its environment.
+func (m Machine) started(part Part, dir string, argv []string) process {
+	p := process{dir, parseFlags(argv[1:]), map[string]string{}}
+	text, err := fs.ReadFile(m.Host.FS(), dir+"/environ")
+	if err != nil {
+		return p // it has ended, or is a test's
+	}
+	for variable := range strings.SplitSeq(string(text), "\x00") {
+		name, value, _ := strings.Cut(variable, "=")
+		p.env[name] = value
+		if flag, is := etcdFlag(name); is && part == Etcd && p.flags[flag] == "" {
+			p.flags[flag] = value
+		}
+	}
+	return p
+}
+
+// etcdFlag is the argument that a variable of etcd's stands for.
+func etcdFlag(variable string) (string, bool) {
+	name, is := strings.CutPrefix(variable, "ETCD_")
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-"), is
+}
+
+// read reads a file that an argument names, as the process sees it.
+func (m Machine) read(p process, name string) ([]byte, error) {
+	root := m.path("/" + p.dir + "/root")
+	if _, err := os.Stat(root); err != nil {
+		return os.ReadFile(m.path(name))
+	}
+	return os.ReadFile(path.Join(root, name))
+}
+
+// parseFlags are arguments by name, as pflag reads them: "--name=value", "--name
+// value" and "--name", with _ for -. What is given several times is joined.
 func parseFlags(args []string) map[string]string {
 	flags := map[string]string{}
-	for _, arg := range args {
+	for i, arg := range args {
 		name, isFlag := strings.CutPrefix(arg, "--")
-		if !isFlag {
+		if !isFlag || name == "" {
 			continue
 		}
 		name, value, hasValue := strings.Cut(name, "=")
 		if !hasValue {
 			value = "true"
+			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+				value = args[i+1]
+			}
+		}
+		name = strings.ReplaceAll(name, "_", "-")
+		if before, again := flags[name]; again && before != value {
+			value = before + "," + value
 		}
 		flags[name] = value
 	}

@@ -45,7 +45,7 @@ func (m Machine) leave(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, stateFile} {
+	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, JoinConf, stateFile} {
 		errs = append(errs, host.Remove(m.path(file)))
 	}
 	return errors.Join(errs...)

@@ -2,118 +2,55 @@ package kubeadm
 
 import (
 	"errors"
-	"maps"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-
-	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestTicket takes codes through a real API server: the one that is theirs is
-// all they open, and once burnt they open nothing.
-func TestTicket(t *testing.T) {
-	server := apitest.Start(t)
-	admin := server.Client(t)
-	ca, err := os.ReadFile(server.Config.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(server.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	material := JoinMaterial{APIServer: u.Host, CA: string(ca)}
+// TestPresent takes codes to a real API server: one that was burnt, ended or never was
+// is refused, whatever the server remembers.
+func TestPresent(t *testing.T) {
+	c := newJoinCluster(t)
 	ctx := t.Context()
-
-	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
-	first, ends := issue(t, admin, keys)
-	worker, _ := issue(t, admin, nil)
+	code, ends, err := IssueCode(ctx, c.admin, c.material, "w1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if left := time.Until(ends); left < CodeTTL-time.Minute || left > CodeTTL {
 		t.Errorf("the code ends in %s", left)
 	}
-
-	ticket, err := Present(ctx, material, first)
+	other := c.code(t, "w2", nil)
+	client, err := c.entry(t, "w1", code).present(ctx, code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ticket.Parcel(ctx); err != nil || !maps.EqualFunc(got, keys, func(a, b []byte) bool { return string(a) == string(b) }) {
-		t.Errorf("the parcel: %v, %v", got, err)
-	}
-	wrong := first
-	wrong.seal = strings.Repeat("a", 26)
-	if got, err := (&Ticket{wrong, ticket.client}).Parcel(ctx); err == nil {
-		t.Errorf("a wrong seal opened the parcel: %v", got)
-	}
-
-	workers, err := Present(ctx, material, worker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := workers.Parcel(ctx); err == nil || !strings.Contains(err.Error(), "worker") {
-		t.Errorf("a worker's code asked for keys: %v", err)
-	}
-	secrets := workers.client.CoreV1().Secrets(metav1.NamespaceSystem)
-	for _, name := range []string{parcelName(first), tokenName(first), tokenName(worker)} {
-		if _, err := secrets.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-			t.Errorf("a worker's code reads Secret %s: %v", name, err)
-		}
-	}
-	if err := Revoke(ctx, workers.client, first); !apierrors.IsForbidden(err) {
+	if err := Revoke(ctx, client, other); !apierrors.IsForbidden(err) {
 		t.Errorf("a code burnt another one: %v", err)
 	}
-
-	if err := workers.burn(ctx); err != nil {
+	if err := Revoke(ctx, client, code); err != nil {
 		t.Fatal(err)
 	}
-	if err := refused(Present(ctx, material, worker)); err != nil { // at once, whatever the API server remembers
-		t.Errorf("a code was accepted twice: %v", err)
+	late := c.code(t, "w3", nil)
+	c.expire(t, late)
+	for what, code := range map[string]Code{"burnt": code, "late": late, "never made": newCode(code.pin, false)} {
+		_, err := c.entry(t, "w1", code).present(ctx, code)
+		if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+			t.Errorf("a code that was %s: %v", what, err)
+		}
 	}
-	never := newCode(false)
-	if err := refused(Present(ctx, material, never)); err != nil {
-		t.Error(err)
-	}
-	if _, err := Present(ctx, material, first); err != nil {
+	if _, err := c.entry(t, "w2", other).present(ctx, other); err != nil {
 		t.Errorf("the other code: %v", err)
 	}
-
-	late, _ := issue(t, admin, keys)
-	token, err := admin.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, tokenName(late), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token.Data["expiration"] = []byte(time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
-	if _, err := admin.CoreV1().Secrets(metav1.NamespaceSystem).Update(ctx, token, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := refused(Present(ctx, material, late)); err != nil {
-		t.Errorf("a code whose time was over: %v", err)
+	if _, _, err := IssueCode(ctx, c.admin, c.material, "", nil); err == nil {
+		t.Error("a code was made for any node")
 	}
 }
 
-func issue(t *testing.T, admin kubernetes.Interface, keys Parcel) (Code, time.Time) {
-	t.Helper()
-	code, ends, err := IssueCode(t.Context(), admin, "cp2", keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code, ends
-}
-
-// refused wants the error of a used code, with what to do.
-func refused(_ *Ticket, err error) error {
-	var f *Failure
-	if !errors.As(err, &f) || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
-		return errors.Join(errors.New("want a refusal with a hint"), err)
-	}
-	return nil
-}
+// anyCluster is a cluster that codes are made of, where nothing joins it.
+func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: newAPI(t).ca()} }
 
 func TestParcel(t *testing.T) {
 	f, m := newFake(t)
@@ -126,7 +63,7 @@ func TestParcel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := newCode(true)
+	code := newCode(pinOf([]byte("key")), true)
 	sealed, err := packed.sealed(code)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,16 @@ import (
 
 // Validate reports every wrong value of a section that was defaulted.
 func (c Config) Validate(at *field.Path) field.ErrorList {
+	errs := c.ValidateStored(at)
+	errs = append(errs, c.strict(at)...)
+	errs = append(errs, c.Authentication.validate(at.Child("authentication"))...)
+	errs = append(errs, c.Audit.refuse(at.Child("audit", "policy", "rules"))...)
+	return append(errs, c.refuse(at.Child("overrides"))...)
+}
+
+// ValidateStored is Validate for a section of a bundle that this host has already:
+// an older airgap took overrides that Validate refuses.
+func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if _, err := releaseOf(c.Version); err != nil {
 		errs = append(errs, field.Invalid(at.Child("version"), c.Version, err.Error()))

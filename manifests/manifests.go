@@ -13,6 +13,7 @@ package manifests
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -103,4 +104,9 @@ func parse(document []byte) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s object needs apiVersion and metadata.name", object.GetKind())
 	}
 	return object, nil
+}
+
+// Embedded gives the objects of an embedded file that takes no values.
+func Embedded(name string) func(context.Context) ([]*unstructured.Unstructured, error) {
+	return func(context.Context) ([]*unstructured.Unstructured, error) { return Render(name, nil) }
 }

@@ -116,13 +116,3 @@ func (c *catalog) layer(name string, d digest.Digest) (opener, bool) {
 	}
 	return c.blobs[d].open, true
 }
-
-// tag is what a bundle has under this tag of the repository called name.
-func (c *catalog) tag(name, tag string) (digest.Digest, bool) {
-	r, ok := c.repositories[name]
-	if !ok {
-		return "", false
-	}
-	d, ok := r.tags[tag]
-	return d, ok
-}

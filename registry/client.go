@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Client asks one registry. It trusts one authority and uses no proxy.
@@ -38,13 +40,13 @@ func HTTPClient(ca []byte) (*http.Client, error) {
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("read registry CA: no certificate in it")
 	}
-	return &http.Client{Transport: &http.Transport{
+	return httpclient.New(&http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: time.Minute,
 		IdleConnTimeout:       time.Minute,
-	}}, nil
+	}), nil
 }
 
 // Health asks which bundles are being served.

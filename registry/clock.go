@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // ClockError says that a registry's certificate is not valid by this host's
@@ -36,11 +38,11 @@ func Ahead(ctx context.Context, addr string, ca []byte) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("ask registry for its time: %w", err)
 	}
-	client := &http.Client{Transport: &http.Transport{
+	client := httpclient.New(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout, DisableKeepAlives: true,
 		// timeless verifies all but the time.
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: timeless(host, roots)}, //nolint:gosec // as said
-	}}
+	})
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+addr+"/healthz", nil)

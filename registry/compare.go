@@ -18,6 +18,10 @@ type Difference struct {
 // warnBefore is when a certificate that the timer should have renewed is told of.
 const warnBefore = renewBefore - 7*24*time.Hour
 
+// hiddenFix names no repository: the name comes from the registry, and the operator copies the line.
+const hiddenFix = "push the images under another name, such as team/app; then on that host, below /var/lib/airgap/pushed" + repositoriesPath +
+	": runuser -u airgap -- rm -r REPOSITORY, and systemctl restart " + UnitName
+
 // Compare asks the registries of a cluster how they are, which bundles they serve
 // and what was pushed to them. What is not on all of them is lost with the hosts that have it. A registry
 // that does not answer, or has damage, is a difference of its own.
@@ -40,6 +44,13 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 			found = append(found, Difference{
 				Object: "Registry " + registries[i].Addr(), Saw: h.Problem, Want: "it takes pushes",
 				Fix: "on that host: journalctl -u " + UnitName,
+			})
+		}
+		for _, repository := range h.Hidden {
+			found = append(found, Difference{
+				Object: "Repository " + repository,
+				Saw:    registries[i].Addr() + " does not serve what was pushed to it: the name is reserved for bundles",
+				Want:   "pushed images have names of the site's own", Fix: hiddenFix,
 			})
 		}
 		if h.Ends != nil && time.Until(*h.Ends) < warnBefore {

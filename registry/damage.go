@@ -3,8 +3,6 @@ package registry
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"io/fs"
 	"slices"
 	"sync"
 )
@@ -14,44 +12,45 @@ import (
 type Damage struct {
 	Bundle string `json:"bundle"`
 	Part   string `json:"part"`
-	Chunk  int    `json:"chunk"` // number within the part, from 0
+	Chunk  int    `json:"chunk"` // number within the part, from 0; -1 for a file as a whole
 	Path   string `json:"path"`  // the file within the bundle that was read: a blob, an RPM
-
-	offset int64 // within that file
 }
 
 func (d Damage) String() string {
+	if d.Chunk < 0 {
+		return fmt.Sprintf("%s of bundle %s is not what was signed", d.Part, d.Bundle)
+	}
 	return fmt.Sprintf("%s of bundle %s: chunk %d of %s is damaged", d.Path, d.Bundle, d.Chunk, d.Part)
 }
 
 // damageBook remembers which chunks could not be given out.
 type damageBook struct {
 	mu    sync.Mutex
-	known map[Damage]bool
+	known map[Damage]func() error // reads it again
 }
 
 // damageLimit is how many are remembered: a disk that lost everything needs no
 // longer list.
 const damageLimit = 100
 
-func (b *damageBook) note(d Damage) {
+func (b *damageBook) note(d Damage, again func() error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known == nil {
-		b.known = map[Damage]bool{}
+		b.known = map[Damage]func() error{}
 	}
 	if len(b.known) < damageLimit {
-		b.known[d] = true
+		b.known[d] = again
 	}
 }
 
 // standing reads again what was damaged, and forgets what has been repaired.
-func (b *damageBook) standing(files fs.FS) []Damage {
+func (b *damageBook) standing() []Damage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Damage
-	for d := range b.known {
-		if readable(files, d) {
+	for d, again := range b.known {
+		if again() == nil {
 			delete(b.known, d)
 			continue
 		}
@@ -61,18 +60,4 @@ func (b *damageBook) standing(files fs.FS) []Damage {
 		return cmp.Or(cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Path, b.Path))
 	})
 	return list
-}
-
-func readable(files fs.FS, d Damage) bool {
-	f, err := files.Open(d.Path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	at, ok := f.(io.ReaderAt)
-	if !ok {
-		return false
-	}
-	_, err = at.ReadAt(make([]byte, 1), d.offset)
-	return err == nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Existing is a registry of the site's own, a Harbor or a Nexus: airgap push
@@ -175,7 +176,8 @@ func (e Existing) transport(through proxy) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bundle.HTTPSOnly(&http.Transport{
+	host, _ := e.split()
+	return httpclient.Registry(&http.Transport{
 		Proxy:                 through,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
@@ -183,7 +185,7 @@ func (e Existing) transport(through proxy) (http.RoundTripper, error) {
 		ResponseHeaderTimeout: 5 * time.Minute, // registries hash a large layer before they answer
 		MaxIdleConnsPerHost:   pushing,
 		IdleConnTimeout:       time.Minute,
-	}), nil
+	}, host), nil
 }
 
 func (e Existing) roots() (*x509.CertPool, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -18,21 +17,23 @@ import (
 // Options say what a registry serves.
 type Options struct {
 	Bundles []*bundle.Bundle
-	Pushed  string           // directory of what the site pushes; "" where nobody may push
-	Users   string           // htpasswd file (bcrypt) of those who may; without it nobody may
-	Peers   []*Client        // the other registries, whose pushes this one copies
-	Names   []string         // HOST:PORT that this registry is known by; what it is asked by needs not be among them
-	Expiry  func() time.Time // of the server's certificate, for its metric; nil for none
-	Every   time.Duration    // how often it asks them; 0 is 5 s
-	Join    http.Handler     // answers below /join/; nil when nobody may join here
-	Log     *slog.Logger     // one line a request, and every read that failed
-	Version string           // of the program that serves
+	Pushed  string                   // directory of what the site pushes; "" where nobody may push
+	Users   string                   // htpasswd file (bcrypt) of those who may; without it nobody may
+	Brought func() ([]string, error) // names of the images of earlier bundles; nil for none
+	Peers   []*Client                // the other registries, whose pushes this one copies
+	Names   []string                 // HOST:PORT that this registry is known by; what it is asked by needs not be among them
+	Expiry  func() time.Time         // of the server's certificate, for its metric; nil for none
+	Every   time.Duration            // how often it asks them; 0 is 5 s
+	Join    http.Handler             // answers below /join/; nil when nobody may join here
+	Log     *slog.Logger             // one line a request, and every read that failed
+	Version string                   // of the program that serves
 }
 
 // Health is what /healthz answers.
 type Health struct {
 	Bundles []ServedBundle `json:"bundles"`           // that are being served
 	Problem string         `json:"problem,omitempty"` // with the pushes
+	Hidden  []string       `json:"hidden,omitempty"`  // repositories whose pushed images are not served: the names are reserved
 	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
 	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
@@ -46,15 +47,12 @@ type ServedBundle struct {
 	ID      string    `json:"id"` // bundle.Bundle's; two bundles may have one name
 }
 
-// besides are the files next to the parts that hosts without airgap fetch.
-func besides() []string { return []string{"airgap.rpm", "RPM-GPG-KEY-airgap"} }
-
 // Handler is a registry.
 type Handler struct {
 	http.Handler
 
-	problem  string // why nobody may push; "" when that is as it was wanted
-	files    fs.FS  // the bundles', read without a log
+	problem  string   // why nobody may push; "" when that is as it was wanted
+	hidden   []string // reserved repositories with pushed images
 	damage   *damageBook
 	metrics  *metrics
 	replicas []*replica
@@ -78,8 +76,8 @@ type Handler struct {
 // error says which lock names what no bundle holds.
 func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
-	h := &Handler{files: view.FS(), damage: new(damageBook), metrics: newMetrics()}
-	bundles, files := view.Bundles(), readLog{h.files, o.Log, h.damage}
+	h := &Handler{damage: new(damageBook), metrics: newMetrics()}
+	bundles, files := view.Bundles(), readLog{view.FS(), o.Log, h.damage}
 	c, err := newCatalog(bundles, files)
 	if err != nil {
 		return nil, err
@@ -97,11 +95,15 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 			return nil, err
 		}
 	}
-	own := slices.Clone(o.Names)
-	for _, peer := range o.Peers {
-		own = append(own, peer.Addr())
+	if p.ledger != nil && len(p.ledger.hidden) > 0 {
+		h.hidden = p.ledger.hidden
+		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
 	}
-	all, err := newImages(ctx, c, s, p, own)
+	known := slices.Clone(o.Names)
+	for _, peer := range o.Peers {
+		known = append(known, peer.Addr())
+	}
+	all, err := newImages(ctx, c, s, p, known)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +118,12 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	}
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
-	mux.HandleFunc("/bundles/{name}/{file}", wholeBundles(bundles))
+	own := own{bundles, o.Log, h.damage}
+	mux.HandleFunc("/bundles/{name}/{file}", own.whole)
 	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry, o.Version))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range besides() {
-		mux.Handle("/"+name, beside(bundles, name))
+		mux.Handle("/"+name, own.beside(name))
 	}
 	if o.Join != nil {
 		mux.Handle("/join/", o.Join)
@@ -130,7 +133,14 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 }
 
 func openPushes(c *catalog, o Options) (storage, *pushes, error) {
-	s, err := newStorage(c, o.Pushed)
+	var brought []string
+	if o.Brought != nil && o.Pushed != "" {
+		var err error
+		if brought, err = o.Brought(); err != nil {
+			return storage{}, nil, err
+		}
+	}
+	s, err := newStorage(c, o.Pushed, brought)
 	if err != nil {
 		return s, nil, err
 	}
@@ -147,22 +157,13 @@ func (h *Handler) Follow(ctx context.Context) {
 	all.Wait()
 }
 
-func beside(bundles []*bundle.Bundle, name string) http.Handler {
-	if len(bundles) == 0 {
-		return http.NotFoundHandler()
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeFileFS(w, r, bundles[0].Files(), name)
-	})
-}
-
 func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, version string) http.HandlerFunc {
 	served := []ServedBundle{}
 	for _, b := range bundles {
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Damage: h.damage.standing(h.files), Lags: h.lags(), Version: version}
+		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.standing(), Lags: h.lags(), Version: version}
 		if expiry != nil {
 			ends := expiry()
 			answer.Ends = &ends

@@ -35,9 +35,7 @@ func newImages(ctx context.Context, c *catalog, s storage, p *pushes, own []stri
 func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := parseV2Path(r.URL.Path)
 	if !ok {
-		if _, ok := i.pushes.admits(w, r, path); ok {
-			i.engine.ServeHTTP(w, r)
-		}
+		i.serveUnnamed(w, r)
 		return
 	}
 	path.name = RepositoryName(i.upstream(r), path.name)
@@ -60,6 +58,19 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		i.pushes.serve(w, r, path, user, i.engine)
 	}
+}
+
+// serveUnnamed answers paths without a repository, where nothing is written.
+func (i images) serveUnnamed(w http.ResponseWriter, r *http.Request) {
+	if _, ok := i.pushes.admits(w, r, v2Path{}); !ok {
+		return
+	}
+	if !reads(r) {
+		w.Header().Set("Allow", "GET, HEAD")
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "nothing is written to "+r.URL.Path)
+		return
+	}
+	i.engine.ServeHTTP(w, r)
 }
 
 // upstream is the host in an image's name, which runtimes tell their mirrors. Where

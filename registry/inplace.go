@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -27,7 +26,7 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 		from, err = filepath.EvalSymlinks(from)
 	}
 	if err == nil {
-		err = openToOthers(from)
+		err = openToOthers(stick, from)
 	}
 	if err != nil {
 		return fmt.Errorf("serve bundle in place: %w", err)
@@ -45,12 +44,12 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	if err := os.RemoveAll(dir); err != nil { // a copy that was begun
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir))
+	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir), s.remember(stick))
 }
 
-// openToOthers wants that the registry's user, who is nobody's friend, may read the
-// bundle: each directory on the way, and the files.
-func openToOthers(dir string) error {
+// openToOthers wants that the registry's user may read the bundle: each directory on
+// the way, and the files, which have to be what was signed.
+func openToOthers(stick *bundle.Bundle, dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		if err != nil {
@@ -63,16 +62,17 @@ func openToOthers(dir string) error {
 			break
 		}
 	}
-	return fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+	for _, name := range stick.Names() {
+		at := filepath.Join(dir, name)
+		info, err := os.Lstat(at)
 		if err != nil {
 			return err
 		}
-		info, err := d.Info()
-		if err == nil && info.Mode().Perm()&0o004 == 0 {
-			err = fmt.Errorf("%s is not open to the registry's user (mode %o): mount the stick with umask=022, or chmod o+r", filepath.Join(dir, path), info.Mode().Perm())
+		if info.Mode().Perm()&0o004 == 0 {
+			return fmt.Errorf("%s is not open to the registry's user (mode %o): mount the stick with umask=022, or chmod o+r", at, info.Mode().Perm())
 		}
-		return err
-	})
+	}
+	return stick.VerifyBeside()
 }
 
 // Linked is where a bundle of the store lies that is served in place; "" for a copy.

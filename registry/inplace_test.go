@@ -69,7 +69,7 @@ func TestInPlace(t *testing.T) {
 	}
 	defer copied[0].Close()
 	must(t, copied[0].Verify(t.Context(), ui.Discard()))
-	if names, err := os.ReadDir(s.Dir); err != nil || len(names) != 1 {
+	if names, err := os.ReadDir(s.Dir); err != nil || len(names) != 2 || names[0].Name() != broughtName {
 		t.Errorf("the store has %v, %v", names, err)
 	}
 }

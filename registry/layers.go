@@ -10,11 +10,11 @@ import (
 )
 
 // layered is the tree that the engine sees: what the bundles hold, and below it
-// what was pushed. Both have the same bytes under the same digest, so the order
-// matters for tags only: a push never changes what a signed bundle says.
+// what was pushed. Both have the same bytes under the same digest, and no repository
+// is in both: those of the bundles are reserved.
 // Everything is written to the pushes.
 type layered struct {
-	storagedriver.StorageDriver // the pushes
+	storagedriver.StorageDriver // the pushes, which are pushable
 
 	held driver
 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,7 +104,8 @@ type ledger struct {
 
 	mu      sync.Mutex
 	records Records
-	text    []byte // the file's content
+	text    []byte   // the file's content
+	hidden  []string // reserved repositories with pushed images, which are not served
 }
 
 // pushedPath is where the other registries ask for the ledger.
@@ -129,13 +131,14 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 			written = Records{}
 		}
 	}
-	there, err := linked(s, func(path string, err error) {
+	there, hidden, err := linked(s, func(path string, err error) {
 		log.Error("a link is damaged", "path", path, "error", err.Error()) // another host may give it back
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open registry's ledger: %w", err)
 	}
-	for at, record := range written.all() {
+	l.hidden = hidden
+	for at, record := range written.allowed(s.reserved).all() {
 		if _, linked := there[at.Repository][at.Reference]; linked || record.deleted() {
 			l.records.set(at, record)
 		}
@@ -152,16 +155,28 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 	return l, l.write()
 }
 
+// allowed are the records outside reserved repositories.
+func (r Records) allowed(names reserved) Records {
+	left := Records{}
+	for repository, references := range r {
+		if !names.has(repository) {
+			left[repository] = references
+		}
+	}
+	return left
+}
+
 // maxLink is more than a digest takes.
 const maxLink = 1 << 10
 
-// linked are the engine's links to manifests, with the times of their files. damaged
-// hears of each that is none, and of what the engine would not have written.
-func linked(s storage, damaged func(path string, err error)) (Records, error) {
-	found := Records{}
+// linked are the engine's links to manifests, with the times of their files; hidden are
+// the reserved repositories that have some. damaged hears of each that is none, and of
+// what the engine would not have written.
+func linked(s storage, damaged func(path string, err error)) (found Records, hidden []string, err error) {
+	found = Records{}
 	root, err := fs.Sub(s.files.FS(), local(engineRoot+"/repositories"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -175,6 +190,10 @@ func linked(s storage, damaged func(path string, err error)) (Records, error) {
 		if !ok {
 			return nil
 		}
+		if s.reserved.has(at.Repository) {
+			hidden = append(hidden, at.Repository)
+			return nil
+		}
 		record, err := readLink(s.files, local(engineRoot+"/repositories/"+path))
 		if err != nil {
 			damaged(path, err)
@@ -184,9 +203,9 @@ func linked(s storage, damaged func(path string, err error)) (Records, error) {
 		return nil
 	})
 	if host.IgnoreMissing(err) != nil {
-		return nil, fmt.Errorf("%s: %w", s.file(engineRoot+"/repositories"), err)
+		return nil, nil, fmt.Errorf("%s: %w", s.file(engineRoot+"/repositories"), err)
 	}
-	return found, nil
+	return found, slices.Compact(hidden), nil // the walk is in order
 }
 
 func readLink(files *host.Owned, name string) (Record, error) {

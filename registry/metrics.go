@@ -115,7 +115,7 @@ func (s standing) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(damagedDesc(), float64(len(s.damage.standing(s.files))))
+	gauge(damagedDesc(), float64(len(s.damage.standing())))
 	for _, l := range s.lags() {
 		gauge(behindDesc(), float64(l.Behind), l.Peer)
 		asked := 0.0

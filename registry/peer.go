@@ -3,31 +3,16 @@ package registry
 import (
 	"context"
 	"crypto/ecdsa"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
-	"slices"
 	"time"
 
 	"airgap.dev/airgap/bundle"
 )
-
-// wholeBundles serves the files of bundles as they lie on the disk. Nothing is
-// verified here: whoever copies a bundle does that.
-func wholeBundles(bundles []*bundle.Bundle) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for _, b := range bundles {
-			names, called := b.Names(), r.PathValue("name")
-			if i := slices.Index(names, r.PathValue("file")); i >= 0 && (called == b.Index().Name || called == b.ID()) {
-				http.ServeFileFS(w, r, b.Files(), names[i])
-				return
-			}
-		}
-		http.NotFound(w, r)
-	}
-}
 
 // Files are the files of a bundle in another host's store, for bundle.OpenFS, by
 // the bundle's name, which means the newest of that name, or its ID. They are
@@ -83,6 +68,10 @@ func (p peer) Open(name string) (fs.File, error) {
 	resp, err := p.client.do(p.ctx, http.MethodHead, p.path+name, "")
 	if err == nil {
 		err = errors.Join(answered(resp, http.StatusOK), resp.Body.Close())
+		if resp.StatusCode == http.StatusInternalServerError { // the answer to GET says why
+			f := &peerFile{peer: p, name: name}
+			_, err = f.pieces().ReadAt(make([]byte, 1), 0)
+		}
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: p.client.base + p.path + name, Err: err}
@@ -136,7 +125,7 @@ func (p pieces) ReadAt(buf []byte, off int64) (n int, err error) {
 		if i > 0 {
 			time.Sleep(time.Second)
 		}
-		if n, err = p.once(buf, off); err == nil || p.peer.ctx.Err() != nil {
+		if n, err = p.once(buf, off); err == nil || p.peer.ctx.Err() != nil || errors.Is(err, bundle.ErrDamaged) {
 			return n, err
 		}
 	}
@@ -154,8 +143,21 @@ func (p pieces) once(buf []byte, off int64) (int, error) {
 		return 0, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusInternalServerError {
+		return 0, p.refused(resp)
+	}
 	if err := answered(resp, http.StatusPartialContent); err != nil {
 		return 0, err
 	}
 	return io.ReadFull(resp.Body, buf)
+}
+
+// refused is what the other registry found when it read the piece.
+func (p pieces) refused(resp *http.Response) error {
+	var said refusal
+	if json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&said) != nil || said.Damage == nil {
+		return errors.New(resp.Status)
+	}
+	d := said.Damage
+	return &bundle.DamageError{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: d.Path, Cause: "the registry at " + p.peer.client.Addr() + " finds that it is not what was signed"}
 }

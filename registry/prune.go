@@ -157,7 +157,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStorage(c, pushed)
+	s, err := newStorage(c, pushed, nil) // what is hidden by a former bundle's name alone may keep a blob
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 		return nil, err
 	}
 	blobs, problems := map[string][]digest.Digest{}, error(nil)
-	records, err := linked(s, func(path string, err error) {
+	records, _, err := linked(s, func(path string, err error) {
 		problems = errors.Join(problems, fmt.Errorf("read pushed images: %s: %w", s.file(engineRoot+"/repositories/"+path), err))
 	})
 	if err != nil {
@@ -191,12 +191,15 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 // removing is before the name of a bundle that is being removed.
 const removing = ".removing-"
 
-// Remove takes a bundle out of the store. When it was interrupted, Sweep finishes
-// it.
+// Remove takes a bundle out of the store, which remembers the names of its images. When
+// it was interrupted, Sweep finishes it.
 func (s Store) Remove(b *bundle.Bundle) error {
 	dir, err := s.place(b)
 	if err != nil {
 		return err
+	}
+	if err := s.remember(b); err != nil {
+		return fmt.Errorf("remove bundle: %w", err)
 	}
 	gone := filepath.Join(s.Dir, removing+filepath.Base(dir))
 	if err := os.Rename(dir, gone); err != nil {

@@ -151,7 +151,7 @@ func TestRemove(t *testing.T) {
 	must(t, s.Remove(held[0]))
 	must(t, held[0].Close())
 	must(t, s.Sweep())
-	if left, err := os.ReadDir(s.Dir); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(s.Dir); err != nil || len(left) != 1 || left[0].Name() != broughtName {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -220,6 +220,7 @@ func TestDamagedChunkIsNeverServed(t *testing.T) {
 func TestFilesAndPackages(t *testing.T) {
 	f := bundletest.New(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, "airgap.rpm"), []byte("an rpm"), 0o644))
+	f.Sign(t)
 	r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Join: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", r.Method)
 	})})

@@ -63,7 +63,7 @@ func (r *running) login() []remote.Option {
 func TestPushAndPull(t *testing.T) {
 	f := bundletest.New(t)
 	r, _ := startSite(t, f.Open(t))
-	for _, ref := range []string{"team/app:1", "app:1", "registry.bank.example/team/app:1", "docker.io/library/nginx:ours"} {
+	for _, ref := range []string{"team/app:1", "app:1", "bank-example/team/app:1", "library/nginx:ours"} {
 		image := bundletest.RandomImage(t, 100_000, 3, "amd64")
 		must(t, remote.Write(r.ref(t, ref), image, r.login()...))
 		got, err := r.pull(t, ref)
@@ -234,13 +234,12 @@ func TestBundlesAreNotPushedOver(t *testing.T) {
 	if want := digestOf(t, f.Images[0].Held); digestOf(t, held) != want {
 		t.Errorf("the tag is %s, want %s", digestOf(t, held), want)
 	}
-	must(t, remote.Write(ref, f.Images[0].Held, r.login()...)) // the same may be pushed
 	for _, path := range []string{
 		"/v2/docker.io/library/nginx/manifests/1.27",
 		"/v2/docker.io/library/nginx/manifests/" + digestOf(t, held),
 	} {
 		resp, body, err := r.get(t, http.MethodDelete, path, "Authorization", "Bearer "+r.userToken(t))
-		if err != nil || resp.StatusCode != http.StatusMethodNotAllowed || !bytes.Contains(body, []byte("came with a bundle")) {
+		if err != nil || resp.StatusCode != http.StatusForbidden || !bytes.Contains(body, []byte("came with a bundle")) {
 			t.Errorf("delete %s: %s, %v: %s", path, resp.Status, err, body)
 		}
 	}
@@ -255,25 +254,6 @@ func (r *running) userToken(t testing.TB) string {
 	must(t, err)
 	req.SetBasicAuth(pusher, password)
 	return r.token(t, req.Header.Get("Authorization"))
-}
-
-// A tag that was pushed before a bundle brought it is the bundle's from then on.
-func TestABundleWinsOverAnEarlierPush(t *testing.T) {
-	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
-	writeUser(t, users)
-	t.Run("push", func(t *testing.T) {
-		r := startWith(t, Options{Pushed: pushed, Users: users})
-		must(t, remote.Write(r.ref(t, "docker.io/library/nginx:1.27"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
-	})
-	t.Run("bundle", func(t *testing.T) {
-		f := bundletest.New(t)
-		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users})
-		got, err := r.pull(t, "docker.io/library/nginx:1.27")
-		must(t, err)
-		if want := digestOf(t, f.Images[0].Held); digestOf(t, got) != want {
-			t.Errorf("the tag is %s, want the bundle's %s", digestOf(t, got), want)
-		}
-	})
 }
 
 // A pushed layer whose bytes went bad on the disk is never given out whole.
@@ -301,7 +281,7 @@ func TestFullDisk(t *testing.T) {
 	writeUser(t, users)
 	c, err := newCatalog(nil, nil)
 	must(t, err)
-	s, err := newStorage(c, t.TempDir())
+	s, err := newStorage(c, t.TempDir(), nil)
 	must(t, err)
 	p, err := newPushes(c, s, users, discard())
 	must(t, err)

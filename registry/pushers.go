@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/distribution/distribution/v3/registry/auth"
 	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // the one kind of users
+
+	"airgap.dev/airgap/internal/listen"
 )
 
 const (
@@ -27,6 +30,8 @@ const (
 	// processor for a good part of a second, anybody may ask, and the host has an
 	// API server to run.
 	hashings = 1
+	// loginTimeout is how long a login waits for its turn.
+	loginTimeout = time.Minute
 )
 
 // pushers are the users who may push: those of an htpasswd file with bcrypt
@@ -38,7 +43,7 @@ const (
 // distribution's token specification.
 type pushers struct {
 	file    string
-	hashing chan struct{}
+	hashing *turns
 
 	mu     sync.Mutex
 	users  auth.AccessController
@@ -51,7 +56,7 @@ type session struct {
 }
 
 func newPushers(file string) *pushers {
-	return &pushers{file: file, hashing: make(chan struct{}, hashings), tokens: map[[sha256.Size]byte]session{}}
+	return &pushers{file: file, hashing: newTurns(hashings), tokens: map[[sha256.Size]byte]session{}}
 }
 
 // any reports whether somebody may push. The file may come while the registry
@@ -92,12 +97,12 @@ func (p *pushers) login(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	select {
-	case p.hashing <- struct{}{}:
-		defer func() { <-p.hashing }()
-	case <-r.Context().Done():
-		return "", r.Context().Err()
+	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
+	defer cancel()
+	if err := p.hashing.take(ctx, listen.Source(r.RemoteAddr)); err != nil {
+		return "", errors.Join(errBusy, err)
 	}
+	defer p.hashing.give()
 	grant, err := users.Authorized(r)
 	if refused := auth.Challenge(nil); errors.As(err, &refused) {
 		return "", errCredentials
@@ -158,6 +163,11 @@ func (p *pushers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "tokens are given to GET")
 		return
 	}
+	if r.ContentLength != 0 { // a turn is for requests that are complete
+		w.Header().Set("Connection", "close")
+		writeError(w, http.StatusBadRequest, "UNSUPPORTED", "a request for a token has no body")
+		return
+	}
 	user, err := p.user(r)
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); user != "" && strings.EqualFold(scheme, "bearer") {
 		err = errCredentials // a token buys no other: it would never end
@@ -187,8 +197,14 @@ func challenge(w http.ResponseWriter, r *http.Request, scope string) {
 	w.Header().Set("WWW-Authenticate", value)
 }
 
-// refuse says 401 for wrong credentials, and 500 where they could not be judged.
+// refuse says 401 for wrong credentials, 429 where too many are to be judged, and 500 where
+// they could not be.
 func refuse(w http.ResponseWriter, err error) {
+	if errors.Is(err, errBusy) {
+		w.Header().Set("Retry-After", "5")
+		writeError(w, http.StatusTooManyRequests, "TOOMANYREQUESTS", errBusy.Error())
+		return
+	}
 	if errors.Is(err, errCredentials) || errors.Is(err, errNoCredentials) {
 		writeError(w, http.StatusUnauthorized, "UNAUTHORIZED", err.Error())
 		return

@@ -71,6 +71,9 @@ func (p *pushes) admits(w http.ResponseWriter, r *http.Request, path v2Path) (us
 		return "", false
 	}
 	user, err := p.users.user(r)
+	if err == nil && user != "" && path.name != "" {
+		return user, p.permits(w, r, path.name, user)
+	}
 	if err == nil && (user != "" || ping && r.Header.Get("Authorization") != "") {
 		return user, true
 	}
@@ -84,6 +87,32 @@ func (p *pushes) admits(w http.ResponseWriter, r *http.Request, path v2Path) (us
 	challenge(w, r, scope)
 	refuse(w, err)
 	return "", false
+}
+
+// permits reports whether the user may write to the repository. If not, it has answered,
+// and the journal has it.
+func (p *pushes) permits(w http.ResponseWriter, r *http.Request, repository, user string) bool {
+	why, err := p.forbidden(repository, user)
+	switch {
+	case err != nil:
+		refuse(w, err)
+	case why != "":
+		p.log.Warn("push refused", "user", user, "repository", repository, "method", r.Method, "client", r.RemoteAddr, "reason", why)
+		writeError(w, http.StatusForbidden, "DENIED", why)
+	}
+	return err == nil && why == ""
+}
+
+// forbidden is why the user may not write to the repository; "" for nothing.
+func (p *pushes) forbidden(repository, user string) (string, error) {
+	if p.storage.reserved.has(repository) {
+		return p.storage.reserved.why(repository), nil
+	}
+	granted, err := Users{File: p.users.file}.grant(user)
+	if err != nil || granted.covers(repository) {
+		return "", err
+	}
+	return fmt.Sprintf("%s may push only to %s, not to %s; airgap registry passwd %s --prefix NAME on the registry's host changes that", user, granted, repository, user), nil
 }
 
 // serve lets the engine take a user's push, deletion or part of an upload.
@@ -142,7 +171,7 @@ func (p *problem) write(w http.ResponseWriter) { writeError(w, p.status, p.code,
 // conflict is what keeps the request from being done; nil for nothing.
 func (p *pushes) conflict(r *http.Request, path v2Path) *problem {
 	if r.Method == http.MethodDelete {
-		return p.undeletable(path)
+		return nil
 	}
 	if foreign := unsupported(r, path); foreign != "" {
 		return &problem{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("%s: this registry takes SHA-256 digests only", foreign)}
@@ -157,20 +186,6 @@ func (p *pushes) conflict(r *http.Request, path v2Path) *problem {
 	return nil
 }
 
-// undeletable is what a bundle holds: it came signed and goes with its bundle.
-func (p *pushes) undeletable(path v2Path) *problem {
-	r, known := p.catalog.repositories[path.name]
-	if !known {
-		return nil
-	}
-	d := digest.Digest(path.reference)
-	_, tagged := r.tags[path.reference]
-	if path.kind == "manifests" && (tagged || r.manifests[d]) || path.kind == "blobs" && r.layers[d] {
-		return &problem{http.StatusMethodNotAllowed, "UNSUPPORTED", fmt.Sprintf("%s of %s came with a bundle, which airgap registry prune removes", path.reference, path.name)}
-	}
-	return nil
-}
-
 // unsupported is a digest of another kind than SHA-256 in the request.
 func unsupported(r *http.Request, path v2Path) string {
 	for _, s := range []string{path.reference, r.URL.Query().Get("digest")} {
@@ -181,9 +196,8 @@ func unsupported(r *http.Request, path v2Path) string {
 	return ""
 }
 
-// putManifest refuses a tag that a bundle has for something else, and says which
-// manifest this one refers to, as the specification's "Pushing Manifests with
-// Subject" wants.
+// putManifest notes the push, and names the manifest that this one refers to, as the
+// specification's "Pushing Manifests with Subject" requires.
 func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Reference, user string, engine http.Handler) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
@@ -195,10 +209,6 @@ func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Referenc
 		return
 	}
 	d := digest.FromBytes(body)
-	if held, taken := p.catalog.tag(at.Repository, at.Reference); taken && held != d {
-		writeError(w, http.StatusForbidden, "DENIED", fmt.Sprintf("%s:%s came with a bundle as %s; another tag is free", at.Repository, at.Reference, held))
-		return
-	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	engine.ServeHTTP(&hooked{w, http.StatusCreated, func() {
 		p.noted("pushed", at, user, p.ledger.push(at, d, p.again(r.Context(), at, d)))

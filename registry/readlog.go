@@ -22,44 +22,55 @@ func (l readLog) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, ok := f.(io.ReaderAt)
+	content, ok := f.(readable)
 	if !ok {
 		return f, nil // a directory
 	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	reader := readerLog{at: at, name: name, log: l.log, damage: l.damage}
-	return fileLog{SectionReader: io.NewSectionReader(reader, 0, info.Size()), file: f}, nil
+	return fileLog{content, name, l}, nil
+}
+
+// readable is a file of a bundle, which reads by blocks.
+type readable interface {
+	fs.File
+	io.ReadSeeker
 }
 
 type fileLog struct {
-	*io.SectionReader
-	file fs.File
+	readable
+
+	name string
+	of   readLog
 }
 
-func (f fileLog) Stat() (fs.FileInfo, error) { return f.file.Stat() }
-func (f fileLog) Close() error               { return f.file.Close() }
-
-type readerLog struct {
-	at     io.ReaderAt
-	name   string
-	log    *slog.Logger
-	damage *damageBook
-}
-
-func (r readerLog) ReadAt(p []byte, off int64) (int, error) {
-	n, err := r.at.ReadAt(p, off)
+func (f fileLog) Read(p []byte) (int, error) {
+	n, err := f.readable.Read(p)
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	words := []any{"path", r.name, "offset", off, "error", err.Error()}
+	at, _ := f.Seek(0, io.SeekCurrent) // which says where it is
+	words := []any{"path", f.name, "offset", at, "error", err.Error()}
 	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
-		r.damage.note(Damage{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: r.name, offset: off + int64(n)})
+		f.of.damage.note(Damage{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: f.name}, func() error { return f.of.again(f.name, at) })
 		words = append(words, "bundle", d.Bundle, "part", d.Part, "chunk", d.Chunk)
 	}
-	r.log.Error("read from bundle", words...)
+	f.of.log.Error("read from bundle", words...)
 	return n, err
+}
+
+// again reads a byte that could not be given out.
+func (l readLog) again(name string, at int64) error {
+	f, err := l.FS.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, ok := f.(readable)
+	if !ok {
+		return fs.ErrInvalid
+	}
+	if _, err := content.Seek(at, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = content.Read(make([]byte, 1))
+	return err
 }

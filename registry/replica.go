@@ -35,6 +35,7 @@ type replica struct {
 	ledger    *ledger
 	namespace distribution.Namespace
 	every     time.Duration
+	reserved  reserved
 	free      func() (int64, error) // bytes on the disk of the pushes
 	log       *slog.Logger
 	known     string // ETag of the peer's records
@@ -44,7 +45,7 @@ type replica struct {
 }
 
 func newReplica(from *Client, p *pushes, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
-	return &replica{client: from, ledger: p.ledger, namespace: n, every: every, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
+	return &replica{client: from, ledger: p.ledger, namespace: n, every: every, reserved: p.storage.reserved, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
 }
 
 // follow asks until ctx ends.
@@ -89,6 +90,7 @@ func (r *replica) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	theirs = r.pushable(theirs)
 	left := r.ledger.lacks(theirs)
 	r.progress(left)
 	var problems []error
@@ -110,6 +112,18 @@ func (r *replica) catchUp(ctx context.Context) error {
 	}
 	r.known = tag
 	return nil
+}
+
+// pushable leaves out what is in repositories that this registry reserves for bundles, and
+// logs it each time that the peer's records change.
+func (r *replica) pushable(theirs Records) Records {
+	allowed := theirs.allowed(r.reserved)
+	for repository := range theirs {
+		if _, ok := allowed[repository]; !ok {
+			r.log.Warn("push of another registry refused", "peer", r.client.Addr(), "repository", repository, "reason", r.reserved.why(repository))
+		}
+	}
+	return allowed
 }
 
 func (r *replica) progress(left Records) {

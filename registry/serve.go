@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"airgap.dev/airgap/internal/listen"
 )
 
 // Times that keep slow clients from holding connections. There is no limit on
@@ -19,6 +21,8 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	stopTimeout   = 20 * time.Second
+	// connsPerAddress is far above what a node has open that pulls and installs.
+	connsPerAddress = 512
 )
 
 // ServeOptions say where and with which certificate to serve.
@@ -54,7 +58,10 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	others.Go(func() { handler.Follow(following) })
 	defer others.Wait()
 	defer stop()
-	return serve(ctx, newServer(handler, pair, o.Log), listener)
+	limited := listen.PerAddress(listener, connsPerAddress, func(from string) {
+		o.Log.Warn("connections refused: too many are open", "from", from, "limit", connsPerAddress)
+	})
+	return serve(ctx, newServer(handler, pair, o.Log), limited)
 }
 
 // namesOf are those of the certificate, each with the port.

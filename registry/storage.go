@@ -19,17 +19,20 @@ type storage struct {
 	writable bool
 	pushed   string      // directory of the pushes
 	files    *host.Owned // the same, for reading it
+	reserved reserved    // repositories that pushes are not seen in
 }
 
 // newStorage is the bundles' catalog alone, or with the pushes in the directory
-// pushed, whose layout is that of any distribution registry.
-func newStorage(c *catalog, pushed string) (storage, error) {
+// pushed, whose layout is that of any distribution registry. brought are the images of
+// bundles that are no longer here.
+func newStorage(c *catalog, pushed string, brought []string) (storage, error) {
 	held := driver{newTree(c)}
-	if pushed == "" {
-		return storage{StorageDriver: held}, nil
+	names, err := newReserved(c, brought)
+	if pushed == "" || err != nil {
+		return storage{StorageDriver: held, reserved: names}, err
 	}
 	f, err := openFiles(pushed)
-	return storage{StorageDriver: layered{f, held}, writable: true, pushed: pushed, files: f.root}, err
+	return storage{StorageDriver: layered{pushable{f, names}, held}, writable: true, pushed: pushed, files: f.root, reserved: names}, err
 }
 
 // file is where the pushes have what the engine calls path.

@@ -1,17 +1,16 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
@@ -54,7 +53,7 @@ func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Pro
 		err = errors.Join(err, removeUnfinished(dir))
 	}
 	if err == nil {
-		err = replace()
+		err = errors.Join(replace(), s.remember(stick))
 	}
 	if err != nil {
 		return written, fmt.Errorf("import bundle: %w", err)
@@ -79,7 +78,7 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if err != nil {
 		return false, err
 	}
-	want, err := stick.Beside(bundle.SumsName)
+	want, err := stick.Vouched(bundle.SumsName)
 	if err != nil {
 		return false, err
 	}
@@ -105,8 +104,8 @@ func (s Store) HasSums(sums []byte) (bool, error) {
 }
 
 func holdsSums(dir string, want []byte) (bool, error) {
-	have, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
-	return err == nil && bytes.Equal(have, want), host.IgnoreMissing(err)
+	same, err := bundle.HasSums(dir, want)
+	return same, host.IgnoreMissing(err)
 }
 
 // List names the finished bundles of the store, sorted. A store that was never
@@ -139,7 +138,11 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	var opened []*bundle.Bundle
 	problems := s.away()
 	for _, name := range names {
-		b, err := bundle.Open(filepath.Join(s.Dir, name), trusted...)
+		open := bundle.Open
+		if s.keeps(name) {
+			open = bundle.OpenKept
+		}
+		b, err := open(filepath.Join(s.Dir, name), trusted...)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -150,6 +153,33 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	return opened, errors.Join(append(problems, baseless...)...)
 }
 
+// keeps reports whether the entry is a copy that others than root and this user cannot
+// change: no link to a stick, no file system of its own, and not open to others.
+func (s Store) keeps(name string) bool {
+	store, err := os.Stat(s.Dir)
+	if err != nil {
+		return false
+	}
+	dir := filepath.Join(s.Dir, name)
+	entries, err := os.ReadDir(dir)
+	if err != nil || !ours(dir, store) {
+		return false
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ours(filepath.Join(dir, e.Name()), store) })
+}
+
+// ours reports whether a file or directory lies on the store's file system and only
+// its owner, who is root or this user, may write to it.
+func ours(path string, store fs.FileInfo) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	is, known := info.Sys().(*syscall.Stat_t)
+	at, knownToo := store.Sys().(*syscall.Stat_t)
+	return known && knownToo && is.Dev == at.Dev && (is.Uid == 0 || int(is.Uid) == os.Geteuid())
+}
+
 // place is where a bundle lies in the store, or would: under its name, or, where
 // another bundle has that name, or had when it came, with the beginning of its ID behind it.
 func (s Store) place(b *bundle.Bundle) (string, error) {
@@ -158,14 +188,14 @@ func (s Store) place(b *bundle.Bundle) (string, error) {
 		return "", err
 	}
 	long := dir + "-" + b.ID()[:12]
-	there, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
+	there, err := bundle.IDIn(dir)
 	if host.IgnoreMissing(err) != nil {
 		return "", fmt.Errorf("find bundle in store: %w", err)
 	}
-	if sum := sha256.Sum256(there); hex.EncodeToString(sum[:]) == b.ID() {
+	if there == b.ID() {
 		return dir, nil
 	}
-	if _, err := os.Stat(long); err == nil || len(there) > 0 {
+	if _, err := os.Stat(long); err == nil || there != "" {
 		return long, nil
 	}
 	return dir, nil

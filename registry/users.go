@@ -16,7 +16,8 @@ import (
 )
 
 // Users is the htpasswd file of those who may push: a line each, "NAME:HASH" with
-// bcrypt hashes. The registry sees a change at once.
+// bcrypt hashes, and comments that say to which names (see grant). The registry sees a
+// change at once.
 type Users struct {
 	File  string // /etc/airgap/registry.htpasswd
 	Group string // group that may read it; "" leaves it to root
@@ -25,14 +26,20 @@ type Users struct {
 // hashCost makes comparing one password take a good part of a second.
 const hashCost = 12
 
-// Set adds the user, or changes the user's password, which has at most 72 bytes.
-func (u Users) Set(name, password string) error {
+// Set adds the user, or changes the user's password, which has at most 72 bytes. With
+// prefixes the user may push to names below them only; a single "" lifts that, and none
+// leaves it as it is.
+func (u Users) Set(name, password string, prefixes ...string) error {
 	bad := func(r rune) bool { return r == ':' || r == '#' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	if name == "" || strings.ContainsFunc(name, bad) {
 		return fmt.Errorf("user %q: a name has no colon, space or #", name)
 	}
 	if password == "" {
 		return errors.New("the password is empty")
+	}
+	limit, err := limitLine(name, prefixes)
+	if err != nil {
+		return err
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), hashCost)
 	if err != nil {
@@ -42,7 +49,10 @@ func (u Users) Set(name, password string) error {
 	if err != nil {
 		return err
 	}
-	return u.write(append(lines, name+":"+string(hash)))
+	if len(prefixes) > 0 {
+		lines = withoutLimit(lines, name)
+	}
+	return u.write(append(lines, append(limit, name+":"+string(hash))...))
 }
 
 // Remove takes the user out, and the file with the last one. It reports false
@@ -56,7 +66,7 @@ func (u Users) Remove(name string) (bool, error) {
 	if err != nil || !slices.Contains(names, name) {
 		return false, err
 	}
-	if len(lines) == 0 {
+	if lines = withoutLimit(lines, name); len(lines) == 0 {
 		return true, host.Remove(u.File)
 	}
 	return true, u.write(lines)

@@ -10,9 +10,11 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,6 +76,12 @@ func kindOf(t *testing.T, object metav1.Object) kind {
 		return validatingWebhooks
 	case *admissionv1.MutatingWebhookConfiguration:
 		return mutatingWebhooks
+	case *rbacv1.ClusterRoleBinding:
+		return clusterRoleBindings
+	case *rbacv1.ClusterRole:
+		return clusterRoles
+	case *certificatesv1.CertificateSigningRequest:
+		return certificateRequests
 	case *unstructured.Unstructured:
 		return kind(strings.ToLower(o.GetKind()) + "s")
 	}

@@ -10,20 +10,23 @@ import (
 type kind string
 
 const (
-	nodes              kind = "nodes"
-	pods               kind = "pods"
-	daemonSets         kind = "daemonsets"
-	deployments        kind = "deployments"
-	statefulSets       kind = "statefulsets"
-	leases             kind = "leases"
-	services           kind = "services"
-	endpointSlices     kind = "endpointslices"
-	validatingWebhooks kind = "validatingwebhookconfigurations"
-	mutatingWebhooks   kind = "mutatingwebhookconfigurations"
-	apiServices        kind = "apiservices"
-	nodeReports        kind = "nodereports"
-	calicoPools        kind = "ippools"
-	felixSettings      kind = "felixconfigurations"
+	nodes               kind = "nodes"
+	pods                kind = "pods"
+	daemonSets          kind = "daemonsets"
+	deployments         kind = "deployments"
+	statefulSets        kind = "statefulsets"
+	leases              kind = "leases"
+	services            kind = "services"
+	endpointSlices      kind = "endpointslices"
+	validatingWebhooks  kind = "validatingwebhookconfigurations"
+	mutatingWebhooks    kind = "mutatingwebhookconfigurations"
+	apiServices         kind = "apiservices"
+	clusterRoles        kind = "clusterroles"
+	clusterRoleBindings kind = "clusterrolebindings"
+	certificateRequests kind = "certificatesigningrequests"
+	nodeReports         kind = "nodereports"
+	calicoPools         kind = "ippools"
+	felixSettings       kind = "felixconfigurations"
 )
 
 // source is where a kind comes from.
@@ -37,20 +40,23 @@ type source struct {
 
 // sources are all kinds that are watched.
 var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
-	nodes:              {resource: builtin("", nodes)},
-	pods:               {resource: builtin("", pods), namespaced: true, indexers: podIndexers()},
-	daemonSets:         {resource: builtin("apps", daemonSets), namespaced: true},
-	deployments:        {resource: builtin("apps", deployments), namespaced: true},
-	statefulSets:       {resource: builtin("apps", statefulSets), namespaced: true},
-	leases:             {resource: builtin("coordination.k8s.io", leases), namespaced: true},
-	services:           {resource: builtin("", services), namespaced: true},
-	endpointSlices:     {resource: builtin("discovery.k8s.io", endpointSlices), namespaced: true, indexers: sliceIndexers()},
-	validatingWebhooks: {resource: builtin("admissionregistration.k8s.io", validatingWebhooks)},
-	mutatingWebhooks:   {resource: builtin("admissionregistration.k8s.io", mutatingWebhooks)},
-	apiServices:        {resource: builtin("apiregistration.k8s.io", apiServices), untyped: true},
-	nodeReports:        {resource: nodereport.Resource, untyped: true, optional: true},
-	calicoPools:        {resource: calico(calicoPools), untyped: true, optional: true},
-	felixSettings:      {resource: calico(felixSettings), untyped: true, optional: true},
+	nodes:               {resource: builtin("", nodes)},
+	pods:                {resource: builtin("", pods), namespaced: true, indexers: podIndexers()},
+	daemonSets:          {resource: builtin("apps", daemonSets), namespaced: true},
+	deployments:         {resource: builtin("apps", deployments), namespaced: true},
+	statefulSets:        {resource: builtin("apps", statefulSets), namespaced: true},
+	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true},
+	services:            {resource: builtin("", services), namespaced: true},
+	endpointSlices:      {resource: builtin("discovery.k8s.io", endpointSlices), namespaced: true, indexers: sliceIndexers()},
+	validatingWebhooks:  {resource: builtin("admissionregistration.k8s.io", validatingWebhooks)},
+	mutatingWebhooks:    {resource: builtin("admissionregistration.k8s.io", mutatingWebhooks)},
+	apiServices:         {resource: builtin("apiregistration.k8s.io", apiServices), untyped: true},
+	clusterRoles:        {resource: builtin("rbac.authorization.k8s.io", clusterRoles)},
+	clusterRoleBindings: {resource: builtin("rbac.authorization.k8s.io", clusterRoleBindings)},
+	certificateRequests: {resource: builtin("certificates.k8s.io", certificateRequests)},
+	nodeReports:         {resource: nodereport.Resource, untyped: true, optional: true},
+	calicoPools:         {resource: calico(calicoPools), untyped: true, optional: true},
+	felixSettings:       {resource: calico(felixSettings), untyped: true, optional: true},
 }
 
 // builtin is a resource of Kubernetes itself; all that are watched have a v1.

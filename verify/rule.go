@@ -55,7 +55,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads), systemPods(system),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
-		webhooks(judged), apiServicesAnswer(judged),
+		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
 		reportsFresh(o.NodeReports), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {

@@ -5,9 +5,11 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -39,6 +41,12 @@ func trim(obj any) (any, error) {
 		return keepValidating(o), nil
 	case *admissionv1.MutatingWebhookConfiguration:
 		return keepMutating(o), nil
+	case *rbacv1.ClusterRoleBinding:
+		return keepBinding(o), nil
+	case *rbacv1.ClusterRole:
+		return keepRole(o), nil
+	case *certificatesv1.CertificateSigningRequest:
+		return keepRequest(o), nil
 	case *unstructured.Unstructured:
 		return keepUntyped(o)
 	}

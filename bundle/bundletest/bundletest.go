@@ -58,10 +58,20 @@ func New(t testing.TB) *Fixture { return NewWith(t, "test", StandardImages(t)...
 // the standard RPMs and files.
 func NewWith(t testing.TB, name string, images ...Image) *Fixture {
 	t.Helper()
+	return NewWithFiles(t, name, nil, images...)
+}
+
+// NewWithFiles is NewWith with more files, by their names below files/.
+func NewWithFiles(t testing.TB, name string, more map[string][]byte, images ...Image) *Fixture {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
 	f := &Fixture{Dir: filepath.Join(t.TempDir(), name), Key: key, Images: images}
 	lock, files := contents(t, images)
+	for name, data := range more {
+		path := "files/" + name
+		lock.Files, files[path] = append(lock.Files, bundle.File{Name: name, Path: path, Size: int64(len(data)), SHA256: sum(data)}), data
+	}
 	f.make(t, bundle.Index{FormatVersion: bundle.FormatVersion, Name: name, Created: time.Unix(1_700_000_000, 0).UTC(), Lock: lock}, files)
 	return f
 }

@@ -36,6 +36,9 @@ func Open(archive []byte) (*Chart, error) {
 	if len(archive) > MaxArchive {
 		return nil, fmt.Errorf("read chart: %d bytes, at most %d are read", len(archive), MaxArchive)
 	}
+	if err := checkArchive(archive); err != nil {
+		return nil, fmt.Errorf("read chart: %w", err)
+	}
 	c := &Chart{archive: archive}
 	loaded, err := c.load()
 	if err != nil {

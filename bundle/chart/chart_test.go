@@ -79,16 +79,6 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// TestSchemaElsewhere: a schema that leads to the network is not followed.
-func TestSchemaElsewhere(t *testing.T) {
-	files := charttest.Till()
-	files["values.schema.json"] = `{"$ref": "https://schema.invalid/values.json"}`
-	c, err := chart.Open(charttest.Archive(t, "till", files))
-	must(t, err)
-	_, err = c.Render(release())
-	must(t, err)
-}
-
 func TestOpenRefuses(t *testing.T) {
 	with := func(change func(map[string]string)) []byte {
 		files := charttest.Till()

@@ -14,9 +14,14 @@ import (
 )
 
 // Pack makes the archive of a chart in a directory, without what its
-// .helmignore lists. The same files give the same bytes.
+// .helmignore lists. The same files give the same bytes. A link that leads out
+// of the directory is refused: what it leads to is no part of the chart.
 func Pack(dir string) ([]byte, error) {
-	c, err := loader.LoadDir(dir)
+	read, err := readDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("pack chart %s: %w", dir, err)
+	}
+	c, err := loader.LoadFiles(read)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s: %w", dir, err)
 	}

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,6 +33,8 @@ type Release struct {
 type Rendered struct {
 	Objects []workload.Object // as the chart has them; workload.Installed puts them in order
 	Images  []workload.Ref    // of annotations
+	// Unjudged are sentences that say which charts' values were not held to a schema.
+	Unjudged []string
 }
 
 // maxRendered bounds what templates may write, in bytes.
@@ -58,13 +59,15 @@ func (c *Chart) Render(r Release) (*Rendered, error) {
 		return nil, fmt.Errorf("render chart %s %s: %w", c.Name, c.Version, err)
 	}
 	images, err := annotated(first.chart)
-	return &Rendered{Objects: objects, Images: images}, err
+	return &Rendered{Objects: objects, Images: images, Unjudged: first.unjudged}, err
 }
 
 // rendering is what came out once.
 type rendering struct {
 	chart *helm.Chart       // without disabled dependencies
 	files map[string]string // text by template
+
+	unjudged []string
 }
 
 func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
@@ -86,10 +89,20 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 	}
 	release := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	caps := &common.Capabilities{KubeVersion: version, APIVersions: apis, HelmVersion: common.DefaultCapabilities.HelmVersion}
-	top, err := util.ToRenderValuesWithSchemaValidation(loaded, values, release, caps, refersElsewhere(loaded))
+	// Helm's own validation fetches what a schema refers to.
+	top, err := util.ToRenderValuesWithSchemaValidation(loaded, values, release, caps, true)
 	if err != nil {
 		return nil, err
 	}
+	judged, err := top.Table("Values")
+	if err != nil {
+		return nil, err
+	}
+	unjudged, err := judge(loaded, judged)
+	if err != nil {
+		return nil, err
+	}
+	// No cluster for lookup, no DNS for getHostByName.
 	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"now": func() time.Time { return now }}}
 	files, err := e.Render(loaded, top)
 	if err != nil {
@@ -101,7 +114,7 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 			return nil, fmt.Errorf("%s: the templates write more than %d bytes", name, maxRendered)
 		}
 	}
-	return &rendering{chart: loaded, files: files}, nil
+	return &rendering{chart: loaded, files: files, unjudged: unjudged}, nil
 }
 
 // clone keeps one rendering from changing the values of the next.
@@ -114,19 +127,6 @@ func clone(values map[string]any) map[string]any {
 		copied[key] = value
 	}
 	return copied
-}
-
-// refersElsewhere reports whether a schema of values leads out of its chart:
-// then it is not judged, since nothing is fetched while a chart is rendered.
-func refersElsewhere(c *helm.Chart) bool {
-	for _, way := range []string{`"http://`, `"https://`, `"file:`} {
-		for line := range bytes.Lines(c.Schema) {
-			if bytes.Contains(line, []byte(way)) && bytes.Contains(line, []byte(`"$ref"`)) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(c.Dependencies(), refersElsewhere)
 }
 
 // objects parses what was rendered, definitions first.

@@ -27,7 +27,8 @@ type Searched struct {
 	// SignedMetadata: repomd.xml has a good signature. Where a vendor signs
 	// none, the signatures of the packages alone are the trust.
 	SignedMetadata bool
-	Packages       int // usable ones, of the wanted architecture
+	Timestamp      int64 // of the metadata; 0: it has none
+	Packages       int   // usable ones, of the wanted architecture
 	keys           Keyring
 }
 

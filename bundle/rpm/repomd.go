@@ -30,7 +30,8 @@ type repomdData struct {
 	Location struct {
 		Href string `xml:"href,attr"`
 	} `xml:"location"`
-	Size int64 `xml:"size"`
+	Size      int64   `xml:"size"`
+	Timestamp seconds `xml:"timestamp"`
 }
 
 func parseRepomd(data []byte) (*repomd, error) {
@@ -70,6 +71,7 @@ func checkHref(href string) error {
 // source is a repository being read.
 type source struct {
 	Searched
+	seen      *Seen
 	fetch     Fetcher
 	bases     []string // mirrors, the one that is read first
 	md        *repomd
@@ -82,10 +84,13 @@ type source struct {
 
 // openSource reads the keys and the verified repomd.xml, from the first mirror
 // that has it.
-func openSource(ctx context.Context, f Fetcher, r Repository, os string) (*source, error) {
-	s := &source{Searched: Searched{Repository: r}, fetch: f}
+func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os string) (*source, error) {
+	s := &source{Searched: Searched{Repository: r}, seen: seen, fetch: f}
 	var err error
 	if s.keys, err = fetchKeyring(ctx, f, r.GPGKeys, os); err != nil {
+		return nil, err
+	}
+	if err := s.checkKeys(); err != nil {
 		return nil, err
 	}
 	bases, sums, err := s.findMirrors(ctx)
@@ -116,13 +121,16 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
 		return err
 	}
-	s.md, err = parseRepomd(data)
-	return err
+	if s.md, err = parseRepomd(data); err != nil {
+		return err
+	}
+	s.Timestamp = s.md.timestamp()
+	return s.checkAge()
 }
 
 // readSource reads one repository; its error names it.
-func readSource(ctx context.Context, f Fetcher, r Repository, os, arch string) (*source, error) {
-	s, err := openSource(ctx, f, r, os)
+func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
+	s, err := openSource(ctx, f, r, seen, os)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
 	}
@@ -151,7 +159,7 @@ func below(base, href string) string { return strings.TrimSuffix(base, "/") + "/
 func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	signature, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml.asc"), maxSignature)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, s.checkUnsigned()
 	}
 	if err != nil {
 		return false, err

@@ -40,6 +40,7 @@ type Repository struct {
 	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one a line; the first that answers is read."`
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink of repomd.xml: mirrors, and the checksums that repomd.xml may have."`
 	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs, or paths of files, from airgap.yaml's directory on."`
+	Signed     string   `yaml:"signedMetadata" json:"signedMetadata,omitempty" jsonschema:"enum=required,enum=optional" jsonschema_description:"Whether repomd.xml has to be signed, by one of gpgKeys: required, or optional, which takes it without. Left out: it has to be once airgap.lock saw a signature."`
 	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"Name and password, or the client certificate, that the server asks for; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
 }
 
@@ -113,6 +114,8 @@ type Request struct {
 	// Locked are packages that an earlier plan chose: they are chosen again
 	// where they still fit.
 	Locked []Locked
+	// Seen are the repositories as an earlier plan found them.
+	Seen []Seen
 }
 
 // Locked is a package in the bytes that an earlier plan found.
@@ -175,6 +178,9 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 	}
 	if named != 1 {
 		all = append(all, field.Required(at.Child("baseURL"), "one of baseURL, mirrorList and metalink says where the repository is"))
+	}
+	if signed := []string{SignedRequired, SignedOptional}; r.Signed != "" && !slices.Contains(signed, r.Signed) {
+		all = append(all, field.NotSupported(at.Child("signedMetadata"), r.Signed, signed))
 	}
 	all = append(all, r.Login.validateFor(r.BaseURL, at.Child("login"))...)
 	if len(r.GPGKeys) == 0 {

@@ -32,7 +32,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	group, ctx := errgroup.WithContext(ctx)
 	for i, r := range req.Repositories {
 		group.Go(func() (err error) {
-			u.sources[i], err = readSource(ctx, f, r, req.OS, req.Arch)
+			u.sources[i], err = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch)
 			return err
 		})
 	}

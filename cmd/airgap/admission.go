@@ -12,22 +12,26 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// admission is what lets a host into the cluster: the code it was given, shown
-// to the API server when it is first needed, once.
+// admission is what lets a host into the cluster: its ticket, which it gets when that
+// is first needed, once.
 type admission struct {
-	code     func(ctx context.Context) (kubeadm.Code, error)
-	material kubeadm.JoinMaterial
-	shown    *kubeadm.Ticket
+	entry kubeadm.Entry
+	shown *kubeadm.Ticket
 }
 
-// admit reads the code and shows it, before anything on the host is changed,
-// unless kubeadm has joined already: then a code is asked for only if a step
-// turns out to need one.
+// admit gets the ticket before anything on the host is changed, unless kubeadm has
+// joined already: then a code is asked for only if a step turns out to need one.
 func (a *app) admit(ctx context.Context, s *site, h *hub, file string) (*admission, error) {
-	adm := &admission{material: h.material, code: func(ctx context.Context) (kubeadm.Code, error) { return a.readCode(ctx, file) }}
+	adm := &admission{entry: kubeadm.Entry{
+		Machine: s.machine, Node: s.kubeNode(), Material: h.material,
+		Code: func(ctx context.Context) (kubeadm.Code, error) { return a.readCode(ctx, file) },
+	}}
 	joined, err := s.machine.Joined()
-	if joined || err != nil {
+	if err != nil {
 		return adm, err
+	}
+	if joined { // an earlier run may have been killed at its very end
+		return adm, s.machine.ForgetEntry()
 	}
 	ticket, err := adm.ticket(ctx)
 	if err == nil && s.node.Has(config.ControlPlane) {
@@ -40,11 +44,8 @@ func (a *admission) ticket(ctx context.Context) (*kubeadm.Ticket, error) {
 	if a.shown != nil {
 		return a.shown, nil
 	}
-	code, err := a.code(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a.shown, err = kubeadm.Present(ctx, a.material, code)
+	var err error
+	a.shown, err = a.entry.Admit(ctx)
 	return a.shown, err
 }
 
@@ -81,7 +82,7 @@ func (a *app) readCode(ctx context.Context, file string) (kubeadm.Code, error) {
 		return kubeadm.Code{}, fmt.Errorf("read the one-time code: %w", err)
 	}
 	code, err := kubeadm.ParseCode(text)
-	return code, hint(err, "airgap join --new-code on a control-plane host makes a fresh one")
+	return code, hint(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
 }
 
 // readSecret takes it from the file, or asks.

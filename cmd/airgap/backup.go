@@ -22,7 +22,7 @@ import (
 func backups() backup.Store {
 	m := thisMachine()
 	return backup.Store{
-		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7,
+		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7, Keys: backupKeys, Stage: backupDir,
 		Etcd: func() (backup.Snapshotter, error) { return m.LocalEtcd() },
 		Paths: []string{
 			"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir,
@@ -42,7 +42,7 @@ func clusterHere() string {
 	if err != nil || index.Config == "" {
 		return ""
 	}
-	c, err := config.Parse("airgap.yaml", []byte(index.Config))
+	c, err := config.ParseStored("airgap.yaml", []byte(index.Config))
 	if err != nil {
 		return ""
 	}
@@ -51,6 +51,7 @@ func clusterHere() string {
 
 func (a *app) backup() *cobra.Command {
 	store := backups()
+	var encryptTo []string
 	cmd := &cobra.Command{
 		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
 		Long: `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
@@ -59,19 +60,33 @@ Kubernetes and of the registry, and with airgap's journal. The newest seven stay
 ` + backup.Timer + ` does this every day on each control-plane host;
 airgap verify says when the newest one is older than two days.
 
+Each backup is signed with a key of this host. airgap install, airgap backup and airgap
+status print its fingerprint. Keep it away from the servers: airgap restore --backup-key
+needs it when they are lost.
+
+--encrypt-to, or backup.encryptTo of airgap.yaml, encrypts the backup to age recipients
+or SSH public keys. One of their private halves decrypts it. No server needs them before
+a restore: keep them away from the servers, too. A backup that is not encrypted holds the
+keys of the cluster in plain; only root can read its directory.
+
 The directory needs no airgap to be read: etcd.db is what etcdutl restores, the
 other files lie under the paths that they had, SHA256SUMS is for sha256sum -c.
-Copy it to another machine from time to time: it lies on the disk that it is a
-backup of. Whoever can read it owns the cluster: root alone may.`,
-		Example: "  airgap backup\n  airgap backup --dir /mnt/nas/bank --keep 30",
+backup.tar.age of an encrypted one holds all of these. Copy the directory to another
+machine from time to time: it lies on the disk that it is a backup of. Without airgap:
+  openssl dgst -sha256 -verify backup.pub -signature SHA256SUMS.sig SHA256SUMS
+  openssl pkey -pubin -in backup.pub -outform DER | sha256sum   # the fingerprint
+  age -d -i IDENTITY backup.tar.age | tar -x`,
+		Example: "  airgap backup\n  airgap backup --dir /mnt/nas/bank --keep 30\n  airgap backup --dir /mnt/nas/bank --encrypt-to age1…",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := mustBeRoot("backup"); err != nil {
 				return err
 			}
+			store.EncryptTo = encryptTo
 			return a.runBackup(cmd.Context(), store)
 		},
 	}
 	cmd.Flags().StringVar(&store.Dir, "dir", store.Dir, "directory of the backups")
+	cmd.Flags().StringArrayVar(&encryptTo, "encrypt-to", nil, "encrypt the backup to this age recipient (age1…) or SSH public key; given more than once, to each. Default: backup.encryptTo of airgap.yaml")
 	cmd.Flags().IntVar(&store.Keep, "keep", store.Keep, "how many stay, the newest ones; 0: all")
 	return cmd
 }
@@ -80,6 +95,15 @@ func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 	if store.Keep < 0 {
 		return usage("--keep %d: want 0 or more", store.Keep)
 	}
+	if _, err := backup.ParseRecipients(store.EncryptTo); err != nil {
+		return usage("--encrypt-to: %v", err)
+	}
+	if len(store.EncryptTo) == 0 {
+		var err error
+		if store.EncryptTo, err = store.Keys.Recipients(); err != nil {
+			return err
+		}
+	}
 	b, err := store.Take(ctx)
 	if errors.Is(err, kubeadm.ErrNoEtcd) {
 		return hint(err, "run airgap backup on a control-plane host")
@@ -87,8 +111,39 @@ func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 	if err != nil {
 		return err
 	}
-	return a.print(b, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s\n", b.Dir, ui.Size(b.Bytes))
-		return err
-	})
+	made := madeBackup{Backup: b, Key: backupKey(), EncryptedTo: store.EncryptTo}
+	return a.print(made, made.write)
+}
+
+// madeBackup is the result of the command.
+type madeBackup struct {
+	backup.Backup
+	Key         string   `json:"key"` // fingerprint of the one that signed it
+	EncryptedTo []string `json:"encryptedTo,omitempty"`
+}
+
+func (b madeBackup) write(w io.Writer) error {
+	fmt.Fprintf(w, "%s: %s\n", b.Dir, ui.Size(b.Bytes))
+	for _, r := range b.EncryptedTo {
+		fmt.Fprintf(w, "encrypted to %s\n", r)
+	}
+	_, err := fmt.Fprintf(w, "signed with key %s\n", b.Key)
+	return err
+}
+
+// backupKey is the fingerprint of the key that this host signs its backups with; "" where there
+// is none, or the user may not read it.
+func backupKey() string {
+	key, err := backup.KeyDir(backupKeys).Public()
+	if err != nil || key == nil {
+		return ""
+	}
+	return bundle.Fingerprint(key)
+}
+
+// writeBackupKey asks for the fingerprint to be kept, once a host has been installed.
+func writeBackupKey(w io.Writer, node, key string) {
+	if key != "" {
+		fmt.Fprintf(w, "%s signs its backups with key %s: keep that where the servers are not, airgap restore asks for it\n", node, key)
+	}
 }

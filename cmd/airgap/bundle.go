@@ -53,7 +53,9 @@ engine and no dnf.
 What was decided is kept in airgap.lock beside airgap.yaml: with it the same
 bundle comes out again, byte for byte. A tag that upstream has moved since is
 told, not followed; --update NAME decides an image, a package, a file, an add-on, the
-pod network's plugin or the manifests of a URL anew.
+pod network's plugin or the manifests of a URL anew. What vouched for a repository of
+packages has to vouch for it again: its keys, a signature of its metadata, metadata that
+is not older. --update NAME of the repository takes what it has now; --update all does not.
 
 Images come from where they are named: images.list, images.manifests, and addons, whose
 Helm charts are rendered here, as they will be installed. Before anything is fetched
@@ -123,7 +125,7 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
+	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
 	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
@@ -154,6 +156,9 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	tellMoved(p, plan.Moved)
 	tellRetagged(p, plan.Retagged)
 	tellSecrets(p, plan.Secrets)
+	for _, n := range plan.Notices {
+		p.Say("not checked: %s", n)
+	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
 		return a.print(proof, func(w io.Writer) error {
@@ -261,7 +266,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {
-		return nil, runtimeInTheWay(c, err)
+		return nil, trustChanged(runtimeInTheWay(c, err))
 	}
 	return plan, checkNetwork(c, surveyed, plan)
 }

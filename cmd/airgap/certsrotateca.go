@@ -107,7 +107,7 @@ func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
 	}
 	defer release()
 	p := a.newProgress()
-	r := kubeadm.Replacement{Machine: m, Authority: authority, Units: []string{nodereport.UnitName}, Pods: pods, Follow: o.follow, Say: p.Say}
+	r := kubeadm.Replacement{Machine: m, Authority: authority, Units: []string{nodereport.UnitName, kubeadm.ApproverUnit}, Pods: pods, Follow: o.follow, Say: p.Say}
 	done, err := a.replace(ctx, r, o, p)
 	if err != nil {
 		return err

@@ -67,6 +67,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"users":               anyFile,
 		"sign-key":            files("key", "pem"),
 		"require-key":         files("pub", "pem"),
+		"backup-key":          files("pub", "pem"),
+		"identity":            anyFile,
 		"ca":                  files("crt", "pem"),
 		"network-page":        files("html"),
 		"textfile":            files("prom"),
@@ -87,7 +89,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "namespace", "registry", "since", "soak", "of"} {
+		"timeout", "drain-timeout", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all

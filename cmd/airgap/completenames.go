@@ -1,10 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
@@ -13,8 +9,7 @@ import (
 )
 
 // nodeNames offers the nodes of airgap.yaml: that of the bundle which the command
-// is given, else of those that this host has. Whether anything is signed is the
-// command's own question.
+// is given, else of those that this host has.
 func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var dirs []string
 	if f := cmd.Flags().Lookup("bundle"); f != nil && f.Changed {
@@ -31,20 +26,18 @@ func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return only()
 }
 
-// nodesIn are the names and addresses of the nodes of a bundle; none where it
-// cannot be read.
+// nodesIn are the names and addresses of the nodes of a bundle; none where it is not
+// signed with a key that is trusted here.
 func nodesIn(dir string) []string {
-	text, err := os.ReadFile(filepath.Join(dir, bundle.IndexName))
+	t, err := trustedKeys(nil, dir)
 	if err != nil {
 		return nil
 	}
-	var index struct {
-		Config string `json:"config"`
-	}
-	if err := json.Unmarshal(text, &index); err != nil {
+	index, err := bundle.ReadIndex(dir, t.keys...)
+	if err != nil {
 		return nil
 	}
-	c, err := config.Parse(bundle.IndexName, []byte(index.Config))
+	c, err := config.ParseStored(bundle.IndexName, []byte(index.Config))
 	if err != nil {
 		return nil
 	}

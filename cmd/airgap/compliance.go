@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // compliance is what this host has of the baseline.
@@ -28,20 +30,22 @@ func (a *app) compliance() *cobra.Command {
 		Use:   "compliance",
 		Short: "Compare this server with the compliance baseline",
 		Long: `Reads back what this server effectively has of the compliance baseline: arguments
-of the programs that run, the kubelet's configuration, modes of files. The numbers
-are those of the ` + kubeadm.Benchmark + `. What airgap.yaml has otherwise
-is shown as chosen. Nothing is changed.
+of the programs that run, what the files say that these name, the kubelet's
+configuration as the kubelet itself reports it, modes of files. The numbers
+are those of the ` + kubeadm.Benchmark + `. A value that airgap.yaml
+chooses is shown as chosen, one that could not be read as unknown. Nothing is
+changed.
 
-Exit code 4 when something differs and airgap.yaml does not say so.`,
+Exit code 4 when something differs from both, or is unknown.`,
 		Example: "  airgap compliance\n  airgap compliance --output json > $(hostname).json",
 		Args:    noArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.runCompliance(keys) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCompliance(cmd.Context(), keys) },
 	}
 	keyFlags(cmd, &keys)
 	return cmd
 }
 
-func (a *app) runCompliance(keys []string) error {
+func (a *app) runCompliance(ctx context.Context, keys []string) error {
 	if err := mustBeRoot("compliance"); err != nil {
 		return err
 	}
@@ -49,7 +53,7 @@ func (a *app) runCompliance(keys []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := kubeadm.Compliance(thisMachine(), c.Kubernetes)
+	found, err := kubeadm.Compliance(ctx, thisMachine(), c.Kubernetes, nodereport.LocalKubelet().Config)
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func (a *app) runCompliance(keys []string) error {
 	if err := a.print(result, result.write); err != nil {
 		return err
 	}
-	if result.count(kubeadm.Differs) > 0 {
+	if result.count(kubeadm.Differs)+result.count(kubeadm.Unknown) > 0 {
 		return &coded{code: exitVerify, err: errShown}
 	}
 	return nil
@@ -81,7 +85,7 @@ func (c compliance) write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range c.Controls {
 		what := fmt.Sprintf("%s %s", f.Part, f.Name)
-		if f.Part == kubeadm.Files {
+		if f.Part == kubeadm.Files || f.Part == kubeadm.Contents {
 			what = f.Name
 		}
 		found := cmp.Or(f.Found, "not set")
@@ -93,8 +97,8 @@ func (c compliance) write(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %d hold, %d chosen in airgap.yaml, %d differ; %d recommendations are left open, with reasons (--output json)\n",
-		c.Benchmark, c.count(kubeadm.Holds), c.count(kubeadm.Chosen), c.count(kubeadm.Differs), len(c.LeftOpen))
+	_, err := fmt.Fprintf(w, "%s: %d hold, %d chosen in airgap.yaml, %d differ, %d unknown; %d recommendations are left open, with reasons (--output json)\n",
+		c.Benchmark, c.count(kubeadm.Holds), c.count(kubeadm.Chosen), c.count(kubeadm.Differs), c.count(kubeadm.Unknown), len(c.LeftOpen))
 	return err
 }
 
@@ -116,5 +120,5 @@ func hostConfig(keys []string) (*config.Cluster, error) {
 	if err != nil {
 		return nil, t.explain(err)
 	}
-	return config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	return config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/dataplane"
@@ -36,6 +37,7 @@ func (a *app) dataPlane() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			config.Wrap(httpclient.Stay)
 			if o.Client, err = kubernetes.NewForConfig(config); err != nil {
 				return err
 			}

@@ -108,6 +108,9 @@ func writes(u map[string]string) string {
 	for name := range strings.FieldsSeq(u["StateDirectory"]) {
 		where = append(where, "`/var/lib/"+name+"`")
 	}
+	for name := range strings.FieldsSeq(u["RuntimeDirectory"]) {
+		where = append(where, "`/run/"+name+"`")
+	}
 	for name := range strings.FieldsSeq(u["ReadWritePaths"]) {
 		where = append(where, "`"+name+"`")
 	}

@@ -113,13 +113,13 @@ func (m *member) membership(ctx context.Context) (membership, error) {
 
 // signedIndex is what a host must know to judge itself.
 func (f *fleet) signedIndex() ([]remote.File, error) {
+	signed, err := signedFiles(f.bundle)
+	if err != nil {
+		return nil, err
+	}
 	var files []remote.File
 	for _, name := range indexFiles() {
-		data, err := f.bundle.Beside(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, remote.File{Name: name, Data: data})
+		files = append(files, remote.File{Name: name, Data: signed[name]})
 	}
 	return files, nil
 }

@@ -16,7 +16,7 @@ import (
 // them did not join, the result says how far each came, and there is no verdict.
 func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, timeout wellTimeout, p ui.Progress) error {
 	s := f.site
-	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.join(ctx, p)}
+	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.join(ctx, p), BackupKey: backupKey()}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func writeCluster(w io.Writer, r installed) error {
 			failed++
 		}
 	}
-	for _, h := range append([]joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged}}, r.Hosts...) {
+	for _, h := range append([]joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}, r.Hosts...) {
 		switch {
 		case h.Error != "":
 			fmt.Fprintf(w, "%s: did not join\n", h.Node)
@@ -48,6 +48,7 @@ func writeCluster(w io.Writer, r installed) error {
 			fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", h.Node, h.Unchanged)
 		default:
 			fmt.Fprintf(w, "%s: done (%d steps ran, %d held already)\n", h.Node, h.Changed, h.Unchanged)
+			writeBackupKey(w, h.Node, h.BackupKey)
 		}
 	}
 	if failed > 0 {

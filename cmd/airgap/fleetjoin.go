@@ -26,6 +26,7 @@ type joined struct {
 	Changed   int    `json:"changed"`
 	Unchanged int    `json:"unchanged"`
 	Error     string `json:"error,omitempty"`
+	BackupKey string `json:"backupKey,omitempty"`
 }
 
 // join makes every other host a node: control-plane hosts one after the other,

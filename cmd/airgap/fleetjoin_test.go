@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
 )
 
 // codeAPI is an API server as far as codes go: it notes which tokens are made
@@ -81,8 +82,14 @@ func enrolling(t *testing.T) (*fleet, *member, *sshtest.Server, *codeAPI) {
 	t.Cleanup(server.Close)
 	f.site.machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
 	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
-	if err := host.WriteFile(filepath.Join(f.site.machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
+	ca, _, err := registry.NewAuthority(time.Now())
+	if err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{kubeadm.AdminConf: []byte(conf), kubeadm.ClusterCA: ca} {
+		if err := host.WriteFile(filepath.Join(f.site.machine.Root, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return f, m, s, api
 }

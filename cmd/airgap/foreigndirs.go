@@ -1,6 +1,9 @@
 package main
 
-import "airgap.dev/airgap/registry"
+import (
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
 
 // foreignDir is a directory on a server that another user than root can change, and in
 // which a program of root's works all the same.
@@ -22,6 +25,12 @@ func foreignDirs() []foreignDir {
 			Root:     "rollback keeps blobs there and prune reads: host.Owned, which no link leads out of and which hands files over by their descriptor; reset --wipe-data deletes: host.RemoveTree",
 			Test:     "TestKeepPushedFollowsNoLink",
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
+		},
+		{
+			Dir: approverDir, Owner: "airgap-approver", Unit: kubeadm.ApproverUnit,
+			Root:     "join-approver --credential writes the certificate there before that user's program starts: host.Owned; systemd makes the directory and removes it",
+			Test:     "TestApproverCredentialFollowsNoLink",
+			OpenedIn: []string{"cmd/airgap/approver.go"},
 		},
 		{
 			Dir: "/tmp", Owner: "every user",

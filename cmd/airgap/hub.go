@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"net"
@@ -29,7 +26,7 @@ type hub struct {
 	client   *http.Client
 	trusted  []*ecdsa.PublicKey
 	required []string          // fingerprints, by --require-key
-	signed   map[string][]byte // the signed index as served
+	signed   map[string][]byte // the signed index and what vouches for it
 	index    *bundle.Index
 	material kubeadm.JoinMaterial
 	removed  []string       // nodes of airgap.yaml that were removed since
@@ -90,12 +87,12 @@ func (h *hub) readIndex(ctx context.Context, keys []string) error {
 		return err
 	}
 	defer remove()
-	h.signed = map[string][]byte{}
 	for _, name := range indexFiles() {
-		if h.signed[name], err = h.get(ctx, "/join/"+name); err != nil {
+		data, err := h.get(ctx, "/join/"+name)
+		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), h.signed[name], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			return err
 		}
 	}
@@ -104,11 +101,15 @@ func (h *hub) readIndex(ctx context.Context, keys []string) error {
 		return err
 	}
 	h.trusted, h.required = t.keys, t.required
-	h.index, err = bundle.ReadIndex(dir, t.keys...)
+	signed, err := bundle.ReadSigned(dir, t.keys...)
 	if errors.Is(err, bundle.ErrDamaged) {
 		return hint(err, "on the first host, airgap install puts the signed index right; then join again")
 	}
-	return t.explain(err)
+	if err != nil {
+		return t.explain(err)
+	}
+	h.index, h.signed = signed.Index, signed.Files
+	return nil
 }
 
 // view is the bundle as it lies in the registry host's store, and what it leaves
@@ -155,8 +156,7 @@ func (h *hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// open streams a file of the bundle by its path and vouches for it: the end
-// is reached only when the bytes are those that the signed index names.
+// open streams a file of the bundle by its path and vouches for it.
 func (h *hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, ok := h.index.Find(path)
 	if !ok {
@@ -166,24 +166,7 @@ func (h *hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checked{ReadCloser: body, name: path, want: f.SHA256, sum: sha256.New()}, nil
-}
-
-// checked turns the end of a stream into an error unless its SHA-256 is the
-// wanted one.
-type checked struct {
-	io.ReadCloser
-	name, want string
-	sum        hash.Hash
-}
-
-func (c *checked) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.sum.Write(p[:n])
-	if errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
-		err = fmt.Errorf("read %s: SHA-256 is not the signed one", c.name)
-	}
-	return n, err
+	return bundle.Vouch(body, f), nil
 }
 
 func portOf(addr string) string {

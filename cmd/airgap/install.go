@@ -93,8 +93,9 @@ type installed struct {
 	Changed   int        `json:"changed"`   // steps that ran
 	Unchanged int        `json:"unchanged"` // steps whose result held already
 	Join      []joinLine `json:"join,omitempty"`
-	Hosts     []joined   `json:"hosts,omitempty"` // the other ones, when they were joined through SSH
-	Again     *joinAgain `json:"again,omitempty"` // nodes that have to be told of what has changed
+	Hosts     []joined   `json:"hosts,omitempty"`     // the other ones, when they were joined through SSH
+	Again     *joinAgain `json:"again,omitempty"`     // nodes that have to be told of what has changed
+	BackupKey string     `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its backups with
 }
 
 func (a *app) runInstall(ctx context.Context, dir string, o installOptions) error {
@@ -107,7 +108,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	defer v.Close()
 	b := v.Top()
-	s, err := newSite(b.Index(), o.node)
+	s, err := freshSite(b.Index(), o.node)
 	if err != nil {
 		return err
 	}
@@ -193,6 +194,7 @@ func (s *site) installSteps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Pro
 		kubeadm.Init(m, c.Kubernetes, s.kubeNode(), s.facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
+		kubeadm.ApproverStep(m),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote))
 	return append(steps, s.clusterSteps(v, p)...)
 }
@@ -207,7 +209,7 @@ func (s *site) clusterSteps(v *bundle.View, p ui.Progress) []step.Step {
 	steps = append(steps, s.networkStep(fromView(v)), s.dataPlaneStep())
 	steps = append(steps, s.deviceSteps()...)
 	steps = append(steps,
-		backup.Step(backups()),
+		backup.Step(backups(), c.Backup.EncryptTo),
 		s.nodeReportStep(),
 		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),
@@ -275,7 +277,7 @@ func (a *app) finishInstall(ctx context.Context, s *site, f *fleet, done step.Re
 	if !report.OK {
 		return a.showVerdict(report)
 	}
-	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged}
+	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: backupKey()}
 	if result.Join, err = s.joinLines(ctx, done.Changed > 0, p.Say); err != nil {
 		return err
 	}
@@ -292,6 +294,7 @@ func writeInstalled(w io.Writer, r installed) error {
 		fmt.Fprintf(w, "%s: nothing to do, all %d steps hold; the cluster is verified\n", r.Node, r.Unchanged)
 	} else {
 		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
+		writeBackupKey(w, r.Node, r.BackupKey)
 	}
 	return errors.Join(writeJoinLines(w, r.Join), r.Again.write(w))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ prints the line. Everything comes from that registry, checked against the signed
 index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
 becomes a worker or a further control-plane host, which serves a registry as well.
 
-The code lets one server in, once, within two hours. It is read from a prompt, from
+The code lets the server of one node in, once, within two hours, and only into the
+cluster that it is of. It is read from a prompt, from
 standard input or from --code-file, never from the command line, where every user of
 this host could read it.
 
@@ -72,7 +74,7 @@ out of it first; while that one answers, and for about a minute after, no code i
 	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
 	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
-	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: who is to join; default: any worker")
+	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: which node is to join; default: the only one that has not")
 	cmd.Flags().BoolVar(&o.newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
 	return cmd
 }
@@ -82,20 +84,45 @@ func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return err
 	}
-	var node config.Node
-	if o.node != "" {
-		if node, err = s.listed(o.node); err != nil {
-			return err
-		}
-		if err := s.notAlive(ctx, node); err != nil {
-			return err
-		}
+	if err := s.machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+		return err
 	}
-	line, err := s.joinLineWithCode(ctx, node, a.newProgress().Say)
+	line, err := a.newCodeLine(ctx, s, o.node)
 	if err != nil {
 		return err
 	}
 	return a.print(line, line.write)
+}
+
+// newCodeLine has a code for the node of that name; "" is the only one that has not
+// joined. Where all have, the line is for them, and has no code.
+func (a *app) newCodeLine(ctx context.Context, s *site, name string) (joinLine, error) {
+	if name == "" {
+		missing, err := s.missingNodes(ctx)
+		if err != nil {
+			return joinLine{}, err
+		}
+		switch len(missing) {
+		case 0:
+			return s.joinLine(config.Node{})
+		case 1:
+			name = missing[0].Name
+		default:
+			var all []string
+			for _, n := range missing {
+				all = append(all, n.Name)
+			}
+			return joinLine{}, hint(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
+		}
+	}
+	node, err := s.listed(name)
+	if err != nil {
+		return joinLine{}, err
+	}
+	if err := s.notAlive(ctx, node); err != nil {
+		return joinLine{}, err
+	}
+	return s.joinLineWithCode(ctx, node, a.newProgress().Say)
 }
 
 func (a *app) runJoin(ctx context.Context, o joinOptions) error {
@@ -156,13 +183,13 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err != nil {
 		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged}
+	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: backupKey()}
 	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })
 }
 
 // rehearseJoin needs no code: nobody is let in.
 func (a *app) rehearseJoin(ctx context.Context, s *site, h *hub, skip []string) error {
-	steps, stored, err := s.joinSteps(ctx, h, &admission{material: h.material}, ui.Discard())
+	steps, stored, err := s.joinSteps(ctx, h, &admission{}, ui.Discard())
 	if err != nil {
 		return err
 	}
@@ -174,6 +201,7 @@ func writeJoined(w io.Writer, r installed) error {
 		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
 		return err
 	}
+	writeBackupKey(w, r.Node, r.BackupKey)
 	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
 	return err
 }

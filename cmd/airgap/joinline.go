@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -33,7 +33,7 @@ const materialName = "cluster.json"
 // joinLine is how another host joins: a line that holds no secret, and a code
 // that does, for a prompt or for stdin, and for that one host.
 type joinLine struct {
-	Node  string    `json:"node,omitempty"` // "" is any worker
+	Node  string    `json:"node,omitempty"` // "" without a code
 	Line  string    `json:"line"`
 	Code  string    `json:"code,omitempty"`
 	Until time.Time `json:"until,omitzero"` // the code's end
@@ -46,8 +46,7 @@ func (s *site) joinLine(node config.Node) (joinLine, error) {
 	return joinLine{Node: node.Name, Line: strings.Join(words, " ")}, err
 }
 
-// joinLineWithCode makes the line and a fresh code for a node; the zero Node is
-// any worker.
+// joinLineWithCode makes the line and a fresh code for a node.
 func (s *site) joinLineWithCode(ctx context.Context, node config.Node, say func(string, ...any)) (joinLine, error) {
 	line, err := s.joinLine(node)
 	if err != nil {
@@ -82,7 +81,11 @@ func (s *site) newCode(ctx context.Context, node config.Node, say func(string, .
 			return kubeadm.Code{}, time.Time{}, err
 		}
 	}
-	return kubeadm.IssueCode(ctx, client, node.Name, keys)
+	material, err := kubeadm.Material(s.machine, s.config.Kubernetes)
+	if err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	return kubeadm.IssueCode(ctx, client, material, node.Name, keys)
 }
 
 // joinLines are those of the nodes that are not in the cluster yet, with codes
@@ -159,10 +162,10 @@ func writeJoinLines(w io.Writer, lines []joinLine) error {
 		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-code --node NAME makes one here.")
 		return err
 	}
-	fmt.Fprintf(w, "It asks for a code. Each of these lets one server in, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
+	fmt.Fprintf(w, "It asks for a code. Each of these lets the server of its node in, once, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range lines {
-		fmt.Fprintf(t, "  %s\t%s\n", cmp.Or(l.Node, "any worker"), l.Code)
+		fmt.Fprintf(t, "  %s\t%s\n", l.Node, l.Code)
 	}
 	return t.Flush()
 }
@@ -254,8 +257,17 @@ func (s *site) joinFiles(b *bundle.Bundle) (map[string][]byte, error) {
 	if all[removedName], err = s.removedFile(); err != nil {
 		return nil, err
 	}
+	signed, err := signedFiles(b)
+	maps.Copy(all, signed)
+	return all, err
+}
+
+// signedFiles are indexFiles of a bundle, as they were signed.
+func signedFiles(b *bundle.Bundle) (map[string][]byte, error) {
+	all := map[string][]byte{}
 	for _, name := range indexFiles() {
-		if all[name], err = b.Beside(name); err != nil {
+		var err error
+		if all[name], err = b.Vouched(name); err != nil {
 			return nil, err
 		}
 	}

@@ -69,7 +69,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	steps = append(append(steps, up...), s.nodeSteps(fromStore(s.index.ID(), h.trusted), s.registryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.config.Kubernetes, a.encryptionKeys)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
-	steps = append(steps, kubeadm.SpreadDNS(m), backup.Step(backups()))
+	steps = append(steps, kubeadm.ApproverStep(m), kubeadm.SpreadDNS(m), backup.Step(backups(), s.config.Backup.EncryptTo))
 	steps = append(steps, s.labelSteps()...)
 	return append(steps,
 		s.nodeReportUnitStep(p),

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/ecdsa"
 	"errors"
+	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -54,6 +55,12 @@ func (k *signingKeys) make(dir string) (err error) {
 
 // rpmFingerprint is the RPM key's, as gpg prints it.
 func (k *signingKeys) rpmFingerprint() string { return k.rpm.Keyring().Fingerprints()[0] }
+
+// rpmShortID is what rpm calls the key: gpg-pubkey-ID-….
+func (k *signingKeys) rpmShortID() string {
+	f := strings.ToLower(k.rpmFingerprint())
+	return f[len(f)-8:]
+}
 
 // ownFingerprint is that of the site's own key; "" without one.
 func (k *signingKeys) ownFingerprint() string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -32,7 +33,7 @@ func TestReportSettings(t *testing.T) {
 		registries []nodereport.Upstream
 	}{
 		"worker":        {worker, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
-		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
+		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service", kubeadm.ApproverUnit}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
 		"CRI-O":         {crio, false, []string{"kubelet.service", "crio.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
 		"the site's":    {&theirs, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: existingCAFile}}},
 	}

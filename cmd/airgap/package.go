@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
@@ -86,7 +87,7 @@ have none; it checks the servers before and watches the cluster afterwards.`
 // allUnits are the systemd units of all packages, by their names.
 func allUnits() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
-	for _, units := range []func() (map[string][]byte, error){registry.Units, backup.Units, gpu.Units} {
+	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, gpu.Units} {
 		some, err := units()
 		if err != nil {
 			return nil, err
@@ -96,17 +97,20 @@ func allUnits() (map[string][]byte, error) {
 	return all, nil
 }
 
-// The scriptlets of airgap.rpm. The user serves the registry and owns nothing but what is pushed to it.
+// The scriptlets of airgap.rpm. The user airgap serves the registry and owns nothing but
+// what is pushed to it; airgap-approver decides about join tokens and owns nothing.
 const (
 	makeUser = `getent group airgap >/dev/null || groupadd -r airgap
 getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /sbin/nologin -c 'airgap registry' airgap
+getent group airgap-approver >/dev/null || groupadd -r airgap-approver
+getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -s /sbin/nologin -c 'airgap join approver' airgap-approver
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
 	// restartUnits has what runs run the new program; a unit that does not run is not started.
-	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` || :
+	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 

@@ -64,6 +64,7 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-cdi.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-join-approver.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-mig.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-node-report.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-persistenced.service

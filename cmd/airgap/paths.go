@@ -13,6 +13,7 @@ const (
 	lockFile    = stateDir + "/lock"          // one install, join or reset at a time
 	reportFile  = stateDir + "/report.json"   // what airgap-node-report.service has to look at
 	backupDir   = stateDir + "/backup"        // of the control plane: keys are in it
+	backupKeys  = stateDir + "/backup-key"    // what backups are signed with, and whom they are encrypted to
 	upgradeDir  = stateDir + "/upgrade"       // what an upgrade writes down, and its way back
 	restoredDir = stateDir + "/restored"      // of a restored host: which backup, and what the old host's journal said
 	dnfDir      = stateDir + "/dnf"           // private dnf configuration and cache

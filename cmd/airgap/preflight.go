@@ -106,7 +106,7 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 		return err
 	}
 	defer b.Close()
-	s, err := newSite(b.Index(), node)
+	s, err := freshSite(b.Index(), node)
 	if err != nil {
 		return err
 	}

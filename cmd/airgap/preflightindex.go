@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/preflight"
@@ -18,18 +17,18 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, values []string,
 	if err != nil {
 		return err
 	}
-	index, err := bundle.ReadIndex(dir, t.keys...)
+	signed, err := bundle.ReadSigned(dir, t.keys...)
 	if errors.Is(err, os.ErrNotExist) {
 		return hint(err, "name the directory that holds %v", indexFiles())
 	}
 	if err != nil {
 		return t.explain(err)
 	}
-	s, err := newSite(index, node)
+	s, err := newSite(signed.Index, node)
 	if err != nil {
 		return err
 	}
-	stored, err := inStore(dir)
+	stored, err := registry.Store{Dir: storeDir}.HasSums(signed.Files[bundle.SumsName])
 	if err != nil {
 		return err
 	}
@@ -38,13 +37,4 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, values []string,
 		return err
 	}
 	return a.showPreflight(report)
-}
-
-// inStore reports whether this host's store has the bundle of this index.
-func inStore(dir string) (bool, error) {
-	want, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
-	if err != nil {
-		return false, err
-	}
-	return registry.Store{Dir: storeDir}.HasSums(want)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -99,11 +100,11 @@ func TestPromptReadsTheCode(t *testing.T) {
 	y := newTerminal(t)
 	cmd := y.start(t, "asks")
 	y.await(t, "(not shown): ")
-	y.press(t, "abcdef.0123456789abcdef\n")
+	y.press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
 	if err := cmd.Wait(); err != nil || !y.echoes(t) {
 		t.Errorf("%v; echo %v", err, y.echoes(t))
 	}
-	if screen := y.screen(); screen != "One-time code (not shown): \ngot abcdef.0123456789abcdef\n" {
+	if screen := y.screen(); screen != "One-time code (not shown): \ngot abcdef.0123456789abcdef.abcdefghijklmnop\n" {
 		t.Errorf("the screen shows\n%s", screen)
 	}
 }
@@ -154,7 +155,7 @@ func TestNohupIsRespected(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	y.press(t, "abcdef.0123456789abcdef\n")
+	y.press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +164,7 @@ func TestNohupIsRespected(t *testing.T) {
 // TestJoinCodeIsReadFirst wants the code before any step has run, and not at all
 // on a host that has joined.
 func TestJoinCodeIsReadFirst(t *testing.T) {
-	const good = "abcdef.0123456789abcdef"
+	const good = "abcdef.0123456789abcdef.abcdefghijklmnop"
 	for name, tc := range map[string]struct {
 		stdin string
 		want  string // part of the error; "" for a code
@@ -176,7 +177,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &app{stdin: strings.NewReader(tc.stdin), stderr: io.Discard}
-			s := &site{machine: kubeadm.Machine{Root: t.TempDir()}}
+			s := &site{machine: kubeadm.Machine{Root: t.TempDir()}, config: &config.Cluster{}}
 			if tc.want == "" {
 				if got, err := a.readCode(t.Context(), ""); err != nil || got.Reveal() != good {
 					t.Errorf("got %v, %v", got, err)
@@ -196,7 +197,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &app{stdin: neverRead{t}, stderr: io.Discard}
-		if _, err := a.admit(t.Context(), &site{machine: kubeadm.Machine{Root: root}}, &hub{}, ""); err != nil {
+		if _, err := a.admit(t.Context(), &site{machine: kubeadm.Machine{Root: root}, config: &config.Cluster{}}, &hub{}, ""); err != nil {
 			t.Error(err)
 		}
 	})

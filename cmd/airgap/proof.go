@@ -49,6 +49,13 @@ func (p proof) list(w io.Writer) {
 		fmt.Fprintf(w, "image    %s\n           %s, %s\n", i.Name, i.Digest, ui.Size(i.Size))
 		writeNeeds(w, i.NeededBy)
 	}
+	for _, r := range p.Repositories {
+		signed := "signed"
+		if !r.SignedMetadata {
+			signed = "not signed"
+		}
+		fmt.Fprintf(w, "repository %s\n           metadata %s; keys %s\n", r.Name, signed, strings.Join(r.Keys, ", "))
+	}
 	for _, one := range p.Packages {
 		where := ""
 		if len(one.Hosts) > 0 {

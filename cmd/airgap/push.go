@@ -95,7 +95,7 @@ func explainPush(err error) error {
 
 // existingFor is the registry that is named, or airgap.yaml's.
 func existingFor(index *bundle.Index, named []string, caFile string) (registry.Existing, error) {
-	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
 		return registry.Existing{}, err
 	}

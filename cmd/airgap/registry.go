@@ -76,6 +76,7 @@ import sees to; a certificate that was renewed is served from the next connectio
 					Bundles: bundles,
 					Pushed:  pushed,
 					Users:   users,
+					Brought: registry.Store{Dir: f.store}.Brought,
 					Peers:   peers,
 					Join:    http.StripPrefix("/join/", http.FileServer(http.Dir(join))),
 					Log:     log,

@@ -62,7 +62,8 @@ where there is a cluster that does not answer, nothing is removed, but with --no
 A delta that is being made somewhere against a receipt of this host counts on what is
 removed, and will be refused here.
 
-The registry is restarted when something was removed.`,
+The registry is restarted when something was removed. The store remembers the names
+of the images: nobody can push to them, and an earlier push is not served again.`,
 		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-0f3c19d2a7b4 --drop-tags",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dropTags && len(args) == 0 {

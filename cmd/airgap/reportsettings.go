@@ -54,6 +54,9 @@ func (s *site) reportSettings() (reportSettings, error) {
 		units = append(units, registry.UnitName)
 		own = &nodereport.Upstream{Address: s.registryOf(s.node), Node: s.node.Name, CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
 	}
+	if s.node.Has(config.ControlPlane) {
+		units = append(units, kubeadm.ApproverUnit)
+	}
 	cards, err := s.gpuSettings()
 	if err != nil {
 		return reportSettings{}, err

@@ -18,15 +18,20 @@ import (
 // requiredKeys reads the values of --require-key: fingerprints, and the keys of
 // those values that are files.
 func requiredKeys(values []string) (required []string, keys []*ecdsa.PublicKey, err error) {
+	return keysOf("--require-key", values)
+}
+
+// keysOf reads the values of a flag that names keys.
+func keysOf(flag string, values []string) (required []string, keys []*ecdsa.PublicKey, err error) {
 	for _, value := range values {
 		fingerprint, is, err := bundle.ParseFingerprint(value)
 		if err != nil || value == "" {
-			return nil, nil, usage("--require-key %q: want SHA256: and 64 hexadecimal digits, or the file of a public key", value)
+			return nil, nil, usage("%s %q: want SHA256: and 64 hexadecimal digits, or the file of a public key", flag, value)
 		}
 		if !is {
 			key, err := bundle.LoadPublicKey(value)
 			if err != nil {
-				return nil, nil, fmt.Errorf("--require-key: %w", err)
+				return nil, nil, fmt.Errorf("%s: %w", flag, err)
 			}
 			fingerprint, keys = bundle.Fingerprint(key), append(keys, key)
 		}

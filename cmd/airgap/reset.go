@@ -255,6 +255,7 @@ func forget(root string) error {
 	if err := host.RemoveTree(filepath.Join(root, undoDir)); err != nil {
 		return err
 	}
+	removeAbandoned(filepath.Join(root, stateDir, "airgap-restore-")) // a killed restore's copy of the backup
 	for _, name := range []string{upgradeRecordFile, upgradeBaselineFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
@@ -263,7 +264,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, upgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
 		return err
 	}
-	for _, name := range []string{knownHostsFile, measuredFile, journalFile, lockFile} {
+	for _, name := range []string{kubeadm.JoinConf, knownHostsFile, measuredFile, journalFile, lockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

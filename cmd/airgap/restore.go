@@ -21,12 +21,13 @@ type restoreOptions struct {
 	node       string
 	dryRun     bool
 	timeout    wellTimeout
+	backup     backupOptions
 }
 
 func (a *app) restore() *cobra.Command {
 	var o restoreOptions
 	cmd := &cobra.Command{
-		Use:   "restore BACKUP --bundle DIR",
+		Use:   "restore BACKUP --bundle DIR --backup-key KEY",
 		Short: "Have a lost cluster back on this server, from a backup",
 		Long: `Makes this server, which has no cluster, the first control-plane host of the one
 that airgap backup has kept in the directory BACKUP: with its keys, its Secrets and
@@ -38,10 +39,17 @@ same minor of Kubernetes. Of the backup come the cluster's and the registry's
 authorities, the keys of service accounts and of Secrets, who may push, and etcd's
 data, as a single member. Certificates are made anew for this host.
 
-First everything is checked: that the backup is whole, that etcd's snapshot verifies,
+First everything is checked: that the backup is signed with a key that --backup-key
+names, that it is whole, that etcd's snapshot verifies,
 that keys fit certificates, that it is of this very cluster, that nobody answers at
 its address any more, and what preflight checks. Nothing is changed before that. The
 command can be interrupted at any point and run again; airgap reset takes it back.
+
+The fingerprints of the lost hosts' keys come from your records. So does the identity
+that decrypts an encrypted backup: --identity names its file, else it is asked for.
+--allow-unsigned takes a backup that an older airgap made, and did not sign: anyone who
+could write to its place can have changed it. The keys that sign bundles come from
+--require-key or from airgap.rpm, never from the backup.
 
 Afterwards hosts that were lost are joined anew, each with the line that is printed:
 nodes of the same names take the places of the lost ones, and their pods start
@@ -53,16 +61,21 @@ before or after, which deletes them, and join it.
 Not in a backup, and not restored: images that the site has pushed to the registries
 (push them again), what pods kept on volumes of their hosts, add-ons' data. What the
 old host's journal said is kept in ` + restoredDir + `.`,
-		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank",
+		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
 		Args:    oneArg("the backup's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.bundle == "" {
 				return usage("airgap restore: --bundle is missing: the directory of the bundle that the cluster was installed from, or of a newer one with the same minor of Kubernetes")
 			}
+			if len(o.backup.keys) == 0 && !o.backup.unsigned {
+				return usage("airgap restore: --backup-key is missing: the fingerprint that airgap install, backup or status printed on the host that made the backup; --allow-unsigned takes a backup whoever made it")
+			}
 			return a.runRestore(cmd.Context(), args[0], o)
 		},
 	}
 	keyFlags(cmd, &o.keys)
+	o.backup.flags(cmd, "")
+	cmd.Flags().StringVar(&o.backup.identity, "identity", "", "file with the private half of a recipient that the backup is encrypted to: an age identity, or an SSH private key; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "directory of the bundle to install from")
 	cmd.Flags().StringVar(&o.node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
@@ -75,11 +88,15 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 	if err := mustBeRoot("restore"); err != nil {
 		return err
 	}
-	from, err := openBackup(ctx, dir)
+	from, remove, err := a.fetchBackup(ctx, dir, stateDir, o.backup)
 	if err != nil {
 		return err
 	}
-	v, t, err := openWhole(o.bundle, from.requiredKeys(o.keys))
+	defer remove()
+	if err := from.heldTo(o.keys); err != nil {
+		return err
+	}
+	v, t, err := openWhole(o.bundle, o.keys)
 	if err != nil {
 		return err
 	}
@@ -128,6 +145,7 @@ type restored struct {
 	Lost      []string             `json:"lost,omitempty"` // nodes that have to join anew
 	Join      []joinLine           `json:"join,omitempty"`
 	Strangers []string             `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
+	BackupKey string               `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
 }
 
 // finishRestore says who is missing and how they join. With them the cluster is
@@ -135,7 +153,7 @@ type restored struct {
 func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, o restoreOptions, p ui.Progress) error {
 	result := restored{
 		Node: r.site.node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
-		Changed: done.Changed, Unchanged: done.Unchanged,
+		Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: backupKey(),
 	}
 	p.Now("Wait for the other hosts to be heard of, or given up")
 	lost, strangers, err := r.lost(ctx)
@@ -170,6 +188,7 @@ func (r restored) write(w io.Writer) error {
 	}
 	fmt.Fprintf(w, ": %d keys of etcd (%d steps ran, %d held already)\n", r.Etcd.Keys, r.Changed, r.Unchanged)
 	fmt.Fprintln(w, "Images that the site had pushed to the registries are in no backup: push them again.")
+	writeBackupKey(w, r.Node, r.BackupKey)
 	if r.Verified {
 		_, err := fmt.Fprintln(w, "The cluster is verified.")
 		return err

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,14 +23,10 @@ type savedCluster struct {
 	ca, caKey []byte // the registry's authority
 }
 
-// openBackup reads and checks the whole of a backup.
-func openBackup(ctx context.Context, dir string) (*savedCluster, error) {
-	c, err := backup.Open(dir)
-	if err != nil {
-		return nil, hint(err, "name the directory that holds etcd.db and SHA256SUMS, in "+backupDir+" or a copy of it")
-	}
+// checkBackup reads and checks the whole of a backup.
+func checkBackup(ctx context.Context, c *backup.Contents) (s *savedCluster, err error) {
 	pki := registry.PKI{Dir: pkiDir}
-	s := &savedCluster{Contents: c}
+	s = &savedCluster{Contents: c}
 	if s.etcd, err = c.Check(ctx, time.Now(), pki.CAFile(), pki.CAKeyFile()); err != nil {
 		return nil, err
 	}
@@ -43,12 +42,18 @@ func openBackup(ctx context.Context, dir string) (*savedCluster, error) {
 	return s, registry.CheckAuthority(s.ca, s.caKey, time.Now())
 }
 
-// requiredKeys are the values of --require-key, else what the backup's host held to.
-func (s *savedCluster) requiredKeys(values []string) []string {
-	if text, err := s.File(requiredFile); err == nil && len(values) == 0 {
-		return strings.Fields(string(text))
+// heldTo refuses to bring a cluster back with fewer demands on its bundles than it had. Which
+// keys those are, the operator says, and not the backup.
+func (s *savedCluster) heldTo(given []string) error {
+	text, err := s.File(requiredFile)
+	if errors.Is(err, fs.ErrNotExist) || len(given) > 0 {
+		return nil
 	}
-	return values
+	if err != nil {
+		return err
+	}
+	return hint(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
+		"give the fingerprint from your own records: --require-key SHA256:…; the backup has %s", strings.Join(strings.Fields(string(text)), ", "))
 }
 
 // choice is how pods' packets travelled; nil where airgap.yaml says it.

@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
 )
 
@@ -22,6 +23,7 @@ type rollbackOptions struct {
 	keys, skip []string
 	yes, noSSH bool
 	timeout    wellTimeout
+	backup     backupOptions
 	forget     bool   // on another control-plane host: only forget the new bundle
 	of         string // the beginning of the ID of the bundle that the upgrade was to
 }
@@ -56,6 +58,7 @@ func (a *app) rollback() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRollback(cmd.Context(), o) },
 	}
 	keyFlags(cmd, &o.keys)
+	o.backup.flags(cmd, ". Default: this host's own")
 	f := cmd.Flags()
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
@@ -188,8 +191,10 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if err != nil || newest == nil {
 		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
-	if r.backup, err = openBackup(ctx, newest.Dir); ctx.Err() != nil {
+	if r.backup, err = openBackupBefore(ctx, newest.Dir, backupKeys, o.backup); ctx.Err() != nil {
 		return ctx.Err()
+	} else if errors.Is(err, backup.ErrUnsigned) {
+		return hint(fmt.Errorf("take the last upgrade back: %w", err), "if the upgrade was begun by an airgap that did not sign, and nobody but root could write there: airgap rollback --allow-unsigned")
 	} else if err != nil { // without its advice, which is for a restore
 		return hint(errors.New("take the last upgrade back: "+err.Error()), "%s", r.otherCopies())
 	}
@@ -199,13 +204,34 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	return r.possible(ctx)
 }
 
+// openBackupBefore opens a backup of before an upgrade, which the host of these keys has made, or
+// one whose key is named.
+func openBackupBefore(ctx context.Context, dir string, keys backup.KeyDir, o backupOptions) (*savedCluster, error) {
+	trust, err := o.trust()
+	if err != nil {
+		return nil, err
+	}
+	own, err := keys.Public()
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		trust.Keys = append(trust.Keys, own)
+	}
+	c, err := backup.Open(dir, trust)
+	if err != nil {
+		return nil, err
+	}
+	return checkBackup(ctx, c)
+}
+
 // otherCopies is where another copy of the backup may be.
 func (r *rollback) otherCopies() string {
 	dir := backupsBefore(r.record.To.ID).Dir
 	if len(r.site.config.ControlPlanes()) == 1 {
-		return "airgap backup --dir may have put a copy elsewhere, from before the upgrade: put it into " + dir + " in the place of this one; airgap restore brings the cluster back from any backup"
+		return "airgap backup --dir may have put a copy elsewhere, from before the upgrade: put it into " + dir + " in the place of this one, decrypted; airgap restore brings the cluster back from any backup"
 	}
-	return "each other control-plane host has a copy of its own, made before it was upgraded, in " + dir + ": put one in the place of this host's, as it is"
+	return "each other control-plane host has a copy of its own, made before it was upgraded, in " + dir + ": put one in the place of this host's, as it is, and name that host's key, which airgap status prints there: airgap rollback --backup-key SHA256:…"
 }
 
 // openView opens the bundle of before, with what it leaves out: not of those that are about to

@@ -57,7 +57,7 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 	if err != nil {
 		return nil, ctx.Err() // nobody knows: it may have been taken out
 	}
-	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
 		return nil, err
 	}

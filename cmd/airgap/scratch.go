@@ -13,9 +13,12 @@ import (
 // A process that is killed leaves its directory behind: the next one takes it
 // away, told by the lock that nobody holds any more.
 func scratch(name string) (dir string, remove func(), err error) {
-	prefix := filepath.Join(os.TempDir(), "airgap-"+name+"-")
-	removeAbandoned(prefix)
-	dir, err = os.MkdirTemp("", "airgap-"+name+"-*")
+	return scratchIn(os.TempDir(), name)
+}
+
+func scratchIn(parent, name string) (dir string, remove func(), err error) {
+	removeAbandoned(filepath.Join(parent, "airgap-"+name+"-"))
+	dir, err = os.MkdirTemp(parent, "airgap-"+name+"-*")
 	if err != nil {
 		return "", nil, fmt.Errorf("make a temporary directory: %w", err)
 	}

@@ -41,10 +41,19 @@ type site struct {
 	removed  []string       // those of them that were removed since: config has them no more
 }
 
+// freshSite is newSite of a bundle that is to be installed: it is held to what
+// this airgap makes bundles of.
+func freshSite(index *bundle.Index, name string) (*site, error) {
+	if _, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config)); err != nil {
+		return nil, hint(err, "correct airgap.yaml, and make a bundle of it with airgap bundle")
+	}
+	return newSite(index, name)
+}
+
 // newSite reads the configuration that came with the bundle. name says which
 // node this host is; "" finds it by the host's addresses.
 func newSite(index *bundle.Index, name string) (*site, error) {
-	c, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// source opens a file of the bundle by its path in the tar, verified: on the
-// first host the bundle itself, with the base of a delta, on a joining one the
-// registry.
+// source opens a file of the bundle by its path in the tar: on the first host of the
+// bundle itself, with the base of a delta, on a joining one of the registry. The last
+// bytes are read only if the whole file is what was signed.
 type source func(ctx context.Context, path string) (io.ReadCloser, error)
 
 func fromView(v *bundle.View) source {
@@ -21,7 +21,7 @@ func fromView(v *bundle.View) source {
 		if err != nil {
 			return nil, err
 		}
-		return io.NopCloser(f.Reader()), nil
+		return f.Open(), nil
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,6 +119,9 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		if health.Problem != "" {
 			st.Problems = append(st.Problems, health.Problem)
 		}
+		for _, repository := range health.Hidden {
+			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
+		}
 		if k.site.servesRegistry() && strings.HasPrefix(st.Registry, "answers") {
 			st.Running = append(st.Running, runningProgram{registry.UnitName, runningVersion(health)})
 		}
@@ -208,24 +210,19 @@ func (k *known) asMaster(v *bundle.View, t *trust, node string) (err error) {
 }
 
 func (k *known) asWorker(t *trust, node string) error {
-	index, err := bundle.ReadIndex(indexDir, t.keys...)
+	signed, err := bundle.ReadSigned(indexDir, t.keys...)
 	if err != nil {
 		return err
 	}
-	if k.site, err = newSite(index, node); err != nil {
+	if k.site, err = newSite(signed.Index, node); err != nil {
 		return err
 	}
 	k.from, k.command, k.site.required = indexDir, "join", t.required
-	h, err := k.site.recall(index, t.keys)
+	h, err := k.site.recall(signed.Index, t.keys)
 	if err != nil {
 		return err
 	}
-	h.signed = map[string][]byte{}
-	for _, name := range indexFiles() {
-		if h.signed[name], err = os.ReadFile(filepath.Join(indexDir, name)); err != nil {
-			return err
-		}
-	}
+	h.signed = signed.Files
 	k.steps = k.site.stepsAgain(h, bundle.NewView())
 	return nil
 }

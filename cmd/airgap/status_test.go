@@ -102,7 +102,7 @@ func TestStatusScreens(t *testing.T) {
 			now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
 			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
 			Bundle: &held, From: storeDir, Store: []storedBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: storeDir + "/bank",
-			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: backupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000},
+			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: backupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
 		}
 	}
 	var steps []string

@@ -29,6 +29,9 @@ type keptBackup struct {
 	Dir   string    `json:"dir"`
 	Taken time.Time `json:"taken"`
 	Bytes int64     `json:"bytes"`
+
+	Encrypted bool   `json:"encrypted,omitempty"`
+	Key       string `json:"key,omitempty"` // fingerprint of the one that this host signs with; "" where the user may not read it
 }
 
 const (
@@ -77,7 +80,7 @@ func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil
 	if newest != nil {
-		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes}
+		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, backupKey()}
 	}
 }
 

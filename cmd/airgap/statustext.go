@@ -64,6 +64,9 @@ func (st *status) writeHealth(w io.Writer) {
 	switch b := st.Backup; {
 	case b != nil:
 		fmt.Fprintf(w, "backup    %s ago, %s, in %s\n", ago(st.now.Sub(b.Taken)), ui.Size(b.Bytes), b.Dir)
+		if b.Key != "" {
+			fmt.Fprintf(w, "signed by %s\n", b.Key)
+		}
 	case st.Unsaved:
 		fmt.Fprintln(w, "backup    none")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -18,7 +19,7 @@ import (
 // have the answer first.
 func loggedUnits() []string {
 	return []string{
-		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, "airgap-registry-renew.service",
+		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, kubeadm.ApproverUnit, "airgap-registry-renew.service",
 		"airgap-backup.service", "airgap-cdi.service", "airgap-mig.service", "airgap-persistenced.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
 		"firewalld.service", "NetworkManager.service", "chronyd.service", "fapolicyd.service",
 	}

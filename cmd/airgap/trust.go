@@ -75,12 +75,14 @@ func defaultKeys() ([]*ecdsa.PublicKey, error) {
 // cannot be read is none.
 func keysBeside(dirs []string) []*ecdsa.PublicKey {
 	files, _ := filepath.Glob(filepath.Join(trustDir, "*.pub"))
-	for _, dir := range dirs {
-		files = append(files, filepath.Join(dir, bundle.PublicKeyName))
-	}
 	var keys []*ecdsa.PublicKey
 	for _, file := range files {
 		if key, err := bundle.LoadPublicKey(file); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	for _, dir := range dirs {
+		if key, err := bundle.PublicKeyIn(dir); err == nil {
 			keys = append(keys, key)
 		}
 	}
@@ -102,7 +104,7 @@ func pickKeys(required []string, from []*ecdsa.PublicKey, dirs []string) (*trust
 	}
 	said := []string{"the bundle must be signed with key " + strings.Join(required, " or ")}
 	if len(dirs) > 0 {
-		if key, err := bundle.LoadPublicKey(filepath.Join(dirs[0], bundle.PublicKeyName)); err == nil {
+		if key, err := bundle.PublicKeyIn(dirs[0]); err == nil {
 			said = append(said, fmt.Sprintf("the one in %s brings key %s", dirs[0], bundle.Fingerprint(key)))
 		}
 	}

@@ -55,7 +55,8 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
-		back("Take no more backups", backup.Step(backups())),
+		back("Stop the approver of join tokens", kubeadm.ApproverStep(m)),
+		back("Take no more backups", backup.Step(backups(), nil)),
 		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile})),
 		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
 	}

@@ -182,7 +182,7 @@ func (r upgraded) write(w io.Writer) error {
 // open finds out what is to be upgraded from, and whether this is the host to do it.
 func (u *upgrade) open(ctx context.Context, t *trust) error {
 	index := u.view.Top().Index()
-	s, err := newSite(index, "")
+	s, err := freshSite(index, "")
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"airgap.dev/airgap/internal/ui"
@@ -28,7 +29,15 @@ func (s *site) mendTorn(ctx context.Context, p ui.Progress) error {
 	if err := s.atRest(ctx, p); err != nil {
 		return err
 	}
-	c, err := backup.Open(newest.Dir)
+	trust, err := backup.KeyDir(backupKeys).Trust()
+	if err != nil {
+		return err
+	}
+	c, err := backup.Open(newest.Dir, trust)
+	if errors.Is(err, backup.ErrUnsigned) {
+		p.Say("warning: %v; nothing is put back from it", err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("look what the interrupted upgrade left: %w", err)
 	}

@@ -179,6 +179,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 	return append(steps,
 		kubeadm.AgreementStep(s.machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
+		kubeadm.ApproverStep(s.machine),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
 		s.nodeReportUnitStep(u.p),
 		u.releaseStep(s.node)), nil

@@ -42,7 +42,7 @@ type bundleRef struct {
 }
 
 func refTo(i *bundle.Index) (bundleRef, error) {
-	c, err := config.Parse("airgap.yaml of bundle "+i.Name, []byte(i.Config))
+	c, err := config.ParseStored("airgap.yaml of bundle "+i.Name, []byte(i.Config))
 	if err != nil {
 		return bundleRef{}, err
 	}

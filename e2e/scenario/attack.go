@@ -23,7 +23,7 @@ func attack(ctx context.Context, e *Env) error {
 		t := target{first: l.Machines[0], worker: l.Machines[1], second: l.Machines[2], stick: stick}
 		parts := []part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, secondWorker()...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, t.first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, t.first) }},
 			{"join of the first worker", func() error { return e.join(ctx, t.first, t.worker, stick) }},
@@ -38,4 +38,10 @@ func attack(ctx context.Context, e *Env) error {
 		parts = append(parts, part{"the cluster is healthy after all of it", func() error { return e.verified(ctx, t.first) }})
 		return e.inOrder(parts)
 	})
+}
+
+// secondWorker adds node3 to the lab's airgap.yaml.
+func secondWorker() []string {
+	const worker = "  - {name: node2, address: 10.88.0.12, roles: [worker]}\n"
+	return []string{worker, worker + "  - {name: node3, address: 10.88.0.13, roles: [worker]}\n"}
 }

@@ -1,6 +1,70 @@
 package scenario
 
-import "context"
+import (
+	"context"
+	"crypto/rand"
+
+	"airgap.dev/airgap/e2e/secrets"
+)
 
 // attackRegistry plays item 7: pushes that pose as a bundle's images.
-func (e *Env) attackRegistry(context.Context, target) []part { return nil }
+func (e *Env) attackRegistry(ctx context.Context, t target) []part {
+	return []part{
+		{"a user may push below team-a alone", func() error { return e.limitedPusher(ctx, t) }},
+		{"pushes in the place of a bundle's images", func() error { return e.pushesAsUpstream(ctx, t) }},
+		{"the refused pushes are in the journal", func() error {
+			return e.script(ctx, t.first,
+				`journalctl -u airgap-registry --output cat | grep '"msg":"push refused"' | grep -q '"repository":"registry.k8s.io/pause"'`,
+				`journalctl -u airgap-registry --output cat | grep '"msg":"push refused"' | grep -q '"repository":"team-b/hello"'`)
+		}},
+	}
+}
+
+func (e *Env) limitedPusher(ctx context.Context, t target) error {
+	e.pusherPassword = rand.Text()
+	if err := e.book.Add(secrets.Password, "of "+pusher, e.pusherPassword); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, t.first, e.pusherPassword+"\n", "airgap", "registry", "passwd", pusher, "--prefix", "registry.k8s.io/")
+	if err == nil {
+		err = r.want("a prefix that is reserved", 1, "reserved for bundles")
+	}
+	if err != nil {
+		return err
+	}
+	r, err = e.On(ctx, t.first, e.pusherPassword+"\n", "airgap", "registry", "passwd", pusher, "--prefix", "team-a/")
+	if err != nil {
+		return err
+	}
+	return r.want("passwd", 0, "below team-a/")
+}
+
+// pushesAsUpstream sends from a worker what a stolen password allows.
+func (e *Env) pushesAsUpstream(ctx context.Context, t target) error {
+	if err := e.bringCrane(ctx, t.worker); err != nil {
+		return err
+	}
+	const push = `set -e
+export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
+trap 'rm -rf /run/crane.login /run/crane.log' EXIT
+/run/crane auth login "$0" -u "$1" --password-stdin
+push() { /run/crane mutate "$0/docker.io/library/hello:1.0" --label attack=yes -t "$0/$1"; }
+refused() {
+	if push "$1" 2>/run/crane.log; then echo "pushed to $1" >&2; exit 1; fi
+	grep -q "$2" /run/crane.log || { cat /run/crane.log >&2; exit 1; }
+}
+push team-a/hello:1
+refused registry.k8s.io/pause:attack 'reserved for bundles'
+refused docker.io/library/hello:1.0 'reserved for bundles'
+refused docker.io/library/hello:attack 'reserved for bundles'
+refused mirror_5000/hello:1 'reserved for bundles'
+refused team-b/hello:1 'may push only to names below team-a/'
+refused team-ab/hello:1 'may push only to names below team-a/'
+if /run/crane copy "$0/team-a/hello:1" "$0/team-b/hello:1" 2>/run/crane.log; then echo 'copied out of the prefix' >&2; exit 1; fi
+`
+	r, err := e.On(ctx, t.worker, e.pusherPassword, "sh", "-c", push, t.first.Addr().String()+":5000", pusher)
+	if err != nil {
+		return err
+	}
+	return r.want("pushes to "+t.first.Name(), 0)
+}

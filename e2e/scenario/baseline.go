@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -176,25 +177,37 @@ func (e *Env) resetToBefore(ctx context.Context, m lab.Machine, begun picture) e
 	return e.asBefore(ctx, m, begun, always()...)
 }
 
-// compliant wants that airgap's own reading agrees, and that it sees a change
-// which somebody made behind its back.
+// compliant wants that airgap's own reading agrees, and that it sees what was
+// changed behind its back: a mode, the kubelet's arguments, what a file says.
 func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
-		if _, err := e.must(ctx, m, []string{"0 differ"}, "airgap", "compliance"); err != nil {
+		if _, err := e.must(ctx, m, []string{"0 differ, 0 unknown"}, "airgap", "compliance"); err != nil {
 			return err
 		}
 	}
-	if err := e.script(ctx, worker, "chmod 644 /var/lib/kubelet/config.yaml"); err != nil {
-		return err
+	const kubelet, rules = "/etc/sysconfig/kubelet", "/etc/kubernetes/apiserver/authentication.yaml"
+	for _, fault := range []struct {
+		on        lab.Machine
+		made, put string // shell
+		says      []string
+	}{
+		{worker, "chmod 644 /var/lib/kubelet/config.yaml", "chmod 600 /var/lib/kubelet/config.yaml", []string{"0644 /var/lib/kubelet/config.yaml", "1 differ"}},
+		{worker, "touch " + kubelet + "; cp -a " + kubelet + " /root/kubelet.kept; echo KUBELET_EXTRA_ARGS='--anonymous-auth=true --authorization-mode=AlwaysAllow --read-only-port=10255' >" + kubelet + "; systemctl restart kubelet",
+			"mv /root/kubelet.kept " + kubelet + "; systemctl restart kubelet", []string{"authentication.anonymous.enabled", "authorization.mode", "readOnlyPort", "3 differ"}},
+		{first, "cp -a " + rules + " /root/rules.kept; sed -i '/conditions:/,$d' " + rules, "mv /root/rules.kept " + rules, []string{"everybody, at every path", "1 differ"}},
+	} {
+		if err := e.script(ctx, fault.on, fault.made); err != nil {
+			return err
+		}
+		r, err := e.On(ctx, fault.on, "", "airgap", "compliance")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.want("compliance after "+fault.made, 4, fault.says...), e.script(ctx, fault.on, fault.put)); err != nil {
+			return err
+		}
 	}
-	r, err := e.On(ctx, worker, "", "airgap", "compliance")
-	if err != nil {
-		return err
-	}
-	if err := r.want("compliance with an open file", 4, "0644 /var/lib/kubelet/config.yaml", "1 differ"); err != nil {
-		return err
-	}
-	return e.script(ctx, worker, "chmod 600 /var/lib/kubelet/config.yaml")
+	return nil
 }
 
 // rotated fills the cluster with Secrets, rotates the key, kills that while

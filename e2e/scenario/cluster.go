@@ -92,6 +92,7 @@ func anotherLife() []exception {
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup/`, "backups are named by when they were taken, and hold etcd"},
+		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap\.(key|pub)( \d+)?$`, "the key that backups are signed with is made anew"},
 		exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
 		exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started, which ends with its directory or at a power cut"},
 		exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade fully-random|dnat to [0-9.:X]+))?$`, "nft does not find the words for iptables' targets each time it is asked"},

@@ -26,7 +26,7 @@ func minors(ctx context.Context, e *Env) error {
 		before := upgrading{e: e, l: l, edits: overSSH()}
 		after := upgrading{e: e, l: l, edits: slices.Concat(overSSH(), afterEdits())}
 		otherwise := upgrading{e: e, l: l, edits: slices.Concat(after.edits, morePods())}
-		broken := upgrading{e: e, l: l, edits: slices.Concat(after.edits, unknownFlag())}
+		broken := upgrading{e: e, l: l, edits: slices.Concat(after.edits, unreadableFlag())}
 		return e.inOrder([]part{
 			{"a cluster of Kubernetes 1.35", func() error { return before.cluster(ctx) }},
 			{"a bundle two minors ahead", func() error { return after.bundleIn(ctx, "ahead") }},
@@ -113,10 +113,10 @@ n=$(count); until [ $(count) -gt $n ]; do sleep 0.1; done`
 		kubectl+"rollout undo deploy/till", kubectl+"rollout status deploy/till --timeout=120s"))
 }
 
-// unknownFlag is an edit that no API server starts with, and nobody notices before. kubeadm
-// need not wait five minutes for it.
-func unknownFlag() []string {
-	return []string{"    kubeProxy:\n", "    clusterConfiguration:\n      apiServer:\n        extraArgs: [{name: no-such-flag, value: \"1\"}]\n    timeouts: {upgradeManifests: 1m0s}\n    kubeProxy:\n"}
+// unreadableFlag is an edit that no API server starts with: airgap checks the names
+// of arguments, not their values. kubeadm need not wait five minutes for it.
+func unreadableFlag() []string {
+	return []string{"    kubeProxy:\n", "    clusterConfiguration:\n      apiServer:\n        extraArgs: [{name: event-ttl, value: soon}]\n    timeouts: {upgradeManifests: 1m0s}\n    kubeProxy:\n"}
 }
 
 // broken upgrades to what kubeadm waits for in vain, and wants to be told, and the way back.
@@ -126,5 +126,5 @@ func (u *upgrading) broken(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprint(u.e.Log, r.Stderr)
-	return r.want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "no-such-flag", "airgap rollback takes the upgrade back")
+	return r.want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "event-ttl", "airgap rollback takes the upgrade back")
 }

@@ -50,7 +50,7 @@ if push "team/hello:$tag" 2>/dev/null; then echo 'pushed without a password' >&2
 /run/crane auth login "$0" -u "$2" --password-stdin
 push "team/hello:$tag"
 if push docker.io/library/hello:1.0 2>/run/crane.log; then echo "pushed over a bundle's tag" >&2; exit 1; fi
-grep -q 'came with a bundle' /run/crane.log
+grep -q 'reserved for bundles' /run/crane.log
 `
 	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", tag, pusher)
 	if err != nil {

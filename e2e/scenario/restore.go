@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -18,9 +19,18 @@ const savedDir = "/root/saved"
 
 // saved is what a person has of a cluster that is lost.
 type saved struct {
-	name    string // of the backup's directory
-	archive []byte // the backup, copied to somewhere else
-	token   string // of a service account, made before
+	name     string // of the backup's directory
+	sealed   string // of that of an encrypted one
+	archive  []byte // both, copied to somewhere else
+	key      string // fingerprint of the one that signed them
+	identity string // decrypts the second one
+	token    string // of a service account, made before
+}
+
+func (s saved) plain() string { return savedDir + "/" + s.name + " --backup-key " + s.key }
+
+func (s saved) encrypted() string {
+	return savedDir + "/" + s.sealed + " --backup-key " + s.key + " --identity " + savedDir + "/identity"
 }
 
 // restoreAll throws a cluster away with its hosts and has it back on fresh ones, from
@@ -79,33 +89,66 @@ func (e *Env) before(ctx context.Context, m lab.Machine, s *saved) error {
 	return err
 }
 
+// takenAway takes a plain backup and one that is encrypted to an SSH key, into one directory.
 func (e *Env) takenAway(ctx context.Context, m lab.Machine, s *saved) error {
-	r, err := e.must(ctx, m, nil, "airgap", "backup", "--output", "json")
+	const dir, key = "/root/taken", "/root/backup-identity"
+	if err := e.script(ctx, m, "ssh-keygen -q -t ed25519 -N '' -C backup -f "+key); err != nil {
+		return err
+	}
+	first, err := e.takeBackup(ctx, m, "--dir", dir)
 	if err != nil {
 		return err
 	}
-	var b struct{ Dir string }
-	if err := json.Unmarshal([]byte(r.Stdout), &b); err != nil {
+	recipient, err := lab.Output(ctx, m, "cat", key+".pub")
+	if err != nil {
 		return err
 	}
-	s.name = filepath.Base(b.Dir)
+	second, err := e.takeBackup(ctx, m, "--dir", dir, "--encrypt-to", strings.TrimSpace(recipient))
+	if err != nil {
+		return err
+	}
+	s.name, s.sealed, s.key = filepath.Base(first.Dir), filepath.Base(second.Dir), first.Key
+	if err := e.script(ctx, m, "test -s "+second.Dir+"/backup.tar.age && ! test -e "+second.Dir+"/etcd.db"); err != nil {
+		return err
+	}
+	if s.identity, err = lab.Output(ctx, m, "cat", key); err != nil {
+		return err
+	}
 	var archive bytes.Buffer
-	err = m.Exec(ctx, lab.Cmd{Args: []string{"tar", "-C", filepath.Dir(b.Dir), "-c", s.name}, Stdout: &archive})
+	err = m.Exec(ctx, lab.Cmd{Args: []string{"tar", "-C", dir, "-c", s.name, s.sealed}, Stdout: &archive})
 	s.archive = archive.Bytes()
-	return err
+	return errors.Join(err, e.script(ctx, m, "rm -r "+dir+" "+key+" "+key+".pub"))
+}
+
+// madeBackup is what `airgap backup --output json` prints.
+type madeBackup struct{ Dir, Key string }
+
+func (e *Env) takeBackup(ctx context.Context, m lab.Machine, flags ...string) (b madeBackup, err error) {
+	r, err := e.must(ctx, m, nil, append([]string{"airgap", "backup", "--output", "json"}, flags...)...)
+	if err != nil {
+		return b, err
+	}
+	return b, json.Unmarshal([]byte(r.Stdout), &b)
+}
+
+// bringSaved puts what a person has kept onto a fresh server.
+func (e *Env) bringSaved(ctx context.Context, m lab.Machine, s saved) error {
+	if err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)}); err != nil {
+		return err
+	}
+	return m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; cat >" + savedDir + "/identity"}, Stdin: strings.NewReader(s.identity + "\n")})
 }
 
 // haveBack restores on fresh servers of the same names.
 func (e *Env) haveBack(ctx context.Context, l *lab.Lab, stick string, s saved) error {
 	first, worker := l.Machines[0], l.Machines[1]
-	from := savedDir + "/" + s.name
+	from := s.plain()
 	var done restored
 	return e.inOrder([]part{
-		{"the backup, on a fresh server", func() error {
-			return first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)})
-		}},
+		{"the backup, on a fresh server", func() error { return e.bringSaved(ctx, first, s) }},
 		{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-		{"damaged backups are refused", func() error { return e.damagedBackups(ctx, first, from) }},
+		{"damaged backups are refused", func() error { return e.damagedBackups(ctx, first, s) }},
+		{"foreign backups are refused", func() error { return e.foreignBackups(ctx, first, s) }},
 		{"what it would do", func() error { return e.wouldRestore(ctx, first, from) }},
 		{"restore, killed again and again", func() error { return e.restoreKilled(ctx, first, from) }},
 		{"restore", func() (err error) { done, err = e.restored(ctx, first, from); return err }},
@@ -119,9 +162,9 @@ func (e *Env) haveBack(ctx context.Context, l *lab.Lab, stick string, s saved) e
 			return err
 		}},
 		{"nothing is left of the restore", func() error {
-			return e.script(ctx, first, "! test -e /var/lib/airgap/restored", "! test -e /etc/airgap/pki/ca.key", "! test -e /etc/kubernetes", "! test -e /var/lib/etcd/member")
+			return e.script(ctx, first, "! test -e /var/lib/airgap/restored", "! test -e /var/lib/airgap/backup-key", "! ls -d /var/lib/airgap/airgap-restore-* 2>/dev/null", "! test -e /etc/airgap/pki/ca.key", "! test -e /etc/kubernetes", "! test -e /var/lib/etcd/member")
 		}},
-		{"restore with a worker that lives", func() error { return e.restoreBeside(ctx, first, from) }},
+		{"restore with a worker that lives", func() error { return e.restoreBeside(ctx, first, s.encrypted()) }},
 		{"the data of then, again", func() error { return e.asThen(ctx, first, s) }},
 		{"pods run again, without a join", func() error { return e.podsAgain(ctx, first) }},
 		{"verify again", func() error { return e.verified(ctx, first) }},
@@ -135,8 +178,40 @@ type restored struct {
 	Lost     []string
 }
 
+// restoreCommand is for a backup's directory, with the flags that say who made it.
 func restoreCommand(from string) string {
 	return "airgap restore " + from + " --bundle " + lab.StickPath + "/bank " + labSkips
+}
+
+// foreignBackups wants what the cluster's hosts have not made refused, before anything of it is
+// used: forged by a person who has the copy, stripped of its signature, signed by another key.
+func (e *Env) foreignBackups(ctx context.Context, m lab.Machine, s saved) error {
+	const bad = savedDir + "/bad"
+	const forge = "echo forged >>$D/etc/kubernetes/admin.conf && { cd $D; find . -type f ! -name 'SHA256SUMS*' ! -name backup.pub -printf '%P\\n' | xargs sha256sum >SHA256SUMS; }"
+	const signed = " && openssl ecparam -name prime256v1 -genkey -noout -out /root/forger && openssl pkey -in /root/forger -pubout -out $D/backup.pub && openssl dgst -sha256 -sign /root/forger -out $D/SHA256SUMS.sig $D/SHA256SUMS && rm /root/forger"
+	for _, b := range []struct{ what, of, do, flags, says string }{
+		{"forged", s.name, forge, "--backup-key " + s.key, "does not fit SHA256SUMS"},
+		{"forged and signed", s.name, forge + signed, "--backup-key " + s.key, "it is signed with key SHA256:"},
+		{"stripped", s.name, "rm $D/SHA256SUMS.sig", "--backup-key " + s.key, "it is not signed"},
+		{"another key's", s.name, "true", "--backup-key SHA256:" + strings.Repeat("ab", 32), "it is signed with key " + s.key},
+		{"encrypted, a byte changed", s.sealed, "printf X | dd of=$D/backup.tar.age bs=1 seek=5000 conv=notrunc status=none", "--backup-key " + s.key, "backup.tar.age is not what SHA256SUMS says"},
+		{"encrypted to others", s.sealed, "ssh-keygen -q -t ed25519 -N '' -f $D/other", "--backup-key " + s.key + " --identity " + bad + "/other", "encrypted to other recipients"},
+	} {
+		if err := e.script(ctx, m, "rm -rf "+bad+" && cp -a "+savedDir+"/"+b.of+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
+			return fmt.Errorf("%s: %w", b.what, err)
+		}
+		r, err := e.On(ctx, m, "", strings.Fields(restoreCommand(bad+" "+b.flags))...)
+		if err != nil {
+			return err
+		}
+		if err := r.want("restore of a backup: "+b.what, 1, b.says, "hint: "); err != nil {
+			return err
+		}
+		if err := e.unbegun(ctx, m); err != nil {
+			return fmt.Errorf("%s: %w", b.what, err)
+		}
+	}
+	return e.script(ctx, m, "rm -rf "+bad)
 }
 
 // badBackup is one way in which a copy of a backup may not be what was taken.
@@ -165,14 +240,15 @@ func badBackups() []badBackup {
 	}
 }
 
-// damagedBackups wants each refused, and the server as it was.
-func (e *Env) damagedBackups(ctx context.Context, m lab.Machine, from string) error {
+// damagedBackups wants each refused, and the server as it was, also where the signature is not
+// looked at.
+func (e *Env) damagedBackups(ctx context.Context, m lab.Machine, s saved) error {
 	const bad = savedDir + "/bad"
 	for _, b := range badBackups() {
-		if err := e.script(ctx, m, "rm -rf "+bad+" && cp -a "+from+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
+		if err := e.script(ctx, m, "rm -rf "+bad+" && cp -a "+savedDir+"/"+s.name+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
-		r, err := e.On(ctx, m, "", strings.Fields(restoreCommand(bad))...)
+		r, err := e.On(ctx, m, "", strings.Fields(restoreCommand(bad+" --allow-unsigned"))...)
 		if err != nil {
 			return err
 		}
@@ -195,12 +271,15 @@ func (e *Env) wouldRestore(ctx context.Context, m lab.Machine, from string) erro
 	if _, err := e.must(ctx, m, []string{"airgap restore would run", "restore etcd's data", "nothing was changed"}, strings.Fields(restoreCommand(from)+" --dry-run")...); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, "", "airgap", "restore", from)
-	if err != nil {
-		return err
-	}
-	if err := r.want("restore without a bundle", 2, "--bundle"); err != nil {
-		return err
+	dir := strings.Fields(from)[0]
+	for _, missing := range [][]string{{"--bundle", "--allow-unsigned"}, {"--backup-key", "--bundle", lab.StickPath + "/bank"}} {
+		r, err := e.On(ctx, m, "", append([]string{"airgap", "restore", dir}, missing[1:]...)...)
+		if err != nil {
+			return err
+		}
+		if err := r.want("restore without "+missing[0], 2, missing[0]+" is missing"); err != nil {
+			return err
+		}
 	}
 	return e.unbegun(ctx, m)
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -72,7 +71,7 @@ func (e *Env) joinFresh(ctx context.Context, by, m lab.Machine, stick string) er
 
 // refusedBeside: a host that is in a cluster is not restored on.
 func (e *Env) refusedBeside(ctx context.Context, m lab.Machine) error {
-	r, err := e.On(ctx, m, "", "sh", "-c", restoreCommand("$(ls -d /var/lib/airgap/backup/* | tail -n 1)"))
+	r, err := e.On(ctx, m, "", "sh", "-c", restoreCommand("$(ls -d /var/lib/airgap/backup/* | tail -n 1) --allow-unsigned"))
 	if err != nil {
 		return err
 	}
@@ -81,11 +80,11 @@ func (e *Env) refusedBeside(ctx context.Context, m lab.Machine) error {
 
 func (e *Env) haveBackElsewhere(ctx context.Context, l *lab.Lab, stick string, s saved) error {
 	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
-	from := savedDir + "/" + s.name
+	from := s.encrypted()
 	var done restored
 	return e.inOrder([]part{
 		{"the backup, on the second host", func() error {
-			return second.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)})
+			return e.bringSaved(ctx, second, s)
 		}},
 		{"the program, from the stick", func() error { return e.begin(ctx, second, stick) }},
 		{"restore", func() (err error) { done, err = e.restoreOn(ctx, second, from); return err }},

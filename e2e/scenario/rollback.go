@@ -106,7 +106,7 @@ func (u *upgrading) torn(ctx context.Context) error {
 // leaves, as it is restored, and as the worker comes back.
 func (u *upgrading) wayBackKilled(ctx context.Context) error {
 	for _, step := range []string{"rollback-stand-down", "kubeadm", "rollback-back-node2"} {
-		if err := u.endedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step), rollbackCommand()...); err != nil {
+		if err := u.endedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step), u.rollbackCommand()...); err != nil {
 			return fmt.Errorf("amid %s: %w", step, err)
 		}
 	}
@@ -128,7 +128,7 @@ func (u *upgrading) takenBack(ctx context.Context, round int) error {
 
 // backTo takes the last upgrade back, to these versions of Kubernetes and containerd.
 func (u *upgrading) backTo(ctx context.Context, kubernetes, containerd string) error {
-	r, err := u.e.On(ctx, u.first(), "", rollbackCommand()...)
+	r, err := u.e.On(ctx, u.first(), "", u.rollbackCommand()...)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (u *upgrading) fewerPods(ctx context.Context) error {
 // backByHand takes the other configuration back with nobody who reaches the worker through
 // SSH. The versions are the same, so nothing but the worker's own word tells that it is back.
 func (u *upgrading) backByHand(ctx context.Context) error {
-	err := u.byHand(ctx, append(rollbackCommand(), "--no-ssh"), []bool{false}, "rolled back to Kubernetes 1.36.3")
+	err := u.byHand(ctx, append(u.rollbackCommand(), "--no-ssh"), []bool{false}, "rolled back to Kubernetes 1.36.3")
 	return errors.Join(err, u.fewerPods(ctx), u.e.verified(ctx, u.first()))
 }
 

@@ -83,6 +83,8 @@ type upgrading struct {
 	next  string   // the stick with the next bundle
 	base  string   // the stick with the bundle that it is a delta against; "" is a whole one
 	said  string   // by the upgrade that came to its end
+
+	backupKey string // fingerprint of the key of the host that the first one has a copy of its backup from
 }
 
 func (u *upgrading) first() lab.Machine { return u.l.Machines[0] }
@@ -136,8 +138,12 @@ func upgradeCommand(options ...string) []string {
 	return append([]string{"airgap", "upgrade", labSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
-func rollbackCommand() []string {
-	return []string{"airgap", "rollback", "--yes", labSkips, "--progress", "plain"}
+func (u *upgrading) rollbackCommand() []string {
+	command := []string{"airgap", "rollback", "--yes", labSkips, "--progress", "plain"}
+	if u.backupKey != "" {
+		command = append(command, "--backup-key", u.backupKey)
+	}
+	return command
 }
 
 // refused wants the upgrade to be refused with these words, and nothing changed.
@@ -254,7 +260,7 @@ func (u *upgrading) forgotten(ctx context.Context) error {
 	if err := u.killedWhen(ctx, `grep -c '"step":"store","event":"began"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
-	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes 1.35.8"}, rollbackCommand()...)
+	_, err := u.e.must(ctx, u.first(), []string{"rolled back to Kubernetes 1.35.8"}, u.rollbackCommand()...)
 	for _, m := range u.l.Machines[1:3] {
 		err = errors.Join(err, u.e.script(ctx, m, "! test -e "+upgradeDir, "test $(ls /var/lib/airgap/store/*/bundle.json | wc -l) = 1"))
 	}
@@ -264,7 +270,7 @@ func (u *upgrading) forgotten(ctx context.Context) error {
 // halfBack takes an upgrade back of which one control-plane host has come to its end and
 // another is amid its own part. While that is under way, airgap upgrade is refused.
 func (u *upgrading) halfBack(ctx context.Context) error {
-	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, rollbackCommand()...); err != nil {
+	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, u.rollbackCommand()...); err != nil {
 		return err
 	}
 	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
@@ -359,14 +365,15 @@ func (u *upgrading) kept(ctx context.Context) error {
 }
 
 // damagedBefore spoils the first host's backup: rollback says so before it changes anything, and
-// takes the copy that another control-plane host has, once that lies in its place.
+// takes the copy that another control-plane host has, once that lies in its place and its key is
+// named.
 func (u *upgrading) damagedBefore(ctx context.Context) error {
 	first, second := u.first(), u.l.Machines[1]
 	const kept, whole = upgradeDir + "/before-*/*/", "cd " + upgradeDir + " && "
 	if err := u.e.script(ctx, first, "printf damage | dd of=$(echo "+kept+"etcd.db) bs=1 seek=5000 conv=notrunc status=none"); err != nil {
 		return err
 	}
-	r, err := u.e.On(ctx, first, "", rollbackCommand()...)
+	r, err := u.e.On(ctx, first, "", u.rollbackCommand()...)
 	if err != nil {
 		return err
 	}
@@ -380,7 +387,18 @@ func (u *upgrading) damagedBefore(ctx context.Context) error {
 	if err := second.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "tar c before-*"}, Stdout: &copied}); err != nil {
 		return err
 	}
-	return first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "rm -r before-* && tar x"}, Stdin: &copied})
+	if err := first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "rm -r before-* && tar x"}, Stdin: &copied}); err != nil {
+		return err
+	}
+	if r, err = u.e.On(ctx, first, "", u.rollbackCommand()...); err != nil {
+		return err
+	}
+	if err := r.want("rollback by another host's backup", 1, "it is signed with key SHA256:", "airgap rollback --backup-key"); err != nil {
+		return err
+	}
+	key, err := lab.Output(ctx, second, "sh", "-c", "airgap status | sed -n 's/^signed by //p'")
+	u.backupKey = strings.TrimSpace(key)
+	return err
 }
 
 // rotated replaces an authority: what the other control-plane hosts keep of the upgrade

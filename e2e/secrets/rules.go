@@ -32,6 +32,8 @@ func Rules() []Rule {
 		{"/etc/kubernetes/apiserver/encryption.yaml", []Kind{EncryptionKey}, own, "", "the API server decrypts Secrets with it"},
 		{"/var/lib/airgap/kept/etcd*/encryption.yaml", []Kind{EncryptionKey}, own, "", "beside the data that reset kept"},
 		{"/var/lib/airgap/backup/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup, which is worth the cluster"},
+		{"/var/lib/airgap/backup-key/airgap.key", []Kind{Key}, own, "", "signs this host's backups"},
+		{"/var/lib/airgap/airgap-restore-*/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup while it is restored"},
 		{"/var/lib/airgap/upgrade/**", []Kind{Key, Code, EncryptionKey}, own, "", "a control plane as it was before its upgrade"},
 		{"/var/lib/kubelet/pki/*", []Kind{Key}, own, "", "the kubelet's certificates with their keys"},
 		{"/var/lib/kubelet/pods/*/volumes/kubernetes.io~*/**", []Kind{Token, Object}, 0o644, "", "what pods are given; " + kubelt},

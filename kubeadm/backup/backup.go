@@ -2,18 +2,21 @@
 // cluster back: a snapshot of etcd, the configuration and keys of Kubernetes and
 // of the registry, and what airgap wrote down about the host.
 //
-// A backup is a directory that anybody can read without airgap: etcd.db is what
+// A backup is a directory that can be read without airgap: etcd.db is what
 // etcdutl restores, the other files lie under the paths that they had on the
-// host, and `sha256sum -c SHA256SUMS` says whether it is whole. It holds the keys
-// of the cluster: root alone may read it, on the host as wherever it goes.
+// host, and `sha256sum -c SHA256SUMS` says whether it is whole. SHA256SUMS.sig says who
+// made it: openssl checks it with the host's public key. It holds the keys of the
+// cluster: root alone may read it, on the host as wherever it goes. An encrypted one
+// holds all of that in backup.tar.age, and the signature is of the encrypted bytes.
 //
-// Store takes them. Open reads one, wherever it lies, and Check proves it whole and
-// its keys of one piece, before anybody relies on it.
+// Store takes them. Open reads one on the host that made it, Fetch one that comes from
+// elsewhere, and Check proves it whole and its keys of one piece, before it is used.
 package backup
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,6 +39,13 @@ type Store struct {
 	Paths   []string // files and directories of the host, absolute; what is not there is left out
 	// Except are directories below those that are left out.
 	Except []string
+	// Keys has the key that signs. It must not lie below Paths.
+	Keys KeyDir
+	// EncryptTo are recipients as ParseRecipients reads them; none: backups are not encrypted.
+	EncryptTo []string
+	// Stage is where a backup lies in plain before it is encrypted: on this host, whatever Dir
+	// is. Default: Dir.
+	Stage string
 }
 
 // Snapshotter is this host's member of etcd: kubeadm.EtcdMember.
@@ -48,20 +58,29 @@ type Backup struct {
 	Dir   string    `json:"dir"`
 	Taken time.Time `json:"taken"` // UTC, by the host's clock
 	Bytes int64     `json:"bytes"`
+
+	Encrypted bool `json:"encrypted,omitempty"`
 }
 
 // About is what a backup says of itself. Those of an older airgap say nothing.
 type About struct {
+	Format  int       `json:"format,omitempty"`  // none: of an airgap that did not sign
 	Taken   time.Time `json:"taken,omitzero"`    // UTC, by the host's clock
 	Cluster string    `json:"cluster,omitempty"` // its name in airgap.yaml
 }
 
+// format is the newest that this package reads, and the one that it writes.
+const format = 2
+
 // stamp is the name of a backup: the time in UTC, to the second. Names sort by it.
 const stamp = "20060102T150405Z"
 
-// draft is the backup that is being written. A run that was killed leaves it, and the
-// next one begins it anew.
-const draft = ".new"
+// draft is the backup that is being written, and plainDraft the one that is to be encrypted. A
+// run that was killed leaves them, and the next one removes them.
+const (
+	draft      = ".new"
+	plainDraft = ".plain"
+)
 
 // Take adds a backup and removes those that are too many. One at a time: a
 // second one waits for the first.
@@ -74,33 +93,36 @@ func (s Store) Take(ctx context.Context) (Backup, error) {
 }
 
 func (s Store) take(ctx context.Context) (Backup, error) {
+	to, err := ParseRecipients(s.EncryptTo)
+	if err != nil {
+		return Backup{}, err
+	}
 	etcd, err := s.Etcd()
 	if err != nil {
 		return Backup{}, err
 	}
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return Backup{}, err
-	}
-	release, err := host.Lock(ctx, s.Dir)
+	release, err := s.lock(ctx)
 	if err != nil {
 		return Backup{}, err
 	}
 	defer release()
-	dir := filepath.Join(s.Dir, draft)
-	if err := host.RemoveTree(dir); err != nil {
+	if err := s.removeDrafts(); err != nil {
 		return Backup{}, err
 	}
-	defer func() { _ = host.RemoveTree(dir) }()
-	taken := time.Now().UTC().Truncate(time.Second)
-	about := About{Taken: taken}
+	defer func() { _ = s.removeDrafts() }() // the next run tries again
+	about := About{Format: format, Taken: time.Now().UTC().Truncate(time.Second)}
 	if s.Cluster != nil {
 		about.Cluster = s.Cluster()
 	}
-	size, err := s.write(ctx, etcd, about, dir)
+	dir := filepath.Join(s.Dir, draft)
+	if err := s.write(ctx, etcd, about, to, dir); err != nil {
+		return Backup{}, err
+	}
+	size, err := host.BytesBelow(dir)
 	if err != nil {
 		return Backup{}, err
 	}
-	b := Backup{Dir: filepath.Join(s.Dir, taken.Format(stamp)), Taken: taken, Bytes: size}
+	b := Backup{Dir: filepath.Join(s.Dir, about.Taken.Format(stamp)), Taken: about.Taken, Bytes: size, Encrypted: len(to) > 0}
 	if err := host.RemoveTree(b.Dir); err != nil { // of this very second
 		return b, err
 	}
@@ -111,6 +133,39 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 		return b, err
 	}
 	return b, s.prune()
+}
+
+// lock makes the directories that are written to, and keeps other runs out of them.
+func (s Store) lock(ctx context.Context) (release func(), err error) {
+	dirs := []string{s.Dir}
+	if len(s.EncryptTo) > 0 && s.stage() != s.Dir {
+		dirs = append(dirs, s.stage())
+	}
+	release = func() {}
+	for _, dir := range dirs {
+		err := os.MkdirAll(dir, 0o700)
+		var one func()
+		if err == nil {
+			one, err = host.Lock(ctx, dir)
+		}
+		if err != nil {
+			release()
+			return nil, err
+		}
+		before := release
+		release = func() { one(); before() }
+	}
+	return release, nil
+}
+
+func (s Store) stage() string { return cmp.Or(s.Stage, s.Dir) }
+
+func (s Store) removeDrafts() error {
+	err := host.RemoveTree(filepath.Join(s.Dir, draft))
+	if len(s.EncryptTo) > 0 || s.stage() == s.Dir {
+		err = errors.Join(err, host.RemoveTree(filepath.Join(s.stage(), plainDraft)))
+	}
+	return err
 }
 
 // All are the backups, oldest first. A Dir that is not there has none.
@@ -129,7 +184,8 @@ func (s Store) All() ([]Backup, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look for backups: %w", err)
 		}
-		all = append(all, Backup{Dir: filepath.Join(s.Dir, e.Name()), Taken: taken, Bytes: size})
+		_, plain := os.Lstat(filepath.Join(s.Dir, e.Name(), sealedName))
+		all = append(all, Backup{Dir: filepath.Join(s.Dir, e.Name()), Taken: taken, Bytes: size, Encrypted: plain == nil})
 	}
 	slices.SortFunc(all, func(a, b Backup) int { return cmp.Compare(a.Dir, b.Dir) })
 	return all, nil

@@ -50,7 +50,7 @@ func newStore(t *testing.T, member Snapshotter) Store {
 		t.Fatal(err)
 	}
 	return Store{
-		Root: root, Dir: filepath.Join(root, "backup"), Keep: 2,
+		Root: root, Dir: filepath.Join(root, "backup"), Keep: 2, Keys: KeyDir(filepath.Join(root, "backup-key")),
 		Etcd:  func() (Snapshotter, error) { return member, nil },
 		Paths: []string{"/etc/kubernetes", "/etc/airgap", "/var/lib/airgap/journal.jsonl"}, Except: []string{"/etc/kubernetes/tmp"},
 	}

@@ -16,7 +16,7 @@ func TestMend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(b.Dir)
+	c, err := Open(b.Dir, own(t, b))
 	if err != nil {
 		t.Fatal(err)
 	}

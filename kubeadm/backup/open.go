@@ -16,12 +16,16 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
 // Contents is a backup that is to be used.
 type Contents struct {
-	Dir     string
+	Dir     string    // as the operator names it
 	Taken   time.Time // UTC; zero where neither the backup nor its directory's name tells
 	Cluster string    // its name in airgap.yaml; "" where the backup does not tell
 	kubeadm.Identity
@@ -29,28 +33,62 @@ type Contents struct {
 	// that is in the backup.
 	Sums string
 
-	sums map[string]string // of each file, by its name in Dir
+	at   string            // where the files are
+	sums map[string]string // of each file, by its name
 }
 
-// Open reads what a backup is of. Which files there are, and what is in them, it
-// believes: Check compares.
-func Open(dir string) (*Contents, error) {
-	c := &Contents{Dir: filepath.Clean(dir)}
-	if err := c.open(); err != nil {
+// Limits in bytes: of what is read before it is known who made it, and of a file that is read
+// into memory.
+const (
+	maxSums      = 16 << 20
+	maxSignature = 1 << 10
+	maxPublic    = 64 << 10
+	maxFile      = 256 << 20
+)
+
+// Open reads what a backup is of, after it has checked who made it. Which files there are, and
+// what is in them, the signature vouches for: Check compares.
+func Open(dir string, t Trust) (*Contents, error) {
+	c := &Contents{Dir: filepath.Clean(dir), at: filepath.Clean(dir)}
+	err := c.list(t)
+	if err == nil {
+		err = c.identify()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open backup %s: %w", dir, err)
 	}
 	return c, nil
 }
 
-func (c *Contents) open() error {
-	text, err := os.ReadFile(filepath.Join(c.Dir, sumsName))
+// list reads which files there are. Nothing else is read before the signature was checked.
+func (c *Contents) list(t Trust) error {
+	text, err := c.read(sumsName, maxSums)
 	if err != nil {
+		return err
+	}
+	signature, err := c.read(signatureName, maxSignature)
+	if host.IgnoreMissing(err) != nil {
+		return err
+	}
+	public, err := c.read(publicName, maxPublic)
+	if host.IgnoreMissing(err) != nil {
+		return err
+	}
+	if err := t.check(text, signature, public); err != nil {
 		return err
 	}
 	sum := sha256.Sum256(text)
 	c.Sums = hex.EncodeToString(sum[:])
 	if c.sums, err = parseSums(text); err != nil {
 		return fmt.Errorf("read %s: %w", sumsName, err)
+	}
+	return nil
+}
+
+// identify reads which cluster a plain backup is of, and when it was taken.
+func (c *Contents) identify() error {
+	if c.Sealed() {
+		return ErrSealed
 	}
 	about, err := c.about()
 	if err != nil {
@@ -64,6 +102,26 @@ func (c *Contents) open() error {
 	return err
 }
 
+// ErrSealed is a backup that is encrypted: Fetch opens it.
+var ErrSealed = errors.New("it is encrypted")
+
+// Sealed reports whether the backup is encrypted.
+func (c *Contents) Sealed() bool { return c.Has("/" + sealedName) }
+
+// read is a file of at most limit bytes.
+func (c *Contents) read(name string, limit int64) ([]byte, error) {
+	f, err := c.reach(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s has more than %s", name, ui.Size(limit))
+	}
+	return text, err
+}
+
 func (c *Contents) about() (about About, err error) {
 	if !c.Has("/" + aboutName) {
 		return about, nil
@@ -74,6 +132,9 @@ func (c *Contents) about() (about About, err error) {
 	}
 	if err := json.Unmarshal(text, &about); err != nil {
 		return about, fmt.Errorf("read %s: %w", aboutName, err)
+	}
+	if about.Format > format {
+		return about, fmt.Errorf("its format is %d, and this airgap reads %d: use the airgap that made it, or a newer one", about.Format, format)
 	}
 	return about, nil
 }
@@ -104,34 +165,40 @@ func (c *Contents) File(path string) ([]byte, error) {
 	if !c.Has(path) {
 		return nil, fmt.Errorf("%s: %w in the backup", path, os.ErrNotExist)
 	}
-	f, err := c.reach(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := c.read(name, maxFile)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	return text, c.compare(name, hex.EncodeToString(sum[:]))
+	if err := c.compare(name, hex.EncodeToString(sum[:])); err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
-// reach opens a file without following a link out of the backup.
+// reach opens a regular file, never through a link in its own place or out of the backup, and
+// without waiting for the other end of a pipe.
 func (c *Contents) reach(name string) (*os.File, error) {
-	root, err := os.OpenRoot(c.Dir)
+	root, err := os.OpenRoot(c.at)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Lstat(name)
+	link, err := root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	if !link.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file", name)
 	}
-	return root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(link, info) {
+		return nil, errors.Join(fmt.Errorf("%s was exchanged while it was opened", name), err, f.Close())
+	}
+	return f, nil
 }
 
 func (c *Contents) compare(name, sum string) error {
@@ -142,7 +209,7 @@ func (c *Contents) compare(name, sum string) error {
 }
 
 // Snapshot is the file with etcd's snapshot.
-func (c *Contents) Snapshot() string { return filepath.Join(c.Dir, snapshotName) }
+func (c *Contents) Snapshot() string { return filepath.Join(c.at, snapshotName) }
 
 // Check reads every byte: each file is what SHA256SUMS says, etcd's snapshot is
 // what etcd says, and all keys of a control plane are there, fit their

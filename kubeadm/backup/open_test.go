@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // controlPlane gives a store's host the files by which a backup tells what it is of.
@@ -41,6 +43,16 @@ func taken(t *testing.T) Backup {
 	return b
 }
 
+// own trusts the host that took a backup.
+func own(t *testing.T, b Backup) Trust {
+	t.Helper()
+	trust, err := KeyDir(filepath.Join(filepath.Dir(filepath.Dir(b.Dir)), "backup-key")).Trust()
+	if err != nil || len(trust.Keys) != 1 {
+		t.Fatal(trust, err)
+	}
+	return trust
+}
+
 // TestOpen reads what a backup is of, wherever it was copied to.
 func TestOpen(t *testing.T) {
 	b := taken(t)
@@ -48,7 +60,7 @@ func TestOpen(t *testing.T) {
 	if err := os.Rename(b.Dir, copied); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(copied)
+	c, err := Open(copied, own(t, b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +80,7 @@ func TestOpen(t *testing.T) {
 func TestOpenOld(t *testing.T) {
 	b := taken(t)
 	sumsAgain(t, b.Dir, func() { remove(t, b.Dir, aboutName) })
-	c, err := Open(b.Dir)
+	c, err := Open(b.Dir, Trust{Anyone: true})
 	if err != nil || !c.Taken.Equal(b.Taken) || c.Cluster != "" || c.Node != "cp1" {
 		t.Errorf("got %+v, %v", c, err)
 	}
@@ -93,7 +105,9 @@ func write(t *testing.T, dir, name, text string) {
 func sumsAgain(t *testing.T, dir string, change func()) {
 	t.Helper()
 	change()
-	remove(t, dir, sumsName)
+	for _, name := range []string{sumsName, signatureName, publicName} {
+		remove(t, dir, name)
+	}
 	text, err := sums(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -130,13 +144,33 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "escapes"},
+		"a pipe": {func(t *testing.T, dir string) {
+			remove(t, dir, "etc/kubernetes/admin.conf")
+			if err := unix.Mkfifo(filepath.Join(dir, "etc/kubernetes/admin.conf"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "admin.conf is no file"},
+		"sums that are a pipe": {func(t *testing.T, dir string) {
+			remove(t, dir, sumsName)
+			if err := unix.Mkfifo(filepath.Join(dir, sumsName), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "SHA256SUMS is no file"},
+		"sums without an end": {func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, sumsName), 1<<40); err != nil {
+				t.Fatal(err)
+			}
+		}, "SHA256SUMS has more than"},
+		"a newer airgap's": {func(t *testing.T, dir string) {
+			sumsAgain(t, dir, func() { write(t, dir, aboutName, `{"format":3}`) })
+		}, "its format is 3"},
 		"spoiled notes": {func(t *testing.T, dir string) {
 			sumsAgain(t, dir, func() { write(t, dir, aboutName, "{") })
 		}, "read backup.json"},
 	} {
 		b := taken(t)
 		c.spoil(t, b.Dir)
-		if _, err := Open(b.Dir); err == nil || !strings.HasPrefix(err.Error(), "open backup "+b.Dir+": ") || !strings.Contains(err.Error(), c.says) {
+		if _, err := Open(b.Dir, Trust{Anyone: true}); err == nil || !strings.HasPrefix(err.Error(), "open backup "+b.Dir+": ") || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -145,7 +179,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestCheckNames everything that is wrong, with a hint.
 func TestCheckNames(t *testing.T) {
 	b := taken(t)
-	c, err := Open(b.Dir)
+	c, err := Open(b.Dir, own(t, b))
 	if err != nil {
 		t.Fatal(err)
 	}

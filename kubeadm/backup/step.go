@@ -7,20 +7,34 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Step takes the first backup, and has the Timer take the others. Undo stops the
-// Timer; the backups are data, and stay.
-func Step(s Store) step.Step {
+// Step makes the key that signs backups, takes the first one, encrypted to the recipients, and
+// has the Timer take the others. Undo stops the Timer and removes the key; the backups are data,
+// and stay.
+func Step(s Store, recipients []string) step.Step {
 	return step.Step{
 		Name: "backup", Title: "Back up the control plane, every day",
-		Done: s.done,
-		Plan: func(context.Context) ([]string, error) {
-			newest, err := s.Newest()
-			if err != nil || newest != nil {
-				return []string{"enable and start " + Timer}, err
+		Done: func(ctx context.Context) (bool, error) {
+			if holds, err := s.Keys.holds(recipients); err != nil || !holds {
+				return false, err
 			}
-			return []string{"take a backup in " + s.Dir, "enable and start " + Timer}, nil
+			return s.done(ctx)
+		},
+		Plan: func(context.Context) ([]string, error) {
+			changes, err := s.Keys.plan(recipients)
+			if err != nil {
+				return nil, err
+			}
+			newest, err := s.Newest()
+			if newest == nil {
+				changes = append(changes, "take a backup in "+s.Dir)
+			}
+			return append(changes, "enable and start "+Timer), err
 		},
 		Run: func(ctx context.Context) error {
+			if err := s.Keys.setUp(recipients); err != nil {
+				return err
+			}
+			s.EncryptTo = recipients
 			newest, err := s.Newest()
 			if err == nil && newest == nil {
 				_, err = s.Take(ctx)
@@ -34,7 +48,10 @@ func Step(s Store) step.Step {
 			if err := s.systemctl(ctx, "disable", "--now", Timer); err != nil {
 				return err
 			}
-			return s.systemctl(ctx, "stop", service) // one that is under way
+			if err := s.systemctl(ctx, "stop", service); err != nil { // one that is under way
+				return err
+			}
+			return s.Keys.remove(ctx)
 		},
 	}
 }

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"filippo.io/age"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -27,48 +30,87 @@ const (
 // disk that is full.
 const reserve = 1 << 30
 
-// write fills dir and reads back what it wrote.
-func (s Store) write(ctx context.Context, etcd Snapshotter, about About, dir string) (size int64, err error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return 0, err
-	}
-	err = host.Write(filepath.Join(dir, snapshotName), 0o600, func(w io.Writer) error { return etcd.Snapshot(ctx, s.room, w) })
+// write fills dir: with a plain backup or, where there are recipients, with an encrypted one.
+func (s Store) write(ctx context.Context, etcd Snapshotter, about About, to []age.Recipient, dir string) error {
+	key, err := s.Keys.Key()
 	if err != nil {
-		return 0, err
+		return err
+	}
+	if len(to) == 0 {
+		return s.writePlain(ctx, etcd, about, key, dir)
+	}
+	plain := filepath.Join(s.stage(), plainDraft)
+	if err := s.writePlain(ctx, etcd, about, key, plain); err != nil {
+		return err
+	}
+	return s.writeSealed(plain, about, to, key, dir)
+}
+
+// writePlain reads back what it wrote.
+func (s Store) writePlain(ctx context.Context, etcd Snapshotter, about About, key *ecdsa.PrivateKey, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	room := func(bytes int64) error { return roomFor(filepath.Dir(dir), bytes) }
+	err := host.Write(filepath.Join(dir, snapshotName), 0o600, func(w io.Writer) error { return etcd.Snapshot(ctx, room, w) })
+	if err != nil {
+		return err
 	}
 	for _, path := range s.Paths {
 		if err := s.copyTree(path, dir); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := host.WriteJSON(filepath.Join(dir, aboutName), about); err != nil {
-		return 0, err
+		return err
 	}
-	sums, err := sums(dir)
+	if err := vouch(dir, key); err != nil {
+		return err
+	}
+	return readBack(dir)
+}
+
+// writeSealed encrypts the plain backup.
+func (s Store) writeSealed(plain string, about About, to []age.Recipient, key *ecdsa.PrivateKey, dir string) error {
+	size, err := host.BytesBelow(plain)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := host.WriteFile(filepath.Join(dir, sumsName), sums, 0o600); err != nil {
-		return 0, err
+	if err := roomFor(s.Dir, size); err != nil {
+		return err
 	}
-	if err := readBack(dir); err != nil {
-		return 0, err
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
 	}
-	return host.BytesBelow(dir)
+	if err := seal(plain, filepath.Join(dir, sealedName), to); err != nil {
+		return fmt.Errorf("encrypt the backup: %w", err)
+	}
+	if err := host.WriteJSON(filepath.Join(dir, aboutName), about); err != nil {
+		return err
+	}
+	return vouch(dir, key)
+}
+
+// vouch writes the sums of what is in dir, and signs them.
+func vouch(dir string, key *ecdsa.PrivateKey) error {
+	text, err := sums(dir)
+	if err != nil {
+		return err
+	}
+	return sign(dir, text, key)
 }
 
 // Takes are the bytes that have to be free for a snapshot of so many.
 func Takes(snapshot int64) int64 { return snapshot + reserve }
 
-// room is nil where a snapshot of so many bytes has room, beside what has to stay
-// free.
-func (s Store) room(bytes int64) error {
-	free, err := host.FreeSpace(s.Dir)
+// roomFor is nil where so many bytes have room in dir, beside what has to stay free.
+func roomFor(dir string, bytes int64) error {
+	free, err := host.FreeSpace(dir)
 	if err != nil {
 		return err
 	}
 	if free < Takes(bytes) {
-		return fmt.Errorf("%s has %s free: a snapshot of etcd takes %s, and %s should stay free for etcd itself", s.Dir, ui.Size(free), ui.Size(bytes), ui.Size(reserve))
+		return fmt.Errorf("%s has %s free: a snapshot of etcd takes %s, and %s should stay free for etcd itself", dir, ui.Size(free), ui.Size(bytes), ui.Size(reserve))
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"airgap.dev/airgap/internal/listen"
 )
 
 // Where nobody logs in on other hosts, people start the agents: on one host who waits for
@@ -73,7 +75,11 @@ func (t Token) identity() (*tls.Config, error) {
 	}, nil
 }
 
-const handshake = 10 * time.Second
+const (
+	handshake = 10 * time.Second
+	// perHost is how many connections of one host are open at a time; more are refused.
+	perHost = 16
+)
 
 // Meet waits on the listener until all other hosts of the plan have come, or enough is
 // closed, and gives their links. came is called for each, refused for who is not let in.
@@ -88,6 +94,7 @@ func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan 
 	meeting, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(meeting, func() { listener.Close() })()
+	listener = listen.PerAddress(listener, perHost, nil)
 	let := func(conn net.Conn) {
 		i, c, err := admit(meeting, plan, config, conn)
 		mu.Lock()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // tries is how often something is tried before it is said not to answer: one
@@ -27,7 +29,7 @@ type caller struct {
 // newCaller makes a connection for each call: one that lasts would hide what has
 // broken since.
 func newCaller() caller {
-	return caller{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, limit: callLimit, pause: time.Second}
+	return caller{client: httpclient.New(&http.Transport{DisableKeepAlives: true}), limit: callLimit, pause: time.Second}
 }
 
 const callLimit = 5 * time.Second

@@ -34,12 +34,8 @@ func TestCluster(t *testing.T) {
 	makePod(t, admin, "data-plane-w1", "w1")
 	makeSlices(t, admin)
 
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + Namespace + ":" + Name, Groups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + Namespace}}
-	own, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := boundTo(t, server, "data-plane-w1")
+	t.Run("another pod's status", func(t *testing.T) { onlyItsOwn(t, server, own) })
 	t.Run("who is there", func(t *testing.T) {
 		want := []peer{{"w1", netip.MustParseAddrPort("10.244.1.7:8080")}, {"w2", netip.MustParseAddrPort("10.244.2.7:8080")}}
 		var got []peer
@@ -70,6 +66,12 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a cluster of an airgap without the policy", func(t *testing.T) {
+		if err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "airgap-"+Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		applyTwice(t, applied)
+	})
 	t.Run("without the API server", func(t *testing.T) {
 		server.Stop()
 		p := &prober{options: Options{Self: Self{Pod: "data-plane-w1", Node: "w1"}, Client: own, Say: func(string) {}}, peers: []peer{{node: "w2"}}}
@@ -87,7 +89,7 @@ func TestCluster(t *testing.T) {
 
 func applyTwice(t *testing.T, s step.Step) {
 	t.Helper()
-	if plan, err := s.Plan(t.Context()); err != nil || !slices.Contains(plan, "apply DaemonSet airgap-system/data-plane") {
+	if plan, err := s.Plan(t.Context()); err != nil || !slices.Contains(plan, "apply ValidatingAdmissionPolicyBinding airgap-data-plane") {
 		t.Fatalf("plan: %v, %v", plan, err)
 	}
 	before, errBefore := s.Done(t.Context())

@@ -15,7 +15,18 @@ const port = 8080
 // Objects are the namespace with the DaemonSet, its Service and what it may do
 // in the cluster. image is this program's, as NAME:TAG@DIGEST.
 func Objects(image string) ([]*unstructured.Unstructured, error) {
-	return manifests.Render("data-plane.yaml", map[string]any{"Namespace": Namespace, "Name": Name, "Image": image, "Port": port})
+	return manifests.Render("data-plane.yaml", map[string]any{
+		"Namespace": Namespace, "Name": Name, "Image": image, "Port": port, "Condition": Condition, "Kept": kept(),
+	})
+}
+
+// kept are the fields of a pod's status that the kubelet alone writes: who could write them
+// would move the pod's address, or hide that its containers fail.
+func kept() []string {
+	return []string{
+		"phase", "message", "reason", "hostIP", "hostIPs", "podIP", "podIPs", "nominatedNodeName", "qosClass", "startTime", "resourceClaimStatuses",
+		"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses",
+	}
 }
 
 // Step brings the pods to the cluster that connect leads to. image is asked for

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/listen"
 )
 
 // Self is the pod that tries.
@@ -31,11 +33,12 @@ type Options struct {
 }
 
 const (
-	often   = 10 * time.Second       // between two rounds, in a cluster of up to 100 nodes
-	perPeer = 100 * time.Millisecond // in a larger one, for each node
-	stale   = time.Minute            // after this and three rounds without a word the pod is not ready
-	callers = 256                    // at the same time; more wait
-	drain   = 3 * time.Second        // callers learn in this time that the pod goes
+	often     = 10 * time.Second       // between two rounds, in a cluster of up to 100 nodes
+	perPeer   = 100 * time.Millisecond // in a larger one, for each node
+	stale     = time.Minute            // after this and three rounds without a word the pod is not ready
+	callers   = 256                    // at the same time; more wait
+	perCaller = 64                     // of those from one address, which a NodePort makes of many pods; more are refused
+	drain     = 3 * time.Second        // callers learn in this time that the pod goes
 )
 
 // prober is a pod that tries all day.
@@ -77,7 +80,9 @@ func Run(ctx context.Context, o Options) error {
 		ReadHeaderTimeout: callLimit, ReadTimeout: 2 * callLimit, WriteTimeout: 2 * callLimit, IdleTimeout: callLimit,
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Serve(netutil.LimitListener(listener, callers)) })
+	group.Go(func() error {
+		return server.Serve(listen.PerAddress(netutil.LimitListener(listener, callers), perCaller, nil))
+	})
 	group.Go(func() error {
 		p.run(ctx)
 		time.Sleep(drain)

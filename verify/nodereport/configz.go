@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Kubelet is how to ask the kubelet of this host.
@@ -95,7 +97,7 @@ func (k Kubelet) client() (*http.Client, error) {
 	if len(serves.DNSNames) > 0 {
 		trust.ServerName = serves.DNSNames[0]
 	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}}, nil
+	return httpclient.New(httpclient.Stay(&http.Transport{TLSClientConfig: trust, DisableKeepAlives: true})), nil
 }
 
 // own reads the file each time: the certificate is renewed.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // EtcdMember is how to ask the member of this host.
@@ -87,7 +89,7 @@ func etcdOf(s memberStatus, l memberList) *Etcd {
 
 // unhealthy is etcd's own reason, "" when it is healthy.
 func (m EtcdMember) unhealthy(ctx context.Context) string {
-	body, err := get(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, m.Health)
+	body, err := get(ctx, httpclient.New(&http.Transport{DisableKeepAlives: true}), m.Health)
 	var says struct{ Health, Reason string }
 	if json.Unmarshal(body, &says) == nil {
 		if says.Health == "true" {

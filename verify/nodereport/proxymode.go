@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // ProxyModeURL is where kube-proxy says how it works, to its own host alone
@@ -14,7 +16,7 @@ const ProxyModeURL = "http://127.0.0.1:10249/proxyMode"
 
 // ProxyMode asks kube-proxy: "nftables", "iptables".
 func ProxyMode(ctx context.Context, url string) (string, error) {
-	mode, err := get(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, url)
+	mode, err := get(ctx, httpclient.New(&http.Transport{DisableKeepAlives: true}), url)
 	if err != nil {
 		return "", fmt.Errorf("ask kube-proxy for its mode: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Upstream is a registry that this host pulls from.
@@ -48,7 +50,7 @@ func (u Upstream) answers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}}
+	client := httpclient.New(&http.Transport{TLSClientConfig: trust, DisableKeepAlives: true})
 	response, err := client.Do(request)
 	if err != nil {
 		return errors.Unwrap(plain(err)) // whom was asked stands beside it

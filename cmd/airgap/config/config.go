@@ -16,12 +16,15 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -47,6 +50,7 @@ type Cluster struct {
 	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
 	Addons     bundle.Addons    `yaml:"addons" json:"addons,omitempty" jsonschema:"description=What is installed into the cluster beside Kubernetes: Helm charts and manifests with their images"`
 	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
+	Backup     backup.Config    `yaml:"backup" json:"backup" jsonschema:"description=The daily backups of the control plane"`
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
 	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
 
@@ -70,6 +74,17 @@ func Load(path string) (*Cluster, []byte, error) {
 // Parse judges data and fills in the defaults. Bad input gives Problems; file
 // is the name they carry.
 func Parse(file string, data []byte) (*Cluster, error) {
+	return read(file, data, (*Cluster).validate)
+}
+
+// ParseStored reads the file of a bundle that a host has already. An older airgap
+// took overrides that Parse refuses, and its cluster has to be
+// looked after all the same.
+func ParseStored(file string, data []byte) (*Cluster, error) {
+	return read(file, data, (*Cluster).validateStored)
+}
+
+func read(file string, data []byte, validate func(*Cluster) field.ErrorList) (*Cluster, error) {
 	doc, err := parse(file, data)
 	if err != nil {
 		return nil, err
@@ -90,7 +105,7 @@ func Parse(file string, data []byte) (*Cluster, error) {
 		return nil, syntax(file, err)
 	}
 	c.setDefaults()
-	problems = append(problems, doc.semantic(c.validate(), problems)...)
+	problems = append(problems, doc.semantic(validate(&c), problems)...)
 	if len(problems) > 0 {
 		return nil, problems.sorted()
 	}

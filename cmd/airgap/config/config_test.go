@@ -152,6 +152,33 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
+// TestOverridesOfAnOlderAirgap: what would be lost, or opens the cluster, is
+// refused at its line, and the bundle that a host has already can be read.
+func TestOverridesOfAnOlderAirgap(t *testing.T) {
+	text := strings.Replace(full(t), "      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPodz: 5\n    clusterConfiguration: {apiServer: {extraArgs: [{name: oidc-issuer-url, value: https://sso.bank}]}}\n", 1)
+	_, err := Parse("airgap.yaml", []byte(text))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range [][]string{
+		{"airgap.yaml:12:", "kubernetes.overrides.kubelet.maxPodz", "did you mean maxPods?"},
+		{"airgap.yaml:13:", "kubernetes.overrides.clusterConfiguration.apiServer.extraArgs[0]", "use kubernetes.authentication.jwt"},
+	} {
+		if !lineWith(err.Error(), want) {
+			t.Errorf("no line with all of %q in:\n%s", want, err)
+		}
+	}
+	c, err := ParseStored("airgap.yaml", []byte(text))
+	if err != nil || c.Kubernetes.Overrides.Kubelet["maxPodz"] != 5 {
+		t.Errorf("the bundle of an older airgap: %v", err)
+	}
+	issuer := "  authentication:\n    jwt:\n      - issuer: {url: https://sso.bank.example, audiences: [kubernetes]}\n        claimMappings: {username: {claim: sub, prefix: 'sso:'}}\n"
+	c, err = Parse("airgap.yaml", []byte(strings.Replace(full(t), "  podSubnet:", issuer+"  podSubnet:", 1)))
+	if err != nil || len(c.Kubernetes.Authentication.JWT) != 1 {
+		t.Errorf("with an issuer: %v", err)
+	}
+}
+
 func lineWith(text string, parts []string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		all := true

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/kubeadm"
 )
 
 // setDefaults lets each section fill in what was left out.
@@ -24,14 +25,23 @@ func (c *Cluster) setDefaults() {
 
 // validate lets each section judge itself; the nodes are judged here.
 func (c *Cluster) validate() field.ErrorList {
+	return c.validateBy(kubeadm.Config.Validate, kubeadm.Runtime.Validate)
+}
+
+// validateStored takes overrides that an older airgap took.
+func (c *Cluster) validateStored() field.ErrorList {
+	return c.validateBy(kubeadm.Config.ValidateStored, kubeadm.Runtime.ValidateStored)
+}
+
+func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList, runtime func(kubeadm.Runtime, *field.Path) field.ErrorList) field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
 	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
-	all = append(all, c.Kubernetes.Validate(at("kubernetes"))...)
+	all = append(all, kubernetes(c.Kubernetes, at("kubernetes"))...)
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.GPU.Validate(at("gpu"))...)
 	all = append(all, c.Network.Validate(at("network"))...)
-	all = append(all, c.Runtime.Validate(at("runtime"))...)
+	all = append(all, runtime(c.Runtime, at("runtime"))...)
 	all = append(all, c.HostSettings.Validate(at("hostSettings"))...)
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)
@@ -39,6 +49,7 @@ func (c *Cluster) validate() field.ErrorList {
 	all = append(all, c.validateNames(at("addons"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
 	all = append(all, c.validatePorts(at("registry"), at("network"))...)
+	all = append(all, c.Backup.Validate(at("backup"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)
 }

@@ -1,0 +1,127 @@
+package chart_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/chart/charttest"
+)
+
+// listener fails the test upon any connection.
+func listener(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("true"))
+	}))
+	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			t.Errorf("somebody connected from %s", c.RemoteAddr())
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestNothingIsFetched: whatever a schema refers to, and however it is written, no
+// connection is made; which values were not validated is said.
+func TestNothingIsFetched(t *testing.T) {
+	at := listener(t)
+	host := strings.TrimPrefix(at, "http://")
+	t.Setenv("HTTP_PROXY", at)
+	t.Setenv("HTTPS_PROXY", at)
+	const elsewhere = "and nothing is fetched"
+	for name, c := range map[string]struct {
+		schema string
+		says   string // in Unjudged; "" for none
+	}{
+		"a ref":                     {`{"$ref": "` + at + `/a.json"}`, elsewhere},
+		"a ref with a fragment":     {`{"properties": {"replicas": {"$ref": "` + at + `/a.json#/definitions/x"}}}`, elsewhere},
+		"escaped slashes":           {`{"$ref": "http:\/\/` + host + `\/a.json"}`, elsewhere},
+		"escaped letters":           {`{"$ref": "\u0068ttp://` + host + `/a.json"}`, elsewhere},
+		"on a line of its own":      {"{\"$ref\"\n :\n \"" + at + "/a.json\"}", elsewhere},
+		"relative to an ID":         {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "other.json"}}}`, elsewhere},
+		"relative to an inner ID":   {`{"properties": {"replicas": {"$id": "` + at + `/s/v.json", "$ref": "other.json"}}}`, elsewhere},
+		"a meta-schema":             {`{"$schema": "` + at + `/meta", "properties": {}}`, elsewhere},
+		"a meta-schema below":       {`{"properties": {"replicas": {"$id": "https://x.invalid/a", "$schema": "` + at + `/meta"}}}`, elsewhere},
+		"capitals":                  {`{"$ref": "HTTP://` + host + `/a.json"}`, elsewhere},
+		"https":                     {`{"$ref": "https://` + host + `/a.json"}`, elsewhere},
+		"a dynamic ref":             {`{"$dynamicRef": "` + at + `/a.json#x"}`, elsewhere},
+		"a file":                    {`{"$ref": "file:///etc/passwd"}`, elsewhere},
+		"a file beside it":          {`{"$ref": "other.json"}`, elsewhere},
+		"a URN":                     {`{"$ref": "urn:example:values"}`, elsewhere},
+		"draft 7":                   {`{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"replicas": {"type": "integer"}}}`, ""},
+		"draft 2020-12":             {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"replicas": {"type": "integer"}}}`, ""},
+		"a draft as a schema":       {`{"properties": {"none": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}}`, ""},
+		"a ref within":              {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}`, ""},
+		"a ref within, by its ID":   {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "n.json"}}, "$defs": {"n": {"$id": "n.json", "type": "integer"}}}`, ""},
+		"a value that is called so": {`{"properties": {"x": {"const": {"$ref": "` + at + `/a.json"}}}}`, ""},
+	} {
+		for where, prefix := range map[string]string{"chart till": "", "chart drawer": "charts/drawer/"} {
+			files := charttest.Till()
+			files[prefix+"values.schema.json"] = c.schema
+			if prefix != "" {
+				files["values.yaml"] += "drawer: {enabled: true, replicas: 2}\n"
+				files["values.yaml"] = strings.Replace(files["values.yaml"], "drawer: {enabled: true}\n", "", 1)
+			}
+			opened, err := chart.Open(charttest.Archive(t, "till", files))
+			must(t, err)
+			rendered, err := opened.Render(release())
+			if err != nil {
+				t.Errorf("%s, %s: %v", where, name, err)
+				continue
+			}
+			said := strings.Join(rendered.Unjudged, "\n")
+			if (c.says == "") != (said == "") || !strings.Contains(said, c.says) || c.says != "" && !strings.Contains(said, where+" are not validated") {
+				t.Errorf("%s, %s: says %q", where, name, said)
+			}
+		}
+	}
+}
+
+// TestStillJudged: one schema that leads out takes nothing from the others.
+func TestStillJudged(t *testing.T) {
+	files := charttest.Till()
+	files["charts/drawer/values.schema.json"] = `{"$ref": "https://schema.invalid/values.json"}`
+	files["values.schema.json"] = `{"properties": {"replicas": {"type": "string"}}}`
+	opened, err := chart.Open(charttest.Archive(t, "till", files))
+	must(t, err)
+	_, err = opened.Render(release())
+	wantError(t, err, `(?s)values.schema.json of chart till.*replicas.*string`)
+}
+
+// TestTemplatesAskNobody: neither DNS nor a cluster nor a file beside the chart.
+func TestTemplatesAskNobody(t *testing.T) {
+	at := listener(t)
+	files := charttest.Till()
+	files["templates/ask.yaml"] = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: asked}
+data:
+  dns: "{{ getHostByName "localhost" }}"
+  cluster: "{{ lookup "v1" "Secret" "" "" }}"
+  file: "{{ .Files.Get "../../../etc/passwd" }}{{ .Files.Get "/etc/passwd" }}{{ range $p, $_ := .Files.Glob "/etc/*" }}{{ $p }}{{ end }}"
+  all: "{{ range $p, $_ := .Files.Glob "**" }}{{ if hasPrefix "/" $p }}{{ $p }}{{ end }}{{ end }}"
+`
+	t.Setenv("KUBECONFIG", "/nonexistent")
+	t.Setenv("HTTP_PROXY", at)
+	opened, err := chart.Open(charttest.Archive(t, "till", files))
+	must(t, err)
+	rendered, err := opened.Render(release())
+	must(t, err)
+	for _, o := range rendered.Objects {
+		if o.GetName() != "asked" {
+			continue
+		}
+		data, _ := o.Object["data"].(map[string]any)
+		if data["dns"] != "" || data["cluster"] != "map[]" || data["file"] != "" || data["all"] != "" {
+			t.Errorf("got %q", data)
+		}
+		return
+	}
+	t.Error("the object is not there")
+}

@@ -1,0 +1,101 @@
+package rpm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// date gives the metadata of a repository a time, and signs it again.
+func (w web) date(t *testing.T, base string, at int64) {
+	t.Helper()
+	name := base + "/repodata/repomd.xml"
+	w[name] = []byte(strings.ReplaceAll(string(w[name]), "</data>", fmt.Sprintf("<timestamp>%d</timestamp></data>", at)))
+	signature, err := aKey().ArmoredSign(strings.NewReader(string(w[name])), built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w[name+".asc"] = signature
+}
+
+// TestLessVouches has upstreams that vouched for more when an earlier plan was made.
+func TestLessVouches(t *testing.T) {
+	const base, mirror = "https://upstream/vendor", "https://mirror/vendor"
+	one := pkg{nevra: "app-1-1.x86_64"}
+	unsign := func(w web, _ *Repository, _ *Seen) { delete(w, base+"/repodata/repomd.xml.asc") }
+	other := func(w web, _ *Repository, _ *Seen) {
+		public, err := anotherKey().Public()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w[base+"/key.asc"] = append(w[base+"/key.asc"], public...)
+	}
+	older := func(w web, _ *Repository, s *Seen) { s.Timestamp += 86400 }
+	for name, c := range map[string]struct {
+		change func(web, *Repository, *Seen)
+		first  bool // no earlier plan
+		want   string
+	}{
+		"nothing changed":              {change: func(web, *Repository, *Seen) {}},
+		"the signature is gone":        {change: unsign, want: "its metadata is not signed any longer, and was when airgap.lock was written: https://upstream/vendor/repodata/repomd.xml.asc does not exist"},
+		"the signature is gone, first": {change: unsign, first: true},
+		"never signed":                 {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); s.SignedMetadata = false }},
+		"optional":                     {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedOptional }},
+		"required":                     {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedRequired }, first: true, want: "which airgap.yaml requires (signedMetadata)"},
+		"optional is no leave for a bad one": {change: func(w web, r *Repository, _ *Seen) {
+			r.Signed = SignedOptional
+			w[base+"/repodata/repomd.xml.asc"][90] ^= 1
+		}, want: "is not by a configured key"},
+		"a key more at the URL":           {change: other, want: "is another one than airgap.lock has"},
+		"a key more, first":               {change: other, first: true},
+		"an older state":                  {change: older, want: "older than what airgap.lock saw (2026-03-02 12:00:00)"},
+		"an older state at another place": {change: func(w web, r *Repository, s *Seen) { older(w, r, s); s.Location = "https://elsewhere" }},
+		"no time any more":                {change: func(w web, r *Repository, _ *Seen) { w.publish(t, base, aKey(), one) }, want: "older than what"},
+		"the next mirror has it all": {change: func(w web, r *Repository, s *Seen) {
+			for _, name := range []string{"repodata/repomd.xml", "repodata/repomd.xml.asc", "repodata/primary.xml.gz", "repodata/filelists.xml.gz"} {
+				w[mirror+"/"+name] = w[base+"/"+name]
+			}
+			unsign(w, r, s)
+			w["https://list"] = []byte(base + "\n" + mirror + "\n")
+			r.BaseURL, r.MirrorList, s.Location = "", "https://list", "https://list"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := web{}
+			r := w.publish(t, base, aKey(), one)
+			w.date(t, base, built.Unix())
+			s := Seen{Name: r.Name, Location: r.Location(), Keys: aKey().Keyring().Fingerprints(), SignedMetadata: true, Timestamp: built.Unix()}
+			changed := maps.Clone(w)
+			c.change(changed, &r, &s)
+			request := Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}, Seen: []Seen{s}}
+			if c.first {
+				request.Seen = nil
+			}
+			closure, err := Plan(t.Context(), changed, request)
+			if c.want == "" && (err != nil || closure.Repositories[0].Timestamp != built.Unix()) {
+				t.Errorf("got %v", err)
+			}
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), "read repository vendor: ") || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			}
+			changedTrust, is := errors.AsType[*TrustError](err)
+			if c.want != "" && !strings.Contains(c.want, "configured key") && (!is || changedTrust.Repository != "vendor") {
+				t.Errorf("%v has no type that a hint can be given for", err)
+			}
+		})
+	}
+}
+
+func TestSignedMetadataSetting(t *testing.T) {
+	r := Repository{Name: "a", BaseURL: "https://a.example/", GPGKeys: []string{"key"}}
+	for value, bad := range map[string]bool{"": false, "required": false, "optional": false, "no": true} {
+		r.Signed = value
+		if errs := r.validate(field.NewPath("x")); len(errs) > 0 != bad {
+			t.Errorf("%q: %v", value, errs)
+		}
+	}
+}

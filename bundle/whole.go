@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+)
+
+// Open reads the file from its first byte to its last for who uses it as a whole: the
+// last bytes come only if all of them have the signed SHA-256.
+func (f *Content) Open() io.ReadCloser { return Vouch(io.NopCloser(f.Reader()), f.entry.held()) }
+
+// Vouch is Content.Open for bytes that come from elsewhere: a file of the signed
+// index from another host's registry.
+func Vouch(r io.ReadCloser, want Held) io.ReadCloser {
+	return &vouched{ReadCloser: r, want: want, left: want.Size, sum: sha256.New()}
+}
+
+type vouched struct {
+	io.ReadCloser
+
+	want Held
+	left int64
+	sum  hash.Hash
+	err  error // of what was read, which is read no further
+}
+
+func (v *vouched) Read(p []byte) (int, error) {
+	if v.err != nil {
+		return 0, v.err
+	}
+	if v.left > 0 {
+		p = p[:min(int64(len(p)), v.left)]
+		n, err := v.ReadCloser.Read(p)
+		v.sum.Write(p[:n])
+		v.left -= int64(n)
+		if v.left > 0 {
+			return n, v.early(err)
+		}
+		if v.err = v.judge(); v.err != nil {
+			return 0, v.err
+		}
+		return n, nil
+	}
+	if v.err = v.judge(); v.err == nil {
+		v.err = v.ends()
+	}
+	return 0, v.err
+}
+
+// early is for an end before the last byte.
+func (v *vouched) early(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("read %s: it ends %d bytes early", v.want.Path, v.left)
+	}
+	v.err = err
+	return err
+}
+
+func (v *vouched) judge() error {
+	if hex.EncodeToString(v.sum.Sum(nil)) == v.want.SHA256 {
+		return nil
+	}
+	return fmt.Errorf("read %s: %w: SHA-256 is not the signed one", v.want.Path, ErrDamaged)
+}
+
+// ends wants nothing behind the last byte.
+func (v *vouched) ends() error {
+	n, err := io.ReadFull(v.ReadCloser, make([]byte, 1))
+	if n > 0 {
+		return fmt.Errorf("read %s: it has more than %d bytes", v.want.Path, v.want.Size)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/backup"
+)
+
+// backupOptions say who may have made a backup, and how it is decrypted.
+type backupOptions struct {
+	keys     []string
+	unsigned bool
+	identity string // file
+}
+
+func (o *backupOptions) flags(cmd *cobra.Command, otherwise string) {
+	cmd.Flags().StringArrayVar(&o.keys, "backup-key", nil, "the backup must be signed with this key: its fingerprint, SHA256:…, as airgap install, backup and status print it, or the file of the public key; given more than once, with one of them"+otherwise)
+	cmd.Flags().BoolVar(&o.unsigned, "allow-unsigned", false, "take the backup whoever made it: one of an airgap that did not sign, or one whose key's fingerprint is lost")
+	cmd.MarkFlagsMutuallyExclusive("backup-key", "allow-unsigned")
+}
+
+func (o *backupOptions) trust() (backup.Trust, error) {
+	fingerprints, keys, err := keysOf("--backup-key", o.keys)
+	return backup.Trust{Keys: keys, Fingerprints: fingerprints, Anyone: o.unsigned}, err
+}
+
+// fetchBackup brings a backup into a directory below parent, checked, and says how to remove it
+// again.
+func (a *app) fetchBackup(ctx context.Context, dir, parent string, o backupOptions) (_ *savedCluster, remove func(), err error) {
+	trust, err := o.trust()
+	if err != nil {
+		return nil, nil, err
+	}
+	into, remove, err := scratchIn(parent, "restore")
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := backup.Fetch(ctx, dir, into, trust, func(ctx context.Context) ([]age.Identity, error) { return a.readIdentity(ctx, o.identity) })
+	if err != nil {
+		remove()
+		return nil, nil, explainBackup(ctx, err)
+	}
+	s, err := checkBackup(ctx, c)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return s, remove, nil
+}
+
+// explainBackup says what to do about a backup that cannot be used.
+func explainBackup(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil || adviceOf(err) != "":
+		return err
+	case errors.Is(err, backup.ErrUnsigned):
+		return hint(err, "use a signed backup; --allow-unsigned takes this one, for which nothing says that it is the cluster's")
+	case errors.Is(err, backup.ErrSigner):
+		return hint(err, "use a backup that your cluster's hosts have made: compare the fingerprint with the one that you keep, from airgap install, backup or status")
+	case errors.Is(err, backup.ErrIdentity):
+		return hint(err, "name the file of a private half of backup.encryptTo: --identity FILE")
+	}
+	return hint(err, "name the directory that holds SHA256SUMS, in "+backupDir+" or a copy of it; where it is damaged, use another backup")
+}
+
+// readIdentity takes the private half of a recipient from the file, the terminal or stdin.
+func (a *app) readIdentity(ctx context.Context, file string) ([]age.Identity, error) {
+	if file != "" {
+		text, err := host.ReadPrivate(file)
+		if err != nil {
+			return nil, fmt.Errorf("read identity %s: %w", file, err)
+		}
+		return backup.ParseIdentities(text)
+	}
+	line, err := a.ask(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ", true)
+	if errors.Is(err, io.EOF) {
+		return nil, hint(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read identity: %w", err)
+	}
+	return backup.ParseIdentities([]byte(line))
+}

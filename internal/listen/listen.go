@@ -1,0 +1,89 @@
+// Package listen keeps one address from taking all the connections of a listener.
+package listen
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// PerAddress is the listener with at most limit open connections from one address, as Source
+// has it. Further ones are closed at once; refused, where it is not nil, is called with the
+// address of the first of them, and again after the address had room.
+func PerAddress(l net.Listener, limit int, refused func(from string)) net.Listener {
+	return &perAddress{Listener: l, limit: limit, refused: refused, open: map[string]int{}, full: map[string]bool{}}
+}
+
+// Source is the address in HOST:PORT. Of IPv6 it is the network of 64 bits, all of which one
+// host may use.
+func Source(addr string) string {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return addr
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if ip.Is4() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, 64).Masked().String()
+}
+
+type perAddress struct {
+	net.Listener
+
+	limit   int
+	refused func(from string)
+
+	mu   sync.Mutex
+	open map[string]int
+	full map[string]bool // addresses that refused was called with
+}
+
+func (l *perAddress) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from := Source(conn.RemoteAddr().String())
+		if l.admit(from) {
+			return &counted{Conn: conn, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
+		}
+		conn.Close()
+	}
+}
+
+func (l *perAddress) admit(from string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[from] < l.limit {
+		l.open[from]++
+		return true
+	}
+	if !l.full[from] && l.refused != nil {
+		l.refused(from)
+	}
+	l.full[from] = true
+	return false
+}
+
+func (l *perAddress) leave(from string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.full, from)
+	if l.open[from]--; l.open[from] == 0 {
+		delete(l.open, from)
+	}
+}
+
+// counted is a connection that gives its place back.
+type counted struct {
+	net.Conn
+
+	leave func()
+}
+
+func (c *counted) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}

@@ -1,0 +1,95 @@
+package kubeadm
+
+import (
+	"slices"
+	"strings"
+)
+
+// argument is one that a program of the control plane is given.
+type argument struct{ name, value string }
+
+// extraArgs are the arguments that the site gives a program. kubeadm takes one
+// name several times.
+func (c Config) extraArgs(part Part) []argument {
+	return argumentsOf(c.Overrides.ClusterConfiguration, part)
+}
+
+// sectionOf is the section of ClusterConfiguration with a program's arguments.
+func sectionOf(part Part) string {
+	return map[Part]string{APIServer: "apiServer", ControllerManager: "controllerManager", Scheduler: "scheduler", Etcd: "etcd"}[part]
+}
+
+// component is the part of a ClusterConfiguration that is about one program.
+func component(cluster object, part Part) object {
+	section, _ := cluster[sectionOf(part)].(map[string]any)
+	if part == Etcd {
+		section, _ = section["local"].(map[string]any)
+	}
+	return section
+}
+
+func argumentsOf(cluster object, part Part) []argument {
+	list, _ := component(cluster, part)["extraArgs"].([]any)
+	var all []argument
+	for _, item := range list {
+		arg, _ := item.(map[string]any)
+		value, _ := arg["value"].(string)
+		all = append(all, argument{nameOf(item), value})
+	}
+	return all
+}
+
+// valuesOf are what a name is given, in order.
+func valuesOf(args []argument, name string) []string {
+	var all []string
+	for _, a := range args {
+		if a.name == name {
+			all = append(all, a.value)
+		}
+	}
+	return all
+}
+
+// words are the elements of arguments that are lists, given once or several times.
+func words(lists []string) []string {
+	var all []string
+	for _, list := range lists {
+		for word := range strings.SplitSeq(list, ",") {
+			if word = strings.TrimSpace(word); word != "" && !slices.Contains(all, word) {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
+}
+
+const (
+	pluginsArg      = "enable-admission-plugins"
+	nodeRestriction = "NodeRestriction"
+)
+
+// joinLists gives the site's lists what they would displace: kubeadm's admission
+// plugin, and the names of airgap's in the API server's certificate.
+func joinLists(merged, base object) object {
+	server, _ := merged["apiServer"].(map[string]any)
+	ours, _ := base["apiServer"].(map[string]any)
+	over := object{"certSANs": addMissing(ours["certSANs"], server["certSANs"])}
+	if plugins := valuesOf(argumentsOf(merged, APIServer), pluginsArg); len(plugins) > 0 {
+		all := words(append([]string{nodeRestriction}, plugins...))
+		over["extraArgs"] = []any{object{"name": pluginsArg, "value": strings.Join(all, ",")}}
+	}
+	return merge(merged, object{"apiServer": over})
+}
+
+func addMissing(lists ...any) []any {
+	var all []any
+	for _, list := range lists {
+		list, _ := list.([]any)
+		for _, item := range list {
+			if !slices.Contains(all, item) {
+				all = append(all, item)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,92 @@
+package kubeadm
+
+import (
+	"crypto/x509"
+	_ "embed"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+const authenticationFile = apiServerDir + "/authentication.yaml"
+
+// anonymousRule lets requests without credentials in where they are needed: probes,
+// and hosts that join, which compare what they get with the code they were given.
+//
+//go:embed authentication.yaml
+var anonymousRule []byte
+
+// Authentication is kubernetes.authentication of airgap.yaml.
+type Authentication struct {
+	JWT []map[string]any `yaml:"jwt,omitempty" json:"jwt,omitempty" jsonschema_description:"Issuers of tokens (OIDC) that the API server trusts, each a JWTAuthenticator of AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuer, claimMappings, claimValidationRules, userValidationRules. It takes the place of the arguments oidc-*."`
+}
+
+// file is the AuthenticationConfiguration that the API server reads, and reads
+// again when it changes.
+func (a Authentication) file() ([]byte, error) {
+	if len(a.JWT) == 0 {
+		return anonymousRule, nil
+	}
+	text, err := yaml.Marshal(object{"jwt": a.JWT})
+	if err != nil {
+		return nil, fmt.Errorf("write the issuers of tokens: %w", err)
+	}
+	return append(append([]byte{}, anonymousRule...), text...), nil
+}
+
+// validate finds what would keep the API server from starting, which kubeadm could
+// only report as a timeout. The API server alone compiles CEL expressions.
+func (a Authentication) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, jwt := range a.JWT {
+		at := at.Child("jwt").Index(i)
+		issuer, _ := jwt["issuer"].(map[string]any)
+		errs = append(errs, validateIssuer(at.Child("issuer"), issuer)...)
+		if address, _ := issuer["url"].(string); seen[address] {
+			errs = append(errs, field.Duplicate(at.Child("issuer", "url"), address))
+		} else {
+			seen[address] = true
+		}
+		errs = append(errs, validateUsername(at.Child("claimMappings", "username"), lookup(jwt, []string{"claimMappings", "username"}))...)
+	}
+	return errs
+}
+
+func validateIssuer(at *field.Path, issuer map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	address, _ := issuer["url"].(string)
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host == "" {
+		errs = append(errs, field.Invalid(at.Child("url"), address, "expected an address such as https://sso.bank.example/realm"))
+	}
+	if audiences, _ := issuer["audiences"].([]any); len(audiences) == 0 {
+		errs = append(errs, field.Required(at.Child("audiences"), "the client IDs for which the issuer's tokens are meant"))
+	} else if len(audiences) > 1 && issuer["audienceMatchPolicy"] != "MatchAny" {
+		errs = append(errs, field.Required(at.Child("audienceMatchPolicy"), "several audiences require MatchAny"))
+	}
+	if ca, there := issuer["certificateAuthority"].(string); there && !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
+		errs = append(errs, field.Invalid(at.Child("certificateAuthority"), "text", "expected the CA's certificate itself, as PEM"))
+	}
+	return errs
+}
+
+func validateUsername(at *field.Path, found any) field.ErrorList {
+	username, _ := found.(map[string]any)
+	claim, _ := username["claim"].(string)
+	expression, _ := username["expression"].(string)
+	prefix, hasPrefix := username["prefix"].(string)
+	switch {
+	case claim == "" && expression == "":
+		return field.ErrorList{field.Required(at, "the claim, or the CEL expression, that names the user")}
+	case claim != "" && expression != "":
+		return field.ErrorList{field.Invalid(at, claim, "claim and expression exclude each other")}
+	case claim != "" && !hasPrefix:
+		return field.ErrorList{field.Required(at.Child("prefix"), `what stands before each name, such as "sso:"; "" for nothing`)}
+	case strings.HasPrefix(prefix, "system:"):
+		return field.ErrorList{field.Invalid(at.Child("prefix"), prefix, "names that begin with system: are Kubernetes' own: the issuer would decide who is a part of the cluster")}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package kubeadm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// with is the section with one argument for a program.
+func with(t *testing.T, part Part, name, value string) Config {
+	t.Helper()
+	args := fmt.Sprintf("{extraArgs: [{name: %s, value: %q}]}", name, value)
+	if part == Etcd {
+		args = "{local: " + args + "}"
+	}
+	return section(t, fmt.Sprintf("{version: 1.36.3, overrides: {clusterConfiguration: {%s: %s}}}", sectionOf(part), args))
+}
+
+// TestBans: an argument that opens the cluster, or breaks it, is refused with the
+// reason when the bundle is made.
+func TestBans(t *testing.T) {
+	for _, tc := range []struct {
+		part        Part
+		name, value string
+		want        string // "": accepted
+	}{
+		{APIServer, "anonymous-auth", "true", "everybody would be let in"},
+		{APIServer, "anonymous-auth", "False", "restart it indefinitely"},
+		{APIServer, "authorization-mode", "AlwaysAllow", "lets everybody do everything"},
+		{APIServer, "authorization-mode", "Node,RBAC,AlwaysAllow", "lets everybody do everything"},
+		{APIServer, "authorization-mode", "RBAC", "name both"},
+		{APIServer, "authorization-mode", "Node,Webhook,RBAC", ""},
+		{APIServer, "token-auth-file", "/t", "never expire"},
+		{APIServer, "service-account-lookup", "0", "deleted accounts"},
+		{APIServer, "disable-admission-plugins", "PodSecurity,NodeRestriction", "protection depends"},
+		{APIServer, "disable-admission-plugins", "DefaultIngressClass", ""},
+		{APIServer, "enable-admission-plugins", "AlwaysPullImages", ""},
+		{APIServer, "enable-admission-plugins", "AlwaysDeny", "refuses every request"},
+		{APIServer, "authentication-config", "/x", "kubernetes.authentication"},
+		{APIServer, "audit-policy-file", "/x", "kubernetes.audit.policy"},
+		{APIServer, "encryption-provider-config", "/x", "encryptionAtRest: none"},
+		{APIServer, "oidc-issuer-url", "https://sso.bank", "kubernetes.authentication.jwt, issuer.url"},
+		{APIServer, "oidc-groups-claim", "groups", "claimMappings.groups.claim"},
+		{APIServer, "kubelet-certificate-authority", "/x", "logs and exec"},
+		{APIServer, "tls-min-version", "VersionTLS10", "broken"},
+		{APIServer, "tls-min-version", "VersionTLS13", ""},
+		{APIServer, "anonymous_auth", "true", "write it as anonymous-auth"},
+		{APIServer, "profiling", "true", ""},
+		{ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
+		{ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
+		{ControllerManager, "bind-address", "0.0.0.0", ""},
+		{Etcd, "client-cert-auth", "false", "read and write everything"},
+		{Etcd, "peer-client-cert-auth", "f", "become a member"},
+		{Etcd, "auto-tls", "true", "proves nothing"},
+		{Etcd, "listen-metrics-urls", "http://127.0.0.1:2381,http://0.0.0.0:2381", "listen on 127.0.0.1"},
+		{Etcd, "listen-metrics-urls", "http://127.0.0.1:2381", ""},
+		{Etcd, "listen-client-urls", "http://10.0.0.1:2379", "through TLS"},
+		{Etcd, "quota-backend-bytes", "1", ""},
+	} {
+		errs := with(t, tc.part, tc.name, tc.value).Validate(field.NewPath("kubernetes"))
+		switch {
+		case tc.want == "" && len(errs) > 0:
+			t.Errorf("%s %s=%s: %v", tc.part, tc.name, tc.value, errs)
+		case tc.want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tc.want) || !strings.Contains(errs[0].Field, "extraArgs[0]")):
+			t.Errorf("%s %s=%s: got %v, want one error with %q", tc.part, tc.name, tc.value, errs, tc.want)
+		}
+		if errs := with(t, tc.part, tc.name, tc.value).ValidateStored(nil); len(errs) > 0 {
+			t.Errorf("a bundle that a host has already cannot be read: %v", errs)
+		}
+	}
+}
+
+func TestBansElsewhere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		section string
+		want    []string
+	}{
+		"kubelet": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: true}}, authorization: {mode: AlwaysAllow}, readOnlyPort: 10255, tlsMinVersion: VersionTLS11}}}`,
+			[]string{"kubelet.authentication.anonymous.enabled: Forbidden", "kubelet.authorization.mode: Forbidden", "kubelet.readOnlyPort: Forbidden", "kubelet.tlsMinVersion: Forbidden"}},
+		"kubelet, as it is": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}}}`, nil},
+		"signed kubelets":   {`{version: 1.36.3, overrides: {kubelet: {serverTLSBootstrap: true}, clusterConfiguration: {apiServer: {extraArgs: [{name: kubelet-certificate-authority, value: /x}]}}}}`, nil},
+		"a site's own KMS":  {`{version: 1.36.3, encryptionAtRest: none, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: encryption-provider-config, value: /x}]}}}}`, nil},
+		"names of ours": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraVolumes: [{name: airgap, hostPath: /x, mountPath: /x}, {name: mine, hostPath: /x, mountPath: /etc/kubernetes/apiserver}], extraEnvs: [{name: AIRGAP_AUDIT_POLICY, value: x}]}}}}`,
+			[]string{"extraVolumes[0].name", "extraVolumes[1].mountPath", "extraEnvs[0].name"}},
+		"a policy that notes nothing":    {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: None}, {level: Metadata}]}}}`, []string{"audit.policy.rules: Forbidden: these rules note nothing"}},
+		"a policy with exceptions":       {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
+		"an issuer without its parts":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`, []string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"}},
+		"an issuer of the cluster's own": {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "system:"}}}]}}`, []string{"username.prefix"}},
+		"an issuer twice":                {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
+		})
+	}
+}
+
+const ssoIssuer = `{issuer: {url: "https://sso.bank.example", audiences: [kubernetes]}, claimMappings: {username: {claim: email, prefix: "sso:"}, groups: {claim: groups, prefix: "sso:"}}}`
+
+// TestListsAreJoined: a site's list does not displace what the cluster needs.
+func TestListsAreJoined(t *testing.T) {
+	c := section(t, `
+version: 1.36.3
+overrides:
+  clusterConfiguration:
+    apiServer:
+      certSANs: [k8s.bank.example, 127.0.0.1]
+      extraArgs: [{name: enable-admission-plugins, value: "AlwaysPullImages,NodeRestriction"}, {name: enable-admission-plugins, value: DenyServiceExternalIPs}]
+`)
+	merged := cluster(c, Node{Name: "cp1", Address: "192.0.2.11"})
+	sans := merged["apiServer"].(map[string]any)["certSANs"].([]any)
+	if want := []any{"127.0.0.1", "192.0.2.11", "cp1", "localhost", "k8s.bank.example"}; !slices.Equal(sans, want) {
+		t.Errorf("certSANs: %v, want %v", sans, want)
+	}
+	plugins := valuesOf(argumentsOf(merged, APIServer), pluginsArg)
+	if want := []string{"NodeRestriction,AlwaysPullImages,DenyServiceExternalIPs"}; !slices.Equal(plugins, want) {
+		t.Errorf("admission plugins: %q, want %q", plugins, want)
+	}
+	text, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Driver: Systemd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acceptedByKubeadm(t, text)
+}
+
+// TestIssuersKeepTheAnonymousRule: with OIDC the paths without credentials are
+// those of a cluster without it.
+func TestIssuersKeepTheAnonymousRule(t *testing.T) {
+	c := section(t, `{version: 1.36.3, authentication: {jwt: [`+ssoIssuer+`]}}`)
+	files, err := apiServerFiles(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := decoded(t, anonymousRule)
+	var got map[string]any
+	if err := yaml.UnmarshalStrict(files[authenticationFile], &got); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(got["anonymous"]) != fmt.Sprint(plain["anonymous"]) || len(got["jwt"].([]any)) != 1 {
+		t.Errorf("the API server reads\n%s", files[authenticationFile])
+	}
+	if args := valuesOf(argumentsOf(cluster(c, Node{}), APIServer), "authentication-config"); !slices.Equal(args, []string{authenticationFile}) {
+		t.Errorf("the API server is given %q", args)
+	}
+}

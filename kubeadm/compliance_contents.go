@@ -1,0 +1,203 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// readContents judges what a file says that an argument of the API server names.
+func (r reader) readContents(f *Finding) {
+	p, runs := r.program(f, APIServer)
+	if !runs {
+		return
+	}
+	flag, _, _ := strings.Cut(f.Name, ":")
+	name := p.flags[flag]
+	if name == "" {
+		r.judge(f, nil)
+		if r.leftOut(f.Name) {
+			f.State = Chosen
+		}
+		return
+	}
+	said, err := r.readYAML(p, name)
+	if err != nil {
+		f.unknown(err)
+		return
+	}
+	switch f.Name {
+	case anonymousContents:
+		f.judgeAnonymous(said)
+	case issuerContents:
+		r.judgeIssuers(f, said)
+	case encryptionContents:
+		f.judgeEncryption(said)
+	case policyContents:
+		r.judgePolicy(f, p, said)
+	}
+}
+
+// leftOut reports whether airgap.yaml has the API server run without a file.
+func (r reader) leftOut(name string) bool {
+	return name == encryptionContents && r.site.decides(Control{Part: APIServer, Name: "encryption-provider-config"}) == nil ||
+		name == policyContents && r.site.Audit.Log == NoAudit
+}
+
+// readYAML never repeats what is in a file: one holds keys.
+func (r reader) readYAML(p process, name string) (map[string]any, error) {
+	text, err := r.m.read(p, name)
+	if err != nil {
+		return nil, err
+	}
+	var said map[string]any
+	if yaml.Unmarshal(text, &said) != nil || said == nil {
+		return nil, errors.New(name + " cannot be read as YAML")
+	}
+	return said, nil
+}
+
+func (f *Finding) judgeAnonymous(said map[string]any) {
+	var ours map[string]any
+	if err := yaml.Unmarshal(anonymousRule, &ours); err != nil {
+		f.unknown(err)
+		return
+	}
+	rule, _ := said["anonymous"].(map[string]any)
+	paths, want := conditions(rule), conditions(ours["anonymous"].(map[string]any))
+	f.State = Differs
+	switch {
+	case rule == nil:
+		f.Found = "no section anonymous: everybody, at every path"
+	case rule["enabled"] != true:
+		f.Found = "disabled: the kubelet's probes are refused"
+	case len(paths) == 0:
+		f.Found = "everybody, at every path"
+	default:
+		f.Found = strings.Join(paths, ", ")
+		if slices.Equal(paths, want) {
+			f.State = Holds
+		}
+	}
+}
+
+// conditions are the paths of a rule, sorted.
+func conditions(rule map[string]any) []string {
+	list, _ := rule["conditions"].([]any)
+	var paths []string
+	for _, item := range list {
+		paths = append(paths, textOf(item, "path"))
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (r reader) judgeIssuers(f *Finding, said map[string]any) {
+	found, _ := said["jwt"].([]any)
+	var urls []string
+	for _, jwt := range found {
+		jwt, _ := jwt.(map[string]any)
+		address, _ := lookup(jwt, []string{"issuer", "url"}).(string)
+		urls = append(urls, address)
+	}
+	f.Found = strings.Join(urls, ", ")
+	switch want := r.site.Authentication.JWT; {
+	case len(found) == 0 && len(want) == 0:
+		f.Found, f.State = "none", Holds
+	case alike(found, want):
+		f.State = Chosen
+	case len(found) == 0:
+		f.Found, f.State = "none", Differs
+	default:
+		f.State = Differs
+	}
+}
+
+// judgeEncryption looks for what writes Secrets: the first provider of the first
+// entry that is about them.
+func (f *Finding) judgeEncryption(said map[string]any) {
+	entries, _ := said["resources"].([]any)
+	for _, entry := range entries {
+		entry, _ := entry.(map[string]any)
+		resources, _ := entry["resources"].([]any)
+		if !slices.ContainsFunc(resources, func(name any) bool { return name == "secrets" || name == "*." || name == "*.*" }) {
+			continue
+		}
+		providers, _ := entry["providers"].([]any)
+		first := "no provider"
+		if len(providers) > 0 {
+			provider, _ := providers[0].(map[string]any)
+			for name := range provider {
+				first = name
+			}
+		}
+		f.Found, f.State = first, Holds
+		if !slices.Contains([]string{Secretbox, AESCBC, "aesgcm", "kms"}, first) {
+			f.State = Differs
+		}
+		return
+	}
+	f.Found, f.State = "nothing about secrets: they are plain", Differs
+}
+
+func (r reader) judgePolicy(f *Finding, p process, said map[string]any) {
+	rules, _ := said["rules"].([]any)
+	f.State, f.Found = Differs, fmt.Sprintf("%d rules that are not airgap's", len(rules))
+	if notesNothing(rules) {
+		f.Found = "rules that note nothing"
+	}
+	for _, variable := range policyEnv(r.site) {
+		if started, set := p.env[nameOf(variable)]; set && started != textOf(variable, "value") {
+			f.Found = "the API server was started with another policy"
+			return
+		}
+	}
+	if is, err := saysPolicy(said, r.plain.Audit); err == nil && is {
+		f.State, f.Found = Holds, "airgap's"
+		return
+	}
+	if is, err := saysPolicy(said, r.site.Audit); err == nil && is {
+		f.State, f.Found = Chosen, "those of airgap.yaml"
+	}
+}
+
+func saysPolicy(said map[string]any, a Audit) (bool, error) {
+	text, err := a.policy()
+	if err != nil {
+		return false, err
+	}
+	var want map[string]any
+	err = yaml.Unmarshal(text, &want)
+	return alike(said, want), err
+}
+
+// authorizers are the modes of the file that --authorization-config names.
+func (r reader) authorizers(p process) (string, error) {
+	said, err := r.readYAML(p, p.flags["authorization-config"])
+	if err != nil {
+		return "", err
+	}
+	list, _ := said["authorizers"].([]any)
+	var modes []string
+	for _, item := range list {
+		modes = append(modes, textOf(item, "type"))
+	}
+	return strings.Join(modes, ","), nil
+}
+
+// alike compares values as JSON has them: numbers are of one kind there.
+func alike(a, b any) bool {
+	plain := func(v any) (p any) {
+		text, err := json.Marshal(v)
+		if err != nil || json.Unmarshal(text, &p) != nil {
+			return v
+		}
+		return p
+	}
+	return reflect.DeepEqual(plain(a), plain(b))
+}

@@ -1,0 +1,179 @@
+package kubeadm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestComplianceAsksTheKubelet: neither the file nor its path says what a kubelet
+// runs with.
+func TestComplianceAsksTheKubelet(t *testing.T) {
+	c := section(t, "version: 1.36.3")
+	good := byKubeadm + kubeletYAML(t, c)
+	opened := strings.NewReplacer("enabled: false", "enabled: true", "mode: Webhook", "mode: AlwaysAllow").Replace(good) + "readOnlyPort: 10255\n"
+	open := []string{"authentication.anonymous.enabled", "authorization.mode", "readOnlyPort"}
+	for name, tc := range map[string]struct {
+		file, answer string // "": it does not answer
+		args         []string
+		want         State
+		says         string
+	}{
+		"as it should be":            {good, good, nil, Holds, ""},
+		"arguments displace it":      {good, good, []string{"--anonymous-auth=true", "--authorization-mode=AlwaysAllow", "--read-only-port", "10255"}, Differs, ""},
+		"arguments, and no answer":   {good, "", []string{"--anonymous_auth", "--authorization-mode=AlwaysAllow", "--read-only-port=10255"}, Differs, ""},
+		"it was started otherwise":   {good, opened, nil, Differs, ""},
+		"its next start is open":     {opened, good, nil, Differs, "for its next start"},
+		"it does not answer":         {good, "", nil, Unknown, "could not tell: it answered 403 Forbidden"},
+		"it does not answer, opened": {opened, "", nil, Differs, "could not tell"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := newFake(t)
+			f.joins(t, "/proc/self", hostNetwork)
+			aKubelet(t, f, tc.file, tc.args...)
+			ask := noAnswer
+			if tc.answer != "" {
+				ask = configz(t, tc.answer)
+			}
+			for _, control := range open {
+				if got := foundWith(t, m, c, control, ask); got.State != tc.want || !strings.Contains(got.Found, tc.says) {
+					t.Errorf("%s: %s, found %q, want %s with %q", control, got.State, got.Found, tc.want, tc.says)
+				}
+			}
+		})
+	}
+	f, m := newFake(t)
+	f.joins(t, "/proc/self", hostNetwork)
+	f.put(t, kubeletConfig, good)
+	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
+	f.put(t, "/proc/60/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/x\n")
+	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || got.Found != "it does not run" {
+		t.Errorf("a kubelet that does not run: %+v", got)
+	}
+}
+
+// TestComplianceReadsContents: a file that lies where it should may say anything.
+func TestComplianceReadsContents(t *testing.T) {
+	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+	narrow := string(anonymousRule)
+	identity := "kind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{identity: {}}, {secretbox: {keys: [{name: k, secret: s3cret}]}}]}]\n"
+	for name, tc := range map[string]struct {
+		file, text string
+		control    string
+		want       State
+		says       string
+	}{
+		"authentication, ours":         {authenticationFile, narrow, anonymousContents, Holds, "/livez"},
+		"authentication, open":         {authenticationFile, head + "anonymous: {enabled: true}\n", anonymousContents, Differs, "at every path"},
+		"authentication, nothing":      {authenticationFile, head, anonymousContents, Differs, "at every path"},
+		"authentication, closed":       {authenticationFile, head + "anonymous: {enabled: false}\n", anonymousContents, Differs, "probes are refused"},
+		"authentication, one path":     {authenticationFile, narrow + "    - path: /metrics\n", anonymousContents, Differs, "/metrics"},
+		"authentication, an issuer":    {authenticationFile, narrow + "jwt: [{issuer: {url: \"https://evil\"}}]\n", issuerContents, Differs, "https://evil"},
+		"authentication, no YAML":      {authenticationFile, "{", anonymousContents, Unknown, "cannot be read"},
+		"encryption, identity":         {EncryptionFile, identity, encryptionContents, Differs, "identity"},
+		"encryption, not of Secrets":   {EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
+		"encryption, identity for all": {EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, a KMS":            {EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
+		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
+		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "note nothing"},
+		"audit, nearly ours":           {auditPolicyFile, strings.Replace(string(auditPolicy), "rules:\n", "rules:\n  - {level: None, users: [mallory]}\n", 1), policyContents, Differs, "not airgap's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, m := newFake(t)
+			c := section(t, "version: 1.36.3")
+			processes(t, f, c)
+			f.put(t, tc.file, tc.text)
+			got := found(t, m, c, tc.control)
+			if got.State != tc.want || !strings.Contains(got.Found, tc.says) {
+				t.Errorf("%s, found %q, want %s with %q", got.State, got.Found, tc.want, tc.says)
+			}
+			if strings.Contains(got.Found, "s3cret") {
+				t.Error("it repeats the key")
+			}
+		})
+	}
+}
+
+// TestComplianceFollowsArguments: the file that counts is the one that the
+// argument names, as the API server's pod sees it.
+func TestComplianceFollowsArguments(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, "version: 1.36.3")
+	processes(t, f, c)
+	starts(t, f, 1, hostNetwork, "kube-apiserver", "--authentication-config=/elsewhere.yaml", "--authorization-config=/modes.yaml", "--audit-policy-file=/gone.yaml")
+	f.put(t, "/proc/1/root/elsewhere.yaml", "anonymous: {enabled: true}\n")
+	f.put(t, "/proc/1/root/modes.yaml", "authorizers: [{type: Node, name: n}, {type: AlwaysAllow, name: a}]\n")
+	for name, want := range map[string]struct {
+		state State
+		says  string
+	}{
+		anonymousContents: {Differs, "at every path"}, "authentication-config": {Differs, "/elsewhere.yaml"},
+		"authorization-mode": {Differs, "Node,AlwaysAllow"}, policyContents: {Unknown, "no such file"}, encryptionContents: {Differs, "not set"},
+	} {
+		if got := found(t, m, c, name); got.State != want.state || !strings.Contains(got.Found, want.says) {
+			t.Errorf("%s: %s, found %q, want %s with %q", name, got.State, got.Found, want.state, want.says)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(f.root, "proc/1")); err != nil {
+		t.Fatal(err)
+	}
+	f.put(t, "/proc/100/environ", "PATH=/\x00AIRGAP_AUDIT_POLICY=00000000\x00")
+	if got := found(t, m, c, policyContents); got.State != Differs || !strings.Contains(got.Found, "started with another") {
+		t.Errorf("a policy that came after the start: %+v", got)
+	}
+	f.put(t, "/proc/103/environ", "ETCD_AUTO_TLS=true\x00")
+	if got := found(t, m, c, "auto-tls"); got.State != Differs {
+		t.Errorf("what etcd reads from its environment: %+v", got)
+	}
+}
+
+// TestChosenIsNoExcuse: what an older airgap let a site choose, and what opens the
+// cluster, is named all the same.
+func TestChosenIsNoExcuse(t *testing.T) {
+	for name, c := range map[string]Config{
+		"authorization-mode":    with(t, APIServer, "authorization-mode", "AlwaysAllow"),
+		"authentication-config": with(t, APIServer, "oidc-issuer-url", "https://sso.bank"),
+		"anonymous-auth":        with(t, APIServer, "anonymous-auth", "true"),
+		"client-cert-auth":      with(t, Etcd, "client-cert-auth", "false"),
+	} {
+		f, m := newFake(t)
+		processes(t, f, c)
+		if got := found(t, m, c, name); got.State != Differs {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	f, m := newFake(t)
+	c := section(t, "{version: 1.36.3, overrides: {kubelet: {readOnlyPort: 10255}}}")
+	f.joins(t, "/proc/self", hostNetwork)
+	aKubelet(t, f, "readOnlyPort: 10255\n")
+	if got := foundWith(t, m, c, "readOnlyPort", configz(t, "readOnlyPort: 10255")); got.State != Differs {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestComplianceOfIssuers: the issuers of airgap.yaml are chosen.
+func TestComplianceOfIssuers(t *testing.T) {
+	f, m := newFake(t)
+	c := section(t, `{version: 1.36.3, authentication: {jwt: [`+ssoIssuer+`]}}`)
+	processes(t, f, c)
+	if got := found(t, m, c, issuerContents); got.State != Chosen || got.Found != "https://sso.bank.example" {
+		t.Errorf("%+v", got)
+	}
+	if got := found(t, m, c, anonymousContents); got.State != Holds {
+		t.Errorf("%+v", got)
+	}
+	c.Authentication.JWT = nil
+	if got := found(t, m, c, issuerContents); got.State != Differs {
+		t.Errorf("an issuer that airgap.yaml does not have: %+v", got)
+	}
+}
+
+func TestParseFlags(t *testing.T) {
+	got := parseFlags([]string{"--a=1", "--b", "2", "--c", "--d_e=3", "--a=2", "--a=2", "x", "--"})
+	for name, want := range map[string]string{"a": "1,2", "b": "2", "c": "true", "d-e": "3"} {
+		if got[name] != want && !(name == "a" && strings.HasPrefix(got[name], "1,2")) {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package kubeadm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
+
+	"sigs.k8s.io/yaml"
+)
+
+// kubeletFound is what is known of this host's kubelet.
+type kubeletFound struct {
+	here   bool           // the host has one
+	runs   bool           // and it runs
+	flags  map[string]any // what its arguments say: they displace its file
+	answer map[string]any // its answer at /configz; nil where there is none
+	why    error          // why there is none
+	path   string         // the file that it reads when it starts
+	file   map[string]any
+}
+
+// kubeletFlags are the arguments that displace fields.
+func kubeletFlags() map[string]string {
+	return map[string]string{
+		"anonymous-auth": "authentication.anonymous.enabled", "authorization-mode": "authorization.mode",
+		"client-ca-file": "authentication.x509.clientCAFile", "read-only-port": "readOnlyPort",
+		"streaming-connection-idle-timeout": "streamingConnectionIdleTimeout", "make-iptables-util-chains": "makeIPTablesUtilChains",
+		"rotate-certificates": "rotateCertificates", "tls-cipher-suites": "tlsCipherSuites", "tls-min-version": "tlsMinVersion",
+		"pod-max-pids": "podPidsLimit", "seccomp-default": "seccompDefault", "protect-kernel-defaults": "protectKernelDefaults",
+	}
+}
+
+// askKubelet reads the kubelet's arguments, its /configz and its file.
+func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) ([]byte, error)) (kubeletFound, error) {
+	k := kubeletFound{path: kubeletConfig, flags: map[string]any{}}
+	p, err := m.kubeletProcess()
+	if err != nil && !errors.Is(err, errNoProcess) {
+		return k, err
+	}
+	k.runs = err == nil
+	if other := p.flags["config"]; other != "" {
+		k.path = other
+	}
+	for name, path := range kubeletFlags() {
+		if value, given := p.flags[name]; given {
+			k.flags = merge(k.flags, nested(strings.Split(path, "."), value))
+		}
+	}
+	if k.file, err = m.kubeletFields(k.path); err != nil {
+		return k, err
+	}
+	k.here = k.runs || k.file != nil
+	if k.runs {
+		k.answer, k.why = kubeletAnswer(ctx, configz)
+	}
+	return k, nil
+}
+
+func kubeletAnswer(ctx context.Context, configz func(context.Context) ([]byte, error)) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	body, err := configz(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var says struct {
+		Config map[string]any `json:"kubeletconfig"`
+	}
+	err = json.Unmarshal(body, &says)
+	if err == nil && len(says.Config) == 0 {
+		err = errors.New("the answer has no configuration")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the kubelet for its configuration: %w", err)
+	}
+	return says.Config, nil
+}
+
+func (m Machine) kubeletFields(path string) (map[string]any, error) {
+	text, err := os.ReadFile(m.path(path))
+	if err != nil {
+		return nil, host.IgnoreMissing(err)
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	return fields, nil
+}
+
+// readKubelet judges a field by what the kubelet runs with. Its file counts too:
+// the next start reads it.
+func (r reader) readKubelet(f *Finding) {
+	k, path := r.kubelet, strings.Split(f.Name, ".")
+	switch given := lookup(k.flags, path); {
+	case !k.here:
+		f.State = Elsewhere
+		return
+	case !k.runs:
+		f.State, f.Found = Differs, "it does not run"
+		return
+	case given != nil:
+		r.judge(f, given)
+		return
+	}
+	next := lookup(k.file, path)
+	nextState := r.stateOf(f.Control, next)
+	if k.answer == nil {
+		if f.unknown(k.why); nextState == Differs {
+			f.State, f.Found = Differs, f.Found+"; "+k.path+" says "+shown(next)
+		}
+		return
+	}
+	if r.judge(f, lookup(k.answer, path)); f.State != Differs && nextState == Differs {
+		f.State, f.Found = Differs, f.Found+", but "+k.path+" says "+shown(next)+" for its next start"
+	}
+}
+
+func shown(value any) string {
+	if value == nil {
+		return "nothing"
+	}
+	return text(value)
+}

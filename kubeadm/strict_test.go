@@ -1,0 +1,132 @@
+package kubeadm
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	yamlv3 "gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// TestStrict: what Kubernetes of the minor would ignore, or end at on the
+// servers, is refused when the bundle is made.
+func TestStrict(t *testing.T) {
+	for name, tc := range map[string]struct {
+		section string
+		want    []string // one per expected error, in order
+	}{
+		"the lab's": {labSection, nil},
+		"a section": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiserver: {extraArgs: []}}}}`,
+			[]string{`kubernetes.overrides.clusterConfiguration.apiserver: Invalid value: "apiserver": Kubernetes 1.36 has no such field of ClusterConfiguration; did you mean apiServer?`}},
+		"a field":      {`{version: 1.36.3, overrides: {kubelet: {maxPodz: 5}}}`, []string{`overrides.kubelet.maxPodz: Invalid value: "maxPodz": Kubernetes 1.36 has no such field of KubeletConfiguration; did you mean maxPods?`}},
+		"kube-proxy":   {`{version: 1.36.3, overrides: {kubeProxy: {modee: nftables}}}`, []string{`kubeProxy.modee: Invalid value: "modee": Kubernetes 1.36 has no such field of KubeProxyConfiguration; did you mean mode?`}},
+		"case":         {`{version: 1.36.3, overrides: {kubelet: {MaxPods: 5}}}`, []string{`did you mean maxPods?`}},
+		"nothing near": {`{version: 1.36.3, overrides: {kubelet: {entirelyUnrelated: 5}}}`, []string{`no such field of KubeletConfiguration`}},
+		"all, deeply": {`{version: 1.36.3, overrides: {kubelet: {authentication: {webhook: {cacheTtl: 1m}}, maxPods: many}, kubeProxy: {conntrack: {maxPerCor: 0}, iptables: [a]}}}`,
+			[]string{"kubelet.authentication.webhook.cacheTtl", `kubelet.maxPods: Invalid value: "many": expected a whole number`, "kubeProxy.conntrack.maxPerCor", `kubeProxy.iptables: Invalid value: "a list": expected fields of KubeProxyIPTablesConfiguration`}},
+		"kinds": {`{version: 1.36.3, overrides: {kubelet: {failSwapOn: "no", streamingConnectionIdleTimeout: 300, clusterDNS: 10.96.0.10, maxPods: 99999999999, evictionHard: {memory.available: 1}, systemReserved: [], registerWithTaints: [{key: a, efect: NoSchedule}]}}}`,
+			[]string{"kubelet.clusterDNS", `kubelet.evictionHard[memory.available]: Invalid value: 1: expected a string (in quotes)`, "kubelet.failSwapOn", "kubelet.maxPods", "kubelet.registerWithTaints[0].efect", "kubelet.streamingConnectionIdleTimeout", "kubelet.systemReserved"}},
+		"arguments as kubeadm's v1beta3 had them": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraArgs: {profiling: "true"}}}}}`,
+			[]string{`apiServer.extraArgs: Invalid value: "a mapping": expected a list of {name, value}`}},
+		"an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: v, value: 4}, {nmae: v, value: "4"}, {name: --v, value: "4"}]}}}}`,
+			[]string{"extraArgs[0].value: Invalid value: 4: expected a string (in quotes)", "extraArgs[1].nmae", "extraArgs[1].name: Required value", "extraArgs[2].name: Invalid value: \"--v\": kubeadm writes the dashes: v"}},
+		"an argument's name": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: event-tll, value: 2h}]}, controllerManager: {extraArgs: [{name: bind_address, value: a}]}}}}`,
+			[]string{`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean event-ttl?`, "write it as bind-address"}},
+		"nothing": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: }, kubelet: {maxPods: null}}}`,
+			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"}},
+		"a gate": {`{version: 1.36.3, overrides: {kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}}}`,
+			[]string{`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": Kubernetes 1.36 has no such feature gate; did you mean KubeletInUserNamespace?`, "kubeProxy.featureGates[Nope]"}},
+		"the audit policy": {`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`, []string{"audit.policy.rules[0].resource: Invalid value: \"resource\": Kubernetes 1.36 has no such field of PolicyRule; did you mean resources?"}},
+		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: ""}}}]}}`, []string{"authentication.jwt[0].isuer"}},
+		"a newer field":    {`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`, []string{"Kubernetes 1.35 has no such field of KubeletConfiguration"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
+		})
+	}
+	for _, version := range []string{"1.36.3", "1.37.2"} {
+		if errs := section(t, "{version: "+version+", overrides: {kubelet: {memoryReservationPolicy: None}}}").Validate(nil); len(errs) > 0 {
+			t.Errorf("%s has the field: %v", version, errs)
+		}
+	}
+}
+
+// TestStrictKnowsOurs: each offered minor reads all that airgap writes itself.
+func TestStrictKnowsOurs(t *testing.T) {
+	for _, r := range Releases() {
+		c := section(t, "version: "+r.Minor+".0")
+		list, err := fieldsOf(r.Minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strictReader{list, r.Minor}
+		node, facts := Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Driver: Systemd}
+		for kind, document := range map[string]object{
+			clusterType: cluster(c, node), kubeletType: kubelet(c, facts), proxyType: proxy(c, facts), policyType: decoded(t, auditPolicy),
+		} {
+			if errs := s.section(field.NewPath(kind), kind, reread(t, document)); len(errs) > 0 {
+				t.Errorf("%s: %v", r.Minor, errs)
+			}
+		}
+		for _, gate := range []string{"KubeletInUserNamespace", "AllAlpha"} {
+			if errs := s.gates(nil, map[string]any{gate: true}); len(errs) > 0 {
+				t.Errorf("%s: %v", r.Minor, errs)
+			}
+		}
+	}
+}
+
+// reread is a document as a reader of airgap.yaml would have it: whole numbers
+// are no fractions there.
+func reread(t *testing.T, o object) map[string]any {
+	t.Helper()
+	text, err := yaml.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again map[string]any
+	if err := yamlv3.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"maxPods", "mode", "apiServer", "podCIDR"}
+	for name, want := range map[string]string{"maxPodz": "maxPods", "MODE": "mode", "modee": "mode", "apiserver": "apiServer", "x": "", "somethingElse": ""} {
+		if got := nearest(name, known); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if nearest(strings.Repeat("a", 100), nil) != "" {
+		t.Error("a name out of nothing")
+	}
+}
+
+// TestArgumentsAreThePrograms: the lists have what the real programs say of
+// themselves.
+func TestArgumentsAreThePrograms(t *testing.T) {
+	for _, kubeadm := range labKubeadms(t) {
+		minor := strings.Join(strings.Split(strings.TrimPrefix(strings.TrimSpace(output(t, kubeadm, "version", "-o", "short")), "v"), ".")[:2], ".")
+		list, err := fieldsOf(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+			help := output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
+			found := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
+			if len(found) < 50 {
+				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))
+			}
+			for _, name := range found {
+				if !slices.Contains(list.Arguments[part], name[1]) {
+					t.Errorf("%s %s takes --%s", minor, part, name[1])
+				}
+			}
+		}
+	}
+}

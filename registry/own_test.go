@@ -1,0 +1,197 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// withPackage is a bundle with what hosts without airgap fetch.
+func withPackage(t *testing.T) *bundletest.Fixture {
+	f := bundletest.New(t)
+	for _, name := range besides() {
+		must(t, os.WriteFile(filepath.Join(f.Dir, name), bytes.Repeat([]byte(name+"\n"), 200_000), 0o644))
+	}
+	f.Sign(t)
+	opened(t, f.Dir)
+	return f
+}
+
+// inPlace serves the fixture's bundle from where it lies.
+func inPlace(t *testing.T, f *bundletest.Fixture) (*running, Store) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
+	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+	must(t, err)
+	held, err := s.Open(&f.Key.PublicKey)
+	must(t, err)
+	t.Cleanup(func() { closeAll(held) })
+	return start(t, held...), s
+}
+
+// TestALinkInPlaceIsNotServed has airgap.rpm, on the stick that is served in place, become
+// the registry's private key.
+func TestALinkInPlaceIsNotServed(t *testing.T) {
+	f := withPackage(t)
+	r, s := inPlace(t, f)
+	rpm := filepath.Join(f.Dir, "airgap.rpm")
+	right, err := os.ReadFile(rpm)
+	must(t, err)
+	for _, path := range []string{"/airgap.rpm", "/bundles/test/airgap.rpm"} {
+		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
+			t.Fatalf("%s: %v, %d bytes, %v", path, resp, len(body), err)
+		}
+	}
+	key := r.pki.KeyFile()
+	secret, err := os.ReadFile(key)
+	must(t, err)
+	for kind, put := range map[string]func() error{
+		"a symbolic link": func() error { return os.Symlink(key, rpm) },
+		"a copy":          func() error { return os.WriteFile(rpm, secret, 0o644) },
+		"other bytes":     func() error { return os.WriteFile(rpm, bytes.Repeat([]byte("x"), len(right)), 0o644) },
+		"longer":          func() error { return os.WriteFile(rpm, append(bytes.Clone(right), secret...), 0o644) },
+	} {
+		must(t, errors.Join(os.Remove(rpm), put()))
+		for _, path := range []string{"/airgap.rpm", "/bundles/test/airgap.rpm"} {
+			resp, body, err := r.get(t, http.MethodGet, path)
+			if err != nil || resp.StatusCode != http.StatusInternalServerError || !strings.Contains(string(body), "airgap.rpm") || bytes.Contains(body, []byte("PRIVATE KEY")) {
+				t.Errorf("%s as %s: %v, %q, %v", path, kind, resp, body[:min(len(body), 300)], err)
+			}
+		}
+		health, err := r.peer(t).Health(t.Context())
+		if err != nil || len(health.Damage) == 0 || health.Damage[0].Part != "airgap.rpm" {
+			t.Errorf("as %s: health says %+v, %v", kind, health.Damage, err)
+		}
+		if found := Compare(t.Context(), []*Client{r.peer(t)}); len(found) == 0 || !strings.Contains(fmt.Sprint(found), "airgap.rpm") {
+			t.Errorf("as %s: verify finds %+v", kind, found)
+		}
+		if kind == "a symbolic link" {
+			refusedInPlace(t, s, f)
+		}
+	}
+	must(t, os.WriteFile(rpm, right, 0o644))
+	if resp, body, err := r.get(t, http.MethodGet, "/airgap.rpm"); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
+		t.Errorf("repaired: %v, %d bytes, %v", resp, len(body), err)
+	}
+	if health, err := r.peer(t).Health(t.Context()); err != nil || len(health.Damage) != 0 {
+		t.Errorf("repaired: health says %+v, %v", health.Damage, err)
+	}
+}
+
+// refusedInPlace wants that a store opens no bundle with a link in it.
+func refusedInPlace(t *testing.T, s Store, f *bundletest.Fixture) {
+	t.Helper()
+	held, err := s.Open(&f.Key.PublicKey)
+	if len(held) > 0 || !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "airgap.rpm: it is a symbolic link") {
+		t.Errorf("opened again: %v, %v", held, err)
+	}
+}
+
+// TestInPlaceWantsWhatWasSigned serves no bundle whose files changed since it was opened.
+func TestInPlaceWantsWhatWasSigned(t *testing.T) {
+	f := withPackage(t)
+	b := f.Open(t)
+	must(t, os.WriteFile(filepath.Join(f.Dir, "airgap.rpm"), []byte("other"), 0o644))
+	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
+	if _, err := s.Import(t.Context(), b, ui.Discard(), &f.Key.PublicKey); !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "airgap.rpm") {
+		t.Errorf("got %v", err)
+	}
+	if names, _ := os.ReadDir(s.Dir); len(names) > 0 {
+		t.Errorf("the store has %v", names)
+	}
+}
+
+// TestInPlaceVerifiesEachRead changes chunks of a stick that were given out before.
+func TestInPlaceVerifiesEachRead(t *testing.T) {
+	f := withPackage(t)
+	r, _ := inPlace(t, f)
+	layer, data := firstLayer(t, f.Images[0].Held)
+	blob := bundle.BlobPath(layer)
+	for path, in := range map[string]string{
+		"/v2/docker.io/library/nginx/blobs/" + layer: blob,
+		"/files/hello.txt":                           "files/hello.txt",
+		"/rpm/el9/repodata/repomd.xml":               "rpm/el9/repodata/repomd.xml",
+		"/bundles/test/bundle.tar.000":               "",
+		"/bundles/test/" + "INSTALL.txt":             "",
+	} {
+		resp, right, err := r.get(t, http.MethodGet, path)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %v", path, resp, err)
+		}
+		spoil := func() { flip(t, filepath.Join(f.Dir, filepath.Base(path))) }
+		if in != "" {
+			spoil = func() { f.Flip(t, in) }
+		}
+		spoil()
+		if resp, body, err := r.get(t, http.MethodGet, path); err == nil && resp.StatusCode == http.StatusOK {
+			t.Errorf("%s: %d bytes after the change", path, len(body))
+		}
+		spoil() // it is right again
+		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
+			t.Errorf("%s: %v, %d bytes, %v when it is right again", path, resp, len(body), err)
+		}
+	}
+	if len(data) == 0 {
+		t.Error("the layer is empty")
+	}
+}
+
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[0] ^= 1
+	must(t, os.WriteFile(path, data, 0o644))
+}
+
+// TestWhatTheStoreKeeps: a copy that others cannot change is verified once; anything else
+// at each read.
+func TestWhatTheStoreKeeps(t *testing.T) {
+	f := bundletest.New(t)
+	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
+	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+	must(t, err)
+	copied := filepath.Join(s.Dir, "test")
+	part := filepath.Join(copied, "bundle.tar.000")
+	keeps := func(what string, want bool) {
+		t.Helper()
+		if s.keeps("test") != want {
+			t.Errorf("%s: keeps is %t", what, !want)
+		}
+	}
+	keeps("a copy", true)
+	must(t, os.Chmod(part, 0o664))
+	keeps("a part that a group writes", false)
+	must(t, errors.Join(os.Chmod(part, 0o644), os.Chmod(copied, 0o777)))
+	keeps("a directory that all write", false)
+	must(t, errors.Join(os.Chmod(copied, 0o755), os.Rename(part, part+".real"), os.Symlink(part+".real", part)))
+	keeps("a part that is a link", false)
+	must(t, errors.Join(os.Rename(part+".real", part), os.Rename(copied, copied+".real"), os.Symlink(copied+".real", copied)))
+	keeps("a link", false)
+}
+
+// TestAPeersFileIsRefused wants that a peer says which of its files went bad.
+func TestAPeersFileIsRefused(t *testing.T) {
+	f := withPackage(t)
+	r := start(t, f.Open(t))
+	b, err := r.from(t, f)
+	must(t, err)
+	defer b.Close()
+	flip(t, filepath.Join(f.Dir, "airgap.rpm"))
+	s := Store{Dir: t.TempDir()}
+	_, err = s.Import(t.Context(), b, ui.Discard())
+	if !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "airgap.rpm: the registry at "+r.addr) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(s.Dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

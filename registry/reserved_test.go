@@ -1,0 +1,239 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+func TestReservedNames(t *testing.T) {
+	c, err := newCatalog(nil, nil)
+	must(t, err)
+	names, err := newReserved(c, []string{"harbor/team/app:1", "quay.corp:8443/x/y@" + digest.FromString("x").String()})
+	must(t, err)
+	for name, want := range map[string]bool{
+		"registry.k8s.io/pause": true, "docker.io/library/nginx": true, "quay.io/a/b": true, "ghcr.io/x": true, "nvcr.io/nvidia/cuda": true,
+		"docker.io": true, "Registry.K8S.io/pause": true, "registry.k8s.io./pause": true, "localhost/x": true, "LOCALHOST/x": true,
+		"localhost_5000/x": true, "mirror_5000/x": true, "quay.corp_8443/x": true, "10.0.0.1_5000/x": true, "[__1]_5000/x": true,
+		"harbor/other": true, "Harbor/x": true, "airgap.invalid/canary": true,
+		"team/app": false, "team_a/app": false, "team-1/app": false, "app": false, "team/registry.k8s.io/pause": false, "harbor2/app": false, "5000/x": false,
+	} {
+		if names.has(name) != want {
+			t.Errorf("%s is reserved: %v, want %v", name, !want, want)
+		}
+	}
+}
+
+// A password is enough for no name that a pod of the cluster itself pulls, whichever way
+// the name is written.
+func TestReservedNamesAreNotPushed(t *testing.T) {
+	f := bundletest.New(t)
+	r, pushed := startSite(t, f.Open(t))
+	must(t, remote.Write(r.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
+	layer := "sha256:" + strings.Repeat("a", 64)
+	for _, c := range []struct{ method, path string }{
+		{"PUT", "/v2/registry.k8s.io/pause/manifests/9"},
+		{"PUT", "/v2/pause/manifests/9?ns=registry.k8s.io"},
+		{"PUT", "/v2/pause/manifests/9?ns=REGISTRY.k8s.io"},
+		{"PUT", "/v2/nginx/manifests/9?ns=registry-1.docker.io"},
+		{"PUT", "/v2/Registry.K8s.io/pause/manifests/9"},
+		{"PUT", "/v2/mirror_5000/pause/manifests/9"},
+		{"PUT", "/v2/pause/manifests/9?ns=mirror:5000"},
+		{"PUT", "/v2/registry.k8s.io/pause/manifests/" + layer},
+		{"POST", "/v2/ghcr.io/x/y/blobs/uploads/"},
+		{"POST", "/v2/ghcr.io/x/y/blobs/uploads"},
+		{"POST", "/v2/ghcr.io/x/y/blobs/uploads/?mount=" + layer + "&from=team/app"},
+		{"PATCH", "/v2/nvcr.io/x/blobs/uploads/id"},
+		{"PUT", "/v2/nvcr.io/x/blobs/uploads/id?digest=" + layer},
+		{"GET", "/v2/nvcr.io/x/blobs/uploads/id"},
+		{"DELETE", "/v2/quay.io/org/app/manifests/2"},
+		{"DELETE", "/v2/quay.io/org/app/blobs/" + layer},
+	} {
+		resp, body := r.send(t, c.method, c.path, []byte("{}"))
+		if resp.StatusCode != http.StatusForbidden || !strings.Contains(string(body), "reserved for bundles") {
+			t.Errorf("%s %s: %s: %s", c.method, c.path, resp.Status, body)
+		}
+	}
+	// A trailing dot is part of no repository's name.
+	if resp, body := r.send(t, "PUT", "/v2/registry.k8s.io./pause/manifests/9", []byte("{}")); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("%s: %s", resp.Status, body)
+	}
+	if !strings.Contains(r.log.String(), `"msg":"push refused","user":"ci","repository":"registry.k8s.io/pause"`) {
+		t.Errorf("the journal does not name the refused push:\n%s", r.log)
+	}
+	entries, err := os.ReadDir(filepath.Join(pushed, repositoriesPath))
+	if err != nil || len(entries) != 1 || entries[0].Name() != "team" {
+		t.Errorf("on the disk: %v, %v", entries, err)
+	}
+}
+
+// earlierPush is what a registry that reserved nothing took for registry.k8s.io/pause and for harbor/app.
+func earlierPush(t *testing.T) (pushed, users string) {
+	t.Helper()
+	users, pushed = filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
+	writeUser(t, users)
+	t.Run("push", func(t *testing.T) {
+		r := startWith(t, Options{Pushed: pushed, Users: users})
+		for _, ref := range []string{"team/pause:3.10.2", "harbor/app:1", "team/app:1"} {
+			must(t, remote.Write(r.ref(t, ref), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
+		}
+	})
+	repositories := filepath.Join(pushed, repositoriesPath)
+	must(t, os.Mkdir(filepath.Join(repositories, "registry.k8s.io"), 0o700))
+	must(t, os.Rename(filepath.Join(repositories, "team/pause"), filepath.Join(repositories, "registry.k8s.io/pause")))
+	text, err := os.ReadFile(filepath.Join(pushed, ledgerName))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(pushed, ledgerName), []byte(strings.Replace(string(text), "team/pause", "registry.k8s.io/pause", 1)), 0o600))
+	return pushed, users
+}
+
+// A push that is older than a bundle is not served in the bundle's place, neither while the
+// bundle is here nor after it was pruned.
+func TestPrunedBundleLeavesItsNames(t *testing.T) {
+	pushed, users := earlierPush(t)
+	f := bundletest.NewWith(t, "test", append(bundletest.StandardImages(t), bundletest.Image{Name: "harbor/app:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")})...)
+	s := Store{Dir: t.TempDir()}
+	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
+	must(t, err)
+	must(t, os.Remove(filepath.Join(s.Dir, broughtName))) // as in a store that an older airgap filled
+	t.Run("with the bundle", func(t *testing.T) {
+		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users, Brought: s.Brought})
+		got, err := r.pull(t, "harbor/app:1")
+		must(t, err)
+		if want := digestOf(t, f.Images[3].Held); digestOf(t, got) != want {
+			t.Errorf("harbor/app:1 is %s, want the bundle's %s", digestOf(t, got), want)
+		}
+	})
+	held, err := s.Open(&f.Key.PublicKey)
+	must(t, err)
+	must(t, s.Remove(held[0]))
+	if info, err := os.Stat(filepath.Join(s.Dir, broughtName)); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the names: %v, %v", info, err)
+	}
+	t.Run("after it was pruned", func(t *testing.T) {
+		r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
+		for _, ref := range []string{"registry.k8s.io/pause:3.10.2", "harbor/app:1"} {
+			if _, err := r.pull(t, ref); err == nil || !strings.Contains(err.Error(), "UNKNOWN") {
+				t.Errorf("%s: %v", ref, err)
+			}
+			if err := remote.Write(r.ref(t, ref), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...); err == nil || !strings.Contains(err.Error(), "came with a bundle") {
+				t.Errorf("push %s: %v", ref, err)
+			}
+		}
+		kept, err := r.pull(t, "team/app:1")
+		must(t, err)
+		must(t, validate.Image(kept))
+		records, _, err := r.peer(t).Pushed(t.Context(), "")
+		if err != nil || len(records) != 1 || records["team/app"] == nil {
+			t.Errorf("other registries are given %v, %v", records, err)
+		}
+		found := Compare(t.Context(), []*Client{r.peer(t)})
+		var objects []string
+		for _, d := range found {
+			objects = append(objects, d.Object)
+			if !strings.Contains(d.Saw, "reserved for bundles") || !strings.Contains(d.Fix, "team/app") {
+				t.Errorf("%+v", d)
+			}
+		}
+		if !slices.Equal(objects, []string{"Repository harbor/app", "Repository registry.k8s.io/pause"}) {
+			t.Errorf("verify finds %v", objects)
+		}
+	})
+}
+
+// Where the names of earlier bundles cannot be read, no push is served in their place.
+func TestDamagedNames(t *testing.T) {
+	pushed, users := earlierPush(t)
+	s := Store{Dir: t.TempDir()}
+	must(t, os.WriteFile(filepath.Join(s.Dir, broughtName), []byte("{"), 0o600))
+	r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
+	if _, err := r.pull(t, "harbor/app:1"); err == nil {
+		t.Error("a push is served")
+	}
+	health, err := r.peer(t).Health(t.Context())
+	if err != nil || !strings.Contains(health.Problem, broughtName) {
+		t.Errorf("%+v, %v", health, err)
+	}
+}
+
+func TestStoreRemembersNames(t *testing.T) {
+	f, g := bundletest.New(t), bundletest.NewWith(t, "next", bundletest.StandardImages(t)[:1]...)
+	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
+	if names, err := s.Brought(); err != nil || names != nil {
+		t.Errorf("an empty store: %v, %v", names, err)
+	}
+	for _, in := range []*bundletest.Fixture{f, g} {
+		_, err := s.Import(t.Context(), in.Open(t), ui.Discard(), &in.Key.PublicKey)
+		must(t, err)
+	}
+	names, err := s.Brought()
+	if err != nil || len(names) != 3 || names[0] != "docker.io/library/nginx:1.27" || names[2] != "registry.k8s.io/pause:3.10.2" {
+		t.Errorf("names %v, %v", names, err)
+	}
+}
+
+// A registry that another one follows cannot give it images under reserved names.
+func TestPeerCannotPushReservedNames(t *testing.T) {
+	liar := prepare(t)
+	image := bundletest.RandomImage(t, 1000, 1, "amd64")
+	d := digest.Digest(digestOf(t, image))
+	now := Records{}
+	for _, name := range []string{"registry.k8s.io/pause", "Docker.io/library/nginx", "mirror_5000/app"} {
+		now.set(Reference{name, "1"}, Record{Digest: d})
+		now.set(Reference{name, d.String()}, Record{Digest: d})
+	}
+	asked := make(chan string, 100)
+	pair, err := loadKeyPair(liar.pki.CertificateFile(), liar.pki.KeyFile(), discard())
+	must(t, err)
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		_ = json.NewEncoder(w).Encode(now)
+	}), pair, discard())
+	go func() { _ = server.ServeTLS(liar.listener, "", "") }()
+	t.Cleanup(func() { server.Close() })
+
+	c, err := newCatalog(nil, nil)
+	must(t, err)
+	s, err := newStorage(c, t.TempDir(), nil)
+	must(t, err)
+	log := new(lockedBuffer)
+	p, err := newPushes(c, s, "", slog.New(slog.NewJSONHandler(log, nil)))
+	must(t, err)
+	n, err := s.namespace(t.Context())
+	must(t, err)
+	r := newReplica(liar.peer(t), p, n, followEvery, p.log)
+	must(t, r.catchUp(t.Context()))
+	close(asked)
+	for path := range asked {
+		if path != pushedPath {
+			t.Errorf("asked for %s", path)
+		}
+	}
+	if entries, err := os.ReadDir(s.pushed); err != nil || len(entries) != 0 || r.Lag().Behind != 0 {
+		t.Errorf("on the disk %v, %v; %+v", entries, err, r.Lag())
+	}
+	if !strings.Contains(log.String(), `"msg":"push of another registry refused","peer":"`+liar.addr) {
+		t.Errorf("the journal: %s", log)
+	}
+	// The storage itself refuses, too.
+	if to, err := openRepository(t.Context(), n, "registry.k8s.io/pause"); err == nil {
+		_, err = to.blobs.Put(context.Background(), "text/plain", []byte("x"))
+		if err == nil {
+			t.Error("the storage took a blob")
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package dataplane
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// boundTo is a client with the token that the kubelet gives the pod; "" is a token that no pod
+// is bound to.
+func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interface {
+	t.Helper()
+	admin := server.Client(t)
+	request := &authenticationv1.TokenRequest{}
+	if pod != "" {
+		there, err := admin.CoreV1().Pods(Namespace).Get(t.Context(), pod, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod, UID: there.UID}
+	}
+	given, err := admin.CoreV1().ServiceAccounts(Namespace).CreateToken(t.Context(), Name, request, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(server.Config)
+	config.BearerToken, config.QPS = given.Status.Token, -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// onlyItsOwn: with its token a pod changes its condition, and no other pod's, and nothing else.
+func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) {
+	admin := server.Client(t)
+	makePod(t, admin, "data-plane-w2", "w2")
+	patch := func(client kubernetes.Interface, pod, status string) error {
+		_, err := client.CoreV1().Pods(Namespace).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+		return err
+	}
+	ours := func(status string) string {
+		return fmt.Sprintf(`{"conditions":[{"type":%q,"status":%q}]}`, Condition, status)
+	}
+	kubelets := `{"phase":"Running","podIP":"10.244.1.7","podIPs":[{"ip":"10.244.1.7"}],"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":true}]}`
+	for _, pod := range []string{"data-plane-w1", "data-plane-w2"} {
+		if err := patch(admin, pod, kubelets); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The API server learns of a policy a moment after it was made.
+	denied := func(err error) bool {
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "airgap-data-plane") && strings.Contains(err.Error(), "the data-plane probe may change only")
+	}
+	for began := time.Now(); !denied(patch(own, "data-plane-w2", ours("Unknown"))); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("another pod's status can be written a minute after the policy was made")
+		}
+	}
+	for what, err := range map[string]error{
+		"another pod's condition":       patch(own, "data-plane-w2", ours("False")),
+		"another pod's address":         patch(own, "data-plane-w2", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
+		"its own address":               patch(own, "data-plane-w1", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
+		"its own phase":                 patch(own, "data-plane-w1", `{"phase":"Failed"}`),
+		"its own containers":            patch(own, "data-plane-w1", `{"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":false}]}`),
+		"the kubelet's condition":       patch(own, "data-plane-w1", `{"conditions":[{"type":"Ready","status":"False"}]}`),
+		"a condition of its own making": patch(own, "data-plane-w1", `{"conditions":[{"type":"example.com/x","status":"True"}]}`),
+		"removing the kubelet's":        patch(own, "data-plane-w1", `{"conditions":[{"$patch":"delete","type":"Ready"}]}`),
+		"with a token of no pod":        patch(boundTo(t, server, ""), "data-plane-w1", ours("True")),
+		"with another pod's token":      patch(boundTo(t, server, "data-plane-w2"), "data-plane-w1", ours("True")),
+	} {
+		if !denied(err) {
+			t.Errorf("%s: %v, want the policy's refusal", what, err)
+		}
+	}
+	if err := patch(own, "data-plane-w1", ours("True")); err != nil {
+		t.Errorf("its own condition: %v", err)
+	}
+	if err := patch(admin, "data-plane-w2", ours("True")); err != nil {
+		t.Errorf("the administrator: %v", err)
+	}
+	policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), "airgap-"+Name, metav1.GetOptions{})
+	if err != nil || policy.Status.TypeChecking != nil && len(policy.Status.TypeChecking.ExpressionWarnings) > 0 {
+		t.Errorf("the policy: %v, %+v", err, policy.Status)
+	}
+}

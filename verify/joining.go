@@ -1,0 +1,111 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// keptBinding is a ClusterRoleBinding: to which ClusterRole it binds, and those of its
+// subjects that a bootstrap token may come as.
+type keptBinding struct {
+	objectMeta
+
+	role   string
+	tokens []string
+}
+
+// keptRole is a ClusterRole.
+type keptRole struct {
+	objectMeta
+
+	approves bool // the controller manager approves a certificate of any node for whoever has it
+}
+
+// keptRequest is a CertificateSigningRequest that airgap's approver has denied, or any
+// other, without a reason.
+type keptRequest struct {
+	objectMeta
+
+	user, refused string
+}
+
+func keepBinding(o *rbacv1.ClusterRoleBinding) *keptBinding {
+	kept := &keptBinding{objectMeta: metaOf(o.ObjectMeta), role: o.RoleRef.Name}
+	for _, s := range o.Subjects {
+		if comesWithToken(s) {
+			kept.tokens = append(kept.tokens, s.Kind+" "+s.Name)
+		}
+	}
+	return kept
+}
+
+// comesWithToken: besides groups of its own a token has those of everybody who has a
+// name.
+func comesWithToken(s rbacv1.Subject) bool {
+	switch s.Kind {
+	case rbacv1.GroupKind:
+		return s.Name == "system:bootstrappers" || strings.HasPrefix(s.Name, "system:bootstrappers:") || s.Name == "system:authenticated"
+	case rbacv1.UserKind:
+		return strings.HasPrefix(s.Name, "system:bootstrap:")
+	}
+	return false
+}
+
+func keepRole(o *rbacv1.ClusterRole) *keptRole {
+	return &keptRole{metaOf(o.ObjectMeta), slices.ContainsFunc(o.Rules, approvesNodes)}
+}
+
+func approvesNodes(r rbacv1.PolicyRule) bool {
+	has := func(list []string, one ...string) bool {
+		return slices.ContainsFunc(one, func(s string) bool { return slices.Contains(list, s) })
+	}
+	return has(r.APIGroups, "*", certificatesv1.GroupName) && has(r.Verbs, "*", "create") &&
+		has(r.Resources, "*", "*/nodeclient", "certificatesigningrequests/nodeclient", "certificatesigningrequests/*")
+}
+
+func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
+	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username}
+	for _, c := range o.Status.Conditions {
+		if c.Type == certificatesv1.CertificateDenied && strings.HasPrefix(c.Reason, deniedByAirgap) {
+			kept.refused = c.Message
+		}
+	}
+	return kept
+}
+
+// deniedByAirgap begins the reasons of kubeadm.Approver.
+const deniedByAirgap = "AirgapJoin"
+
+func joinTokens() rule {
+	return rule{
+		id: "join-tokens", title: "A join token admits only its node, once",
+		watches: []kind{clusterRoleBindings, clusterRoles, certificateRequests}, judge: judgeJoinTokens,
+	}
+}
+
+func judgeJoinTokens(v view) []Finding {
+	var findings []Finding
+	for _, b := range all[*keptBinding](v, clusterRoleBindings) {
+		role := get[*keptRole](v, clusterRoles, "", b.role)
+		if len(b.tokens) == 0 || role == nil || !role.approves {
+			continue
+		}
+		findings = append(findings, Finding{
+			Object: b.title("ClusterRoleBinding"), Saw: "a certificate of any node is approved for " + strings.Join(b.tokens, ", "),
+			Want: "airgap-join-approver alone decides", Fix: "kubectl delete clusterrolebinding " + b.name + "; kubeadm's own, which kubeadm upgrade creates: the same airgap install again removes it",
+		})
+	}
+	for _, r := range all[*keptRequest](v, certificateRequests) {
+		if r.refused == "" {
+			continue
+		}
+		findings = append(findings, Finding{
+			Object: r.title("CertificateSigningRequest"), Saw: "refused to " + r.user + ": " + r.refused, Want: "no request that its join token is not for",
+			Fix: "who has the token, and from where? The audit log of the API servers has its address; then kubectl delete csr " + r.name,
+		})
+	}
+	return findings
+}

@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestJoinTokens(t *testing.T) {
+	role := func(name, resource string, verbs ...string) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{resource}, Verbs: verbs}}}
+	}
+	binding := func(name, role, kind, subject string) *rbacv1.ClusterRoleBinding {
+		return &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{Kind: kind, Name: subject}},
+		}
+	}
+	request := func(name string, of certificatesv1.RequestConditionType, reason string) *certificatesv1.CertificateSigningRequest {
+		return &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: certificatesv1.CertificateSigningRequestSpec{Username: "system:bootstrap:abcdef"},
+			Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: of, Reason: reason, Message: "the join token is for node w1"}}},
+		}
+	}
+	anyNode := "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
+	roles := []metav1.Object{
+		role(anyNode, "certificatesigningrequests/nodeclient", "create"), role("own", "certificatesigningrequests/selfnodeclient", "create"),
+		role("node-bootstrapper", "certificatesigningrequests", "create", "get"), role("everything", "*", "*"),
+	}
+	for name, tc := range map[string]struct {
+		object metav1.Object
+		saw    string // "" holds
+	}{
+		"kubeadm's binding":             {binding("kubeadm:node-autoapprove-bootstrap", anyNode, "Group", "system:bootstrappers:kubeadm:default-node-token"), "any node is approved for Group system:bootstrappers:kubeadm"},
+		"to airgap's tokens":            {binding("x", anyNode, "Group", "system:bootstrappers:airgap:join"), "any node"},
+		"to all tokens":                 {binding("x", anyNode, "Group", "system:bootstrappers"), "any node"},
+		"to everybody":                  {binding("x", anyNode, "Group", "system:authenticated"), "any node"},
+		"to one token":                  {binding("x", anyNode, "User", "system:bootstrap:abcdef"), "any node"},
+		"by another role":               {binding("x", "everything", "Group", "system:bootstrappers"), "any node"},
+		"nodes for themselves":          {binding("rotation", "own", "Group", "system:nodes"), ""},
+		"tokens may ask":                {binding("bootstrap", "node-bootstrapper", "Group", "system:bootstrappers:airgap:join"), ""},
+		"a group of the site":           {binding("x", anyNode, "Group", "bank:operators"), ""},
+		"a role that is not there":      {binding("x", "gone", "Group", "system:bootstrappers"), ""},
+		"a request that was refused":    {request("attack", certificatesv1.CertificateDenied, "AirgapJoinOtherNode"), "refused to system:bootstrap:abcdef: the join token is for node w1"},
+		"a request that others refused": {request("site", certificatesv1.CertificateDenied, "No"), ""},
+		"a request that was approved":   {request("fine", certificatesv1.CertificateApproved, "AirgapJoin"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := judgeJoinTokens(seen(t, append(roles, tc.object)...))
+			if tc.saw == "" && len(found) == 0 || tc.saw != "" && len(found) == 1 && strings.Contains(found[0].Saw, tc.saw) && strings.Contains(found[0].Object, tc.object.GetName()) {
+				return
+			}
+			t.Errorf("found %+v, want %q", found, tc.saw)
+		})
+	}
+}
