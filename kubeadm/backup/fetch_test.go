@@ -19,6 +19,8 @@ import (
 	"filippo.io/age"
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle/bundletest"
 )
 
 func newIdentity(t *testing.T) *age.X25519Identity {
@@ -128,15 +130,12 @@ func TestSealedIsOpaque(t *testing.T) {
 
 // TestAgeOpens: `age -d` and tar need no airgap.
 func TestAgeOpens(t *testing.T) {
-	program, err := exec.LookPath("age")
-	if err != nil {
-		t.Skip("no age here")
-	}
+	bundletest.Need(t, "age")
 	id := newIdentity(t)
 	b := sealed(t, id.Recipient().String())
 	dir := t.TempDir()
 	write(t, dir, "identity", id.String()+"\n")
-	cmd := exec.Command("sh", "-c", program+` -d -i identity "$0" | tar -x && sha256sum --check --strict SHA256SUMS`, filepath.Join(b.Dir, sealedName))
+	cmd := exec.Command("sh", "-c", `age -d -i identity "$0" | tar -x && sha256sum --check --strict SHA256SUMS`, filepath.Join(b.Dir, sealedName))
 	cmd.Dir = dir
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, said)
