@@ -34,7 +34,7 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", ReportName, err)
 	}
-	return b.Bytes(), nil
+	return []byte(ui.Escape(b.String())), nil
 }
 
 // left is what a delta leaves out, by path.

@@ -393,13 +393,16 @@ func TestCodeOnce(t *testing.T) {
 	}
 	all.Wait()
 	in := 0
-	for _, err := range errs {
+	for i, err := range errs {
 		if err == nil {
 			in++
 			continue
 		}
 		if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
 			t.Errorf("a host that came too late: %v", err)
+		}
+		if _, err := os.Stat(entries[i].Machine.path(JoinConf)); err == nil {
+			t.Error("a host that was refused keeps a key")
 		}
 	}
 	if in != 1 {

@@ -111,8 +111,8 @@ func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
 	return errs
 }
 
-// refuse forbids a policy that notes nothing, which audit.log says for everybody
-// to see.
+// refuse forbids a policy that notes nothing, where audit.log: none says so
+// openly.
 func (a Audit) refuse(at *field.Path) field.ErrorList {
 	if rules, _ := a.Policy["rules"].([]any); a.Log != NoAudit && len(rules) > 0 && notesNothing(rules) {
 		return field.ErrorList{field.Forbidden(at, "these rules note nothing, since the first that fits decides: audit.log: none says so")}

@@ -30,7 +30,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// issuer is an OIDC provider that signs for whoever the test names.
+// issuer is an OIDC provider that signs for any user.
 type issuer struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -78,8 +78,8 @@ func (i issuer) token(t *testing.T, email string) string {
 	return signed + "." + base64url(signature)
 }
 
-// section is a configuration that trusts the issuer, and gives the API server
-// lists of its own.
+// section is a configuration that trusts the issuer, and adds to the API
+// server's lists.
 func (i issuer) section(t *testing.T) Config {
 	t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})

@@ -34,8 +34,8 @@ func names(bad ...string) func(string) bool {
 	}
 }
 
-// lacksModes matches authorization modes without those that the cluster needs.
-func lacksModes(value string) bool {
+// withoutNodeRBAC matches authorization modes without those that the cluster needs.
+func withoutNodeRBAC(value string) bool {
 	modes := words([]string{value})
 	return !slices.Contains(modes, "AlwaysAllow") && !(slices.Contains(modes, "Node") && slices.Contains(modes, "RBAC"))
 }
@@ -60,7 +60,7 @@ func bans(c Config) []ban {
 		{APIServer, "anonymous-auth", is(false), "the kubelet's probe of the API server has no credentials: it would restart it indefinitely. airgap's rules answer only probes and joining hosts: leave it out"},
 		{APIServer, "authentication-config", always, whyOurFile + "use kubernetes.authentication"},
 		{APIServer, "authorization-mode", names("AlwaysAllow"), "AlwaysAllow lets everybody do everything"},
-		{APIServer, "authorization-mode", lacksModes, "nodes and Kubernetes' own parts have their rights from Node and RBAC: name both"},
+		{APIServer, "authorization-mode", withoutNodeRBAC, "nodes and Kubernetes' own parts have their rights from Node and RBAC: name both"},
 		{APIServer, "token-auth-file", always, "tokens in a file never expire: use kubernetes.authentication, or accounts of the cluster"},
 		{APIServer, "service-account-lookup", is(false), "the tokens of deleted accounts would still be good"},
 		{APIServer, "disable-admission-plugins", names(nodeRestriction, "ServiceAccount", "NamespaceLifecycle", "PodSecurity", "ValidatingAdmissionPolicy"), "the cluster's protection depends on these: " + nodeRestriction + ", ServiceAccount, NamespaceLifecycle, PodSecurity, ValidatingAdmissionPolicy"},
@@ -82,7 +82,7 @@ func bans(c Config) []ban {
 		{Etcd, "config-file", always, "etcd ignores every other argument next to it"},
 	}
 	if c.EncryptionAtRest != NoEncryption {
-		all = append(all, ban{APIServer, "encryption-provider-config", always, whyOurFile + "a site that brings its own, of a KMS, sets kubernetes.encryptionAtRest: none"})
+		all = append(all, ban{APIServer, "encryption-provider-config", always, whyOurFile + "a site with a file for its KMS sets kubernetes.encryptionAtRest: none"})
 	}
 	if c.Overrides.Kubelet["serverTLSBootstrap"] != true {
 		all = append(all, ban{APIServer, "kubelet-certificate-authority", always, "kubelets sign their serving certificates themselves: logs and exec would fail"})

@@ -19,8 +19,8 @@ type kubeletFound struct {
 	here   bool           // the host has one
 	runs   bool           // and it runs
 	flags  map[string]any // what its arguments say: they displace its file
-	answer map[string]any // its own word, /configz; nil where it gave none
-	why    error          // why it gave none
+	answer map[string]any // its answer at /configz; nil where there is none
+	why    error          // why there is none
 	path   string         // the file that it reads when it starts
 	file   map[string]any
 }
@@ -36,7 +36,7 @@ func kubeletFlags() map[string]string {
 	}
 }
 
-// askKubelet reads the kubelet's arguments, its word and its file.
+// askKubelet reads the kubelet's arguments, its /configz and its file.
 func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) ([]byte, error)) (kubeletFound, error) {
 	k := kubeletFound{path: kubeletConfig, flags: map[string]any{}}
 	p, err := m.kubeletProcess()

@@ -229,7 +229,7 @@ overrides:
 			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, want)
 		}
 	}
-	// Another value than the chosen one is what somebody changed.
+	// Another value than the chosen one is a change behind airgap's back.
 	c.Overrides.Kubelet["podPidsLimit"] = 200
 	c.Audit.MaxAge = 91
 	for _, name := range []string{"podPidsLimit", "audit-log-maxage"} {

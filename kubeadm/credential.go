@@ -95,6 +95,9 @@ func (m Machine) saveCredential(c credential, to JoinMaterial) error {
 	return host.WriteFile(m.path(JoinConf), text, 0o600)
 }
 
+// ForgetEntry removes the key with which this host was to join.
+func (m Machine) ForgetEntry() error { return host.Remove(m.path(JoinConf)) }
+
 // client speaks to the cluster as the node.
 func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
 	config := to.rest()

@@ -20,7 +20,7 @@ type fieldList struct {
 	Types map[string]map[string]string `json:"types"`
 	Gates []string                     `json:"gates"` // feature gates of its programs, kubeadm's own apart
 	// Arguments are the names that a program of the control plane takes. etcd,
-	// which has versions of its own, has none.
+	// whose versions are not those of Kubernetes, is not among them.
 	Arguments map[Part][]string `json:"-"`
 }
 

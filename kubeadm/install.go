@@ -67,7 +67,7 @@ func (i installation) run(ctx context.Context, open Source) error {
 	if err := errors.Join(host.RemoveTree(staging), os.MkdirAll(staging, 0o755)); err != nil {
 		return err
 	}
-	defer host.RemoveTree(staging)
+	defer func() { _ = host.RemoveTree(staging) }()
 	record := installed{Files: map[string]string{}}
 	for _, f := range i.files {
 		record.Releases = append(record.Releases, f.Name)

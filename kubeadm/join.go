@@ -128,7 +128,7 @@ func (j joining) run(ctx context.Context) error {
 	// Not burnt, it would still end by itself: no reason to fail a host that
 	// has joined.
 	_ = ticket.burn(ctx)
-	if err := host.Remove(j.m.path(JoinConf)); err != nil {
+	if err := j.m.ForgetEntry(); err != nil {
 		return err
 	}
 	return j.m.awaitNode(ctx, time.Minute, j.ready)

@@ -17,7 +17,7 @@ import (
 // kubelet and the runtime to other disks, or mount disks there. A reset deletes at that
 // place and at no other.
 type place struct {
-	Real string `json:"real"` // the path without symbolic links
+	Real string `json:"resolved"` // the path without symbolic links
 	// Mounted identifies the directory that is mounted there: its path in its file
 	// system, its inode and when it was made. "" where nothing is mounted.
 	Mounted string `json:"mounted,omitempty"`
@@ -32,7 +32,7 @@ func (p place) String() string {
 
 // placeOf is where p leads now; it need not exist.
 func (m Machine) placeOf(p string) (place, error) {
-	real, err := realPath(m.path(p))
+	resolved, err := realPath(m.path(p))
 	if err != nil {
 		return place{}, err
 	}
@@ -40,10 +40,10 @@ func (m Machine) placeOf(p string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	now := place{Real: real}
+	now := place{Real: resolved}
 	for _, at := range mounts {
-		if m.path(at.point) == real { // the last one covers those before
-			now.Mounted, err = mountedAt(real, at)
+		if m.path(at.point) == resolved { // the last one covers those before
+			now.Mounted, err = mountedAt(resolved, at)
 		}
 	}
 	return now, err
@@ -51,9 +51,9 @@ func (m Machine) placeOf(p string) (place, error) {
 
 // realPath is a path without symbolic links as far as it exists.
 func realPath(p string) (string, error) {
-	real, err := host.Unlinked(p)
+	resolved, err := host.Unlinked(p)
 	if err == nil || host.IgnoreMissing(err) != nil || p == "/" {
-		return real, err
+		return resolved, err
 	}
 	if _, err := os.Lstat(p); err == nil {
 		target, err := os.Readlink(p) // a link to what does not exist

@@ -48,6 +48,12 @@ func (r *Runtime) Default(kubernetes string) {
 
 // Validate reports every wrong value of a section that was defaulted.
 func (r Runtime) Validate(at *field.Path) field.ErrorList {
+	return append(r.ValidateStored(at), r.misspelt(at.Child("overrides"))...)
+}
+
+// ValidateStored is Validate for a section of a bundle that this host has already:
+// an older airgap took overrides that Validate refuses.
+func (r Runtime) ValidateStored(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if sources := []string{FromArchive, FromPackage}; !slices.Contains(sources, r.Source) {
 		errs = append(errs, field.NotSupported(at.Child("source"), r.Source, sources))

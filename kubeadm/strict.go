@@ -152,7 +152,9 @@ func (s strictReader) arguments(at *field.Path, c Config) field.ErrorList {
 
 // wellFormed reports whether a name is written as kubeadm wants it: refuse names
 // those that are not.
-func wellFormed(name string) bool { return name != "" && name[0] != '-' && !strings.Contains(name, "_") }
+func wellFormed(name string) bool {
+	return name != "" && name[0] != '-' && !strings.Contains(name, "_")
+}
 
 func wrongKind(at *field.Path, value any, want string) field.ErrorList {
 	if _, is := value.(string); !is && want == "a string" {

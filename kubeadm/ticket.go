@@ -100,7 +100,13 @@ func (e Entry) get(ctx context.Context, c credential, ask func(context.Context) 
 	if err := e.Machine.saveCredential(c, e.Material); err != nil {
 		return c, err
 	}
-	if c.certificate, err = requestWith(ctx, client, code, c); err != nil {
+	c.certificate, err = requestWith(ctx, client, code, c)
+	if errors.Is(err, errDenied) { // nothing is left to go on with
+		if left := e.Machine.ForgetEntry(); left != nil {
+			return c, errors.Join(err, left)
+		}
+	}
+	if err != nil {
 		return c, err
 	}
 	if err := e.Machine.saveCredential(c, e.Material); err != nil {
@@ -177,11 +183,13 @@ func requestWith(ctx context.Context, client kubernetes.Interface, code Code, c 
 	}
 }
 
+var errDenied = errors.New("the cluster refuses")
+
 // denied is why the cluster gives no certificate.
 func denied(r *certificates.CertificateSigningRequest) error {
 	for _, c := range r.Status.Conditions {
 		if c.Type == certificates.CertificateDenied || c.Type == certificates.CertificateFailed {
-			return &Failure{What: "join with this code", Err: fmt.Errorf("the cluster refuses: %s", c.Message), Next: newCodeHint}
+			return &Failure{What: "join with this code", Err: fmt.Errorf("%w: %s", errDenied, c.Message), Next: newCodeHint}
 		}
 	}
 	return nil

@@ -23,10 +23,10 @@ func TestRenderQuotesValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(objects) != 6 {
-		t.Fatalf("%d objects, want 6", len(objects))
+	if len(objects) != 8 {
+		t.Fatalf("%d objects, want 8", len(objects))
 	}
-	daemonSet := objects[5].Object
+	daemonSet := objects[7].Object
 	if got := at(t, daemonSet, "spec", "template", "spec", "containers", 0, "image"); got != hostile {
 		t.Errorf("image is %q, want %q", got, hostile)
 	}

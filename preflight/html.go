@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 //go:embed preflight.html.tmpl
@@ -25,7 +27,7 @@ func (r Reports) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Execute(w, newPage(r)); err != nil {
+	if err := ui.Escaped(w, func(w io.Writer) error { return t.Execute(w, newPage(r)) }); err != nil {
 		return fmt.Errorf("write the report as HTML: %w", err)
 	}
 	return nil

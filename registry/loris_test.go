@@ -41,9 +41,8 @@ func TestSlowLoris(t *testing.T) {
 		})
 	}
 	plain := func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
-	secure := func() (net.Conn, error) {
-		return tls.Dial("tcp", r.addr, r.client.Transport.(*http.Transport).TLSClientConfig)
-	}
+	below := r.client.Transport.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper()
+	secure := func() (net.Conn, error) { return tls.Dial("tcp", r.addr, below.(*http.Transport).TLSClientConfig) }
 	for range each {
 		hold(plain, func(net.Conn) {}) // no handshake
 		hold(secure, func(net.Conn) {})

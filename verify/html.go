@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 //go:embed verify.html.tmpl
@@ -23,7 +25,7 @@ func (r Report) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Execute(w, r); err != nil {
+	if err := ui.Escaped(w, func(w io.Writer) error { return t.Execute(w, r) }); err != nil {
 		return fmt.Errorf("write the report as HTML: %w", err)
 	}
 	return nil

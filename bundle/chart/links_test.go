@@ -54,11 +54,19 @@ func TestPackTakesLinksWithin(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "files", "a"), []byte("within"), 0o644))
 	must(t, os.Symlink("a", filepath.Join(dir, "files", "b")))
 	must(t, os.Symlink("files", filepath.Join(dir, "more")))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "ignored")))
+	must(t, os.Symlink("/etc", filepath.Join(dir, "ignored-dir")))
+	must(t, os.WriteFile(filepath.Join(dir, ".helmignore"), []byte("ignored\nignored-dir/\n"), 0o644))
 	packed, err := chart.Pack(dir)
 	must(t, err)
 	names := map[string]string{}
 	for name, data := range untar(t, packed) {
 		names[name] = data
+	}
+	for name := range names {
+		if strings.Contains(name, "ignored") {
+			t.Errorf("%s is in the chart", name)
+		}
 	}
 	for _, name := range []string{"till/files/a", "till/files/b", "till/more/a", "till/more/b"} {
 		if names[name] != "within" {

@@ -71,10 +71,10 @@ func (d *directory) walk(name string, above []fs.FileInfo) error {
 	for _, e := range entries {
 		below := path.Join(name, e.Name())
 		info, err := d.stat(below)
-		if err != nil {
+		if err != nil && !d.ignoresLink(below, e) {
 			return err
 		}
-		if d.rules.Ignore(below, info) {
+		if err != nil || d.rules.Ignore(below, info) {
 			continue
 		}
 		if !info.IsDir() {
@@ -92,6 +92,17 @@ func (d *directory) walk(name string, above []fs.FileInfo) error {
 	}
 	return nil
 }
+
+// ignoresLink judges a link that leads nowhere in the chart: by rules for files, and by
+// those for directories, since what it leads to is not looked at.
+func (d *directory) ignoresLink(name string, e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && (d.rules.Ignore(name, info) || d.rules.Ignore(name, asDirectory{info}))
+}
+
+type asDirectory struct{ fs.FileInfo }
+
+func (asDirectory) IsDir() bool { return true }
 
 // stat follows links within the chart.
 func (d *directory) stat(name string) (fs.FileInfo, error) {

@@ -27,8 +27,11 @@ func (a *app) admit(ctx context.Context, s *site, h *hub, file string) (*admissi
 		Code: func(ctx context.Context) (kubeadm.Code, error) { return a.readCode(ctx, file) },
 	}}
 	joined, err := s.machine.Joined()
-	if joined || err != nil {
+	if err != nil {
 		return adm, err
+	}
+	if joined { // an earlier run may have been killed at its very end
+		return adm, s.machine.ForgetEntry()
 	}
 	ticket, err := adm.ticket(ctx)
 	if err == nil && s.node.Has(config.ControlPlane) {

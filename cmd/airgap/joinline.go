@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // materialName is the file of joinDir with the cluster's public facts.
@@ -68,6 +69,11 @@ func (s *site) newCode(ctx context.Context, node config.Node, say func(string, .
 	}
 	if err := s.welcome(ctx, client, node, say); err != nil {
 		return kubeadm.Code{}, time.Time{}, err
+	}
+	if node.Name != "" { // airgap.yaml may have it since the last installation
+		if err := nodereport.Allow(ctx, client, node.Name); err != nil {
+			return kubeadm.Code{}, time.Time{}, err
+		}
 	}
 	var keys kubeadm.Parcel
 	if node.Has(config.ControlPlane) {

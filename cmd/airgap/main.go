@@ -8,11 +8,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 func main() {
@@ -40,20 +41,26 @@ func untilSignal() context.Context {
 
 // run is the whole program as a function: tests call it too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{stdin: stdin, stderr: stderr}
-	out := &results{w: stdout, begin: app.endProgress}
-	app.stdout = out
+	app, out := newApp(stdin, stdout, stderr)
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)
-	root.SetErr(stderr)
+	root.SetErr(app.stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil && out.err != nil {
-		err = fmt.Errorf("write the result: %w", out.err)
+	if failed := out.end(); err == nil {
+		err = failed
 	}
 	if ctx.Err() != nil && err != nil {
 		err = interrupted(err)
 	}
 	return app.report(err)
+}
+
+// newApp prints through escapers: much of what it prints comes from other hosts, pods and files.
+func newApp(stdin io.Reader, stdout, stderr io.Writer) (*app, *results) {
+	a := &app{stdin: stdin, stderr: ui.NewEscaper(stderr)}
+	out := &results{w: ui.NewEscaper(stdout), begin: a.endProgress}
+	a.stdout = out
+	return a, out
 }

@@ -13,7 +13,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
@@ -110,13 +109,4 @@ func (a *app) alive(ctx context.Context) {
 	if err != nil {
 		fmt.Fprintf(a.stderr, "tell systemd's watchdog: %v\n", err)
 	}
-}
-
-func writeYAML(w io.Writer, v any) error {
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 // Formats of results on stdout.
@@ -38,7 +42,7 @@ func formatsOf(cmd *cobra.Command) []string {
 // that are drawn again would erase it. The first error is kept and reported at
 // the end: a result that is cut short must not look like a whole one.
 type results struct {
-	w     io.Writer
+	w     *ui.Escaper
 	begin func()
 	err   error
 }
@@ -53,6 +57,17 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// end is the first error of a result.
+func (r *results) end() error {
+	if err := r.w.Flush(); r.err == nil {
+		r.err = err
+	}
+	if r.err != nil {
+		return fmt.Errorf("write the result: %w", r.err)
+	}
+	return nil
+}
+
 // print writes a result in the format asked for; text writes the human form,
 // which stands for the formats that only reports have.
 func (a *app) print(v any, text func(io.Writer) error) error {
@@ -60,15 +75,32 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	case asJSON:
 		return writeJSON(a.stdout, v)
 	case asYAML:
-		data, err := yaml.Marshal(fullLists(v))
-		if err != nil {
-			return err
-		}
-		_, err = a.stdout.Write(data)
-		return err
+		return writeYAML(a.stdout, fullLists(v))
 	default:
 		return text(a.stdout)
 	}
+}
+
+// writeYAML escapes the controls that JSON leaves in its strings: as YAML, that is an error.
+func writeYAML(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, r := range string(data) {
+		if unicode.IsControl(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	text, err := yaml.JSONToYAML([]byte(b.String()))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -85,7 +85,11 @@ func (s *site) upstreams() []nodereport.Upstream {
 
 // nodeReportStep lets hosts report to the cluster.
 func (s *site) nodeReportStep() step.Step {
-	return nodereport.Step(func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })
+	var names []string
+	for _, n := range s.nodes { // also of hosts that have yet to join
+		names = append(names, n.Name)
+	}
+	return nodereport.Step(names, func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })
 }
 
 // reported is patient with an API server that has just started, as an upgraded kubelet

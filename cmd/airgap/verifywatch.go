@@ -4,11 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify"
@@ -58,7 +54,7 @@ func complaining(write func(verify.Report) error, p ui.Progress) func(verify.Rep
 func (a *app) teller(p ui.Progress) func(verify.Event) {
 	say := func(line string) { fmt.Fprintln(a.stdout, line) }
 	drawn := a.progress == string(ui.Auto) || a.progress == string(ui.Bars)
-	if out, is := a.stdout.(*results); is && drawn && isTerminal(out.w) && isTerminal(a.stderr) {
+	if out, is := a.stdout.(*results); is && drawn && ui.IsTerminal(out.w) && ui.IsTerminal(a.stderr) {
 		say = func(line string) { p.Say("%s", line) }
 	}
 	return func(e verify.Event) {
@@ -72,9 +68,4 @@ func (a *app) teller(p ui.Progress) func(verify.Event) {
 		}
 		say(line)
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, is := w.(*os.File)
-	return is && term.IsTerminal(int(f.Fd()))
 }

@@ -10,26 +10,24 @@ func (e *Env) attackCluster(ctx context.Context, t target) []part {
 	}
 }
 
-// asPod has kubectl act as a pod: with a token that is bound to it, and no certificate.
+// asPod acts as a pod: with a token that is bound to it, and no certificate. kubectl reads what it
+// patches, which these accounts may not, so curl sends the requests.
 const asPod = `set -e
 umask 077
-trap 'rm -f /run/attack.token /run/attack.conf /run/attack.log' EXIT
+trap 'rm -f /run/attack.header /run/attack.log' EXIT
 k='kubectl --kubeconfig /etc/kubernetes/admin.conf'
 server=$($k config view --minify -o jsonpath='{.clusters[0].cluster.server}')
-# as NAMESPACE ACCOUNT POD makes /run/attack.conf
+# as NAMESPACE ACCOUNT POD writes the header that authenticates as the pod
 as() {
 	uid=$($k -n "$1" get pod "$3" -o jsonpath='{.metadata.uid}')
-	$k -n "$1" create token "$2" --bound-object-kind Pod --bound-object-name "$3" --bound-object-uid "$uid" >/run/attack.token
-	cat >/run/attack.conf <<END
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "$server", certificate-authority: /etc/kubernetes/pki/ca.crt}}]
-users: [{name: u, user: {tokenFile: /run/attack.token}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-END
+	{ printf 'Authorization: Bearer '; $k -n "$1" create token "$2" --bound-object-kind Pod --bound-object-name "$3" --bound-object-uid "$uid"; } >/run/attack.header
 }
-a='kubectl --kubeconfig /run/attack.conf'
+# api PATH CURL-ARGUMENTS...
+api() {
+	path=$1; shift
+	curl --silent --show-error --fail-with-body --max-time 30 --cacert /etc/kubernetes/pki/ca.crt -H @/run/attack.header "$@" "$server$path"
+}
+patch() { api "$1" -X PATCH -H 'Content-Type: application/strategic-merge-patch+json' --data "$2"; }
 # refused WORDS COMMAND... runs a command that has to fail with these words
 refused() {
 	words=$1; shift
@@ -45,13 +43,13 @@ own=$(echo "$pods" | sed -n 1p); own=${own#pod/}
 other=$(echo "$pods" | sed -n 2p); other=${other#pod/}
 test -n "$other"
 as airgap-system data-plane "$own"
-patch() { $a -n airgap-system patch pod "$1" --subresource status --type strategic -p "$2"; }
+ns=/api/v1/namespaces/airgap-system/pods
 down='{"status":{"conditions":[{"type":"airgap.dev/DataPlane","status":"False","reason":"attack"}]}}'
-refused 'may change only the status of the pod that its token is bound to' patch "$other" "$down"
-refused 'may change only its condition' patch "$own" '{"status":{"phase":"Failed"}}'
-refused 'may change only its condition' patch "$own" '{"status":{"conditions":[{"type":"Ready","status":"False"}]}}'
-refused 'orbidden' $a -n airgap-system delete pod "$other"
-refused 'orbidden' $a -n kube-system get secrets
+refused 'may change only the status of the pod that its token is bound to' patch "$ns/$other/status" "$down"
+refused 'may change only its condition' patch "$ns/$own/status" '{"status":{"phase":"Failed"}}'
+refused 'may change only its condition' patch "$ns/$own/status" '{"status":{"conditions":[{"type":"Ready","status":"False"}]}}'
+refused 'orbidden' api "$ns/$other" -X DELETE
+refused 'orbidden' api /api/v1/namespaces/kube-system/secrets
 `)
 }
 
@@ -59,6 +57,6 @@ func (e *Env) flannelToken(ctx context.Context, t target) error {
 	return e.script(ctx, t.first, asPod+`
 pod=$($k -n kube-flannel get pods --field-selector spec.nodeName=`+t.worker.Name()+` -o name | head -n 1)
 as kube-flannel flannel "${pod#pod/}"
-refused 'may change only the node that its pod runs on' $a patch node `+t.first.Name()+` --subresource status --type merge -p '{"metadata":{"annotations":{"flannel.alpha.coreos.com/public-ip":"10.0.0.66"}}}'
+refused 'may change only the node that its pod runs on' patch /api/v1/nodes/`+t.first.Name()+`/status '{"metadata":{"annotations":{"flannel.alpha.coreos.com/public-ip":"10.0.0.66"}}}'
 `)
 }

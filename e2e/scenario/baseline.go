@@ -177,7 +177,7 @@ func (e *Env) resetToBefore(ctx context.Context, m lab.Machine, begun picture) e
 	return e.asBefore(ctx, m, begun, always()...)
 }
 
-// compliant wants that airgap's own reading agrees, and that it sees what somebody
+// compliant wants that airgap's own reading agrees, and that it sees what was
 // changed behind its back: a mode, the kubelet's arguments, what a file says.
 func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {

@@ -187,6 +187,7 @@ func (e *Env) begin(ctx context.Context, m lab.Machine, stick string) error {
 		return err
 	}
 	return e.script(ctx, m,
+		"cd "+e.onStick()+" && d=$(mktemp -d) && rpm --dbpath $d --import RPM-GPG-KEY-airgap && rpm --dbpath $d -q gpg-pubkey | grep -c . | grep -qx 1; code=$?; rm -rf $d; exit $code",
 		"cd "+e.onStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
 		"airgap --version")
 }

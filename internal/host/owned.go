@@ -121,7 +121,7 @@ func (o *Owned) write(name string, perm fs.FileMode, content func(io.Writer) err
 	if err != nil {
 		return err
 	}
-	defer o.Remove(draft)
+	defer func() { _ = o.Remove(draft) }()
 	settle := func(f *os.File) error { return errors.Join(o.handOver(f), f.Chmod(perm)) }
 	if err := fill(f, content, settle); err != nil {
 		return err

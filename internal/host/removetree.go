@@ -71,16 +71,16 @@ func EmptyTree(dir string, except ...string) error {
 
 // Unlinked is the path of dir without symbolic links.
 func Unlinked(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Abs(real)
+	return filepath.Abs(resolved)
 }
 
 // nothingMounted is an error that names what is mounted below path, or at it.
 func nothingMounted(path string, orAt bool) error {
-	real, err := Unlinked(path)
+	resolved, err := Unlinked(path)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func nothingMounted(path string, orAt bool) error {
 			continue
 		}
 		at := UnescapeMount(fields[4])
-		if orAt && at == real || strings.HasPrefix(at, strings.TrimSuffix(real, "/")+"/") {
+		if orAt && at == resolved || strings.HasPrefix(at, strings.TrimSuffix(resolved, "/")+"/") {
 			return notOurs(path, at+" is mounted")
 		}
 	}

@@ -25,7 +25,9 @@ func newBars(w io.Writer) *bars {
 }
 
 // Say writes above the bars, so that they stay at the bottom.
-func (b *bars) Say(format string, args ...any) { fmt.Fprintf(b.p, format+"\n", args...) }
+func (b *bars) Say(format string, args ...any) {
+	fmt.Fprintln(b.p, Escape(fmt.Sprintf(format, args...)))
+}
 
 func (b *bars) Now(what string) {
 	b.mu.Lock()
@@ -36,7 +38,7 @@ func (b *bars) Now(what string) {
 	}
 	if what != "" {
 		b.now = b.p.AddSpinner(0, mpb.BarWidth(1),
-			mpb.AppendDecorators(decor.Name(what, decor.WCSyncSpaceR), decor.Elapsed(decor.ET_STYLE_GO)))
+			mpb.AppendDecorators(decor.Name(escapedLine(what), decor.WCSyncSpaceR), decor.Elapsed(decor.ET_STYLE_GO)))
 	}
 }
 
@@ -53,7 +55,7 @@ func (b *bars) Task(name string, total int64, bytes bool) Task {
 		speed = decor.AverageSpeed(decor.SizeB1000(0), "% .0f", decor.WCSyncSpace)
 	}
 	bar := b.p.AddBar(total,
-		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
+		mpb.PrependDecorators(decor.Name(escapedLine(name), decor.WCSyncSpaceR)),
 		mpb.AppendDecorators(counters, speed, decor.OnComplete(decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace), "done")))
 	return barTask{bar}
 }

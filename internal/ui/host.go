@@ -25,7 +25,7 @@ func (b *bars) Host(name string) Host {
 	h := &barHost{}
 	h.now.Store("waits for its turn")
 	h.bar = b.p.New(0, mpb.BarStyle(), mpb.BarWidth(16),
-		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
+		mpb.PrependDecorators(decor.Name(escapedLine(name), decor.WCSyncSpaceR)),
 		mpb.AppendDecorators(
 			decor.Any(func(s decor.Statistics) string { return outOf(s.Current, s.Total) }, decor.WCSyncSpace),
 			decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace),
@@ -42,17 +42,17 @@ func outOf(done, total int64) string {
 }
 
 func (h *barHost) Step(n, of int, title string) {
-	h.now.Store(title)
+	h.now.Store(escapedLine(title))
 	h.of = int64(of)
 	h.bar.SetTotal(int64(of), false)
 	h.bar.SetCurrent(int64(n - 1))
 }
 
-func (h *barHost) Now(what string) { h.now.Store(what) }
+func (h *barHost) Now(what string) { h.now.Store(escapedLine(what)) }
 
 func (h *barHost) End(err error) {
 	if err != nil {
-		h.now.Store("FAILED: " + firstLine(err))
+		h.now.Store("FAILED: " + escapedLine(firstLine(err)))
 		h.bar.Abort(false)
 		return
 	}

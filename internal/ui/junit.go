@@ -59,14 +59,17 @@ func (s *Suite) Add(c Case) {
 }
 
 // WriteJUnit writes one suite.
-func WriteJUnit(w io.Writer, s Suite) error { return writeXML(w, s) }
+func WriteJUnit(w io.Writer, s Suite) error {
+	return Escaped(w, func(w io.Writer) error { return writeXML(w, s) })
+}
 
 // WriteJUnits writes suites as one document.
 func WriteJUnits(w io.Writer, all []Suite) error {
-	return writeXML(w, struct {
+	suites := struct {
 		XMLName xml.Name `xml:"testsuites"`
 		Suites  []Suite
-	}{Suites: all})
+	}{Suites: all}
+	return Escaped(w, func(w io.Writer) error { return writeXML(w, suites) })
 }
 
 func writeXML(w io.Writer, v any) error {

@@ -62,22 +62,30 @@ const (
 	JSON  Format = "json"
 )
 
-// New shows progress on w.
+// New shows progress on w. What it is given to show may be foreign text, and is escaped.
 func New(w io.Writer, format Format) Progress {
+	escaped, is := w.(*Escaper)
+	if !is {
+		escaped = NewEscaper(w)
+	}
 	switch {
 	case format == JSON:
-		return newJSON(w)
-	case format == Bars, format == Auto && isTerminal(w):
-		return newBars(w)
+		return newJSON(escaped)
+	case format == Bars, format == Auto && IsTerminal(w):
+		return newBars(escaped.Unwrap()) // which moves the cursor
 	default:
-		return newPlain(w)
+		return newPlain(escaped)
 	}
 }
 
-func isTerminal(w io.Writer) bool { return terminalOf(w) != nil }
+// IsTerminal reports whether w, or what its Escaper writes to, is a terminal.
+func IsTerminal(w io.Writer) bool { return terminalOf(w) != nil }
 
 // terminalOf is w where it is a terminal, else nil.
 func terminalOf(w io.Writer) *os.File {
+	if e, is := w.(*Escaper); is {
+		w = e.Unwrap()
+	}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
 	}

@@ -109,7 +109,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	if err := s.removeDrafts(); err != nil {
 		return Backup{}, err
 	}
-	defer s.removeDrafts() //nolint:errcheck // the next run tries again
+	defer func() { _ = s.removeDrafts() }() // the next run tries again
 	about := About{Format: format, Taken: time.Now().UTC().Truncate(time.Second)}
 	if s.Cluster != nil {
 		about.Cluster = s.Cluster()

@@ -15,7 +15,7 @@ import (
 )
 
 // KeyDir is the directory with the key that signs a host's backups, and with the recipients
-// that they are encrypted to. It is in no backup: whoever has a backup could sign another one.
+// that they are encrypted to. It is in no backup: a stolen backup must not sign another one.
 type KeyDir string
 
 const recipientsName = "recipients"

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 //go:embed page.html.tmpl
@@ -126,7 +128,7 @@ func (p *Page) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Execute(w, p); err != nil {
+	if err := ui.Escaped(w, func(w io.Writer) error { return t.Execute(w, p) }); err != nil {
 		return fmt.Errorf("write the page about the network: %w", err)
 	}
 	return nil

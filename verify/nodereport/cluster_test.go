@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -32,7 +34,7 @@ func startCluster(t *testing.T, nodes ...string) cluster {
 	t.Helper()
 	c := cluster{Server: apitest.Start(t, "--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")}
 	c.admin = c.client(t, c.Config)
-	s := Step(func() (*rest.Config, error) { return c.Config, nil })
+	s := Step(nodes, func() (*rest.Config, error) { return c.Config, nil })
 	before, errBefore := s.Done(t.Context())
 	errRun := s.Run(t.Context())
 	after, errAfter := s.Done(t.Context())
@@ -91,7 +93,7 @@ func (c cluster) read(t *testing.T) *NodeReport {
 func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
-		Program: "v1", BootID: "b", Kernel: "k",
+		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1"},
 		Units:        []Unit{{"kubelet.service", "active"}},
 		Cgroup:       &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode:    "nftables",
@@ -157,6 +159,8 @@ func rights(t *testing.T, c cluster) {
 	}
 	reports := w1.Resource(Resource)
 	refused := map[string]error{
+		"read another's":        last(reports.Get(ctx, "w2", metav1.GetOptions{})),
+		"probe another's":       last(reports.Patch(ctx, "w2", types.JSONPatchType, []byte(`[{"op":"test","path":"/report/program","value":"x"}]`), metav1.PatchOptions{})),
 		"list":                  last(reports.List(ctx, metav1.ListOptions{})),
 		"watch":                 last(reports.Watch(ctx, metav1.ListOptions{})),
 		"delete":                reports.Delete(ctx, "w1", metav1.DeleteOptions{}),
@@ -166,7 +170,7 @@ func rights(t *testing.T, c cluster) {
 		"apply":                 last(reports.Apply(ctx, "w2", named("w2"), metav1.ApplyOptions{FieldManager: "w1", Force: true})),
 		"who is no node": func() error {
 			config := rest.CopyConfig(c.Config)
-			config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:w1", Groups: []string{"system:authenticated"}}
+			config.Impersonate = rest.ImpersonationConfig{UserName: "w1", Groups: []string{"system:authenticated"}}
 			return last(c.client(t, config).Resource(Resource).Get(ctx, "w1", metav1.GetOptions{}))
 		}(),
 	}
@@ -175,8 +179,42 @@ func rights(t *testing.T, c cluster) {
 			t.Errorf("%s: got %v, want it forbidden", what, err)
 		}
 	}
-	if err := refused["update"]; !strings.Contains(fmt.Sprint(err), "a node may write only its own report: system:node:w1 is not node w2") {
+	if err := refused["create"]; !strings.Contains(fmt.Sprint(err), "a node may write only its own report: system:node:w1 is not node w3") {
 		t.Errorf("another node's report: %v", err)
+	}
+}
+
+// TestAllow: a host that joins after the installation has its rights from the start.
+func TestAllow(t *testing.T) {
+	c := startCluster(t)
+	c.makeNode(t, "w1")
+	var own object
+	if err := own.write(t.Context(), c.kubelet(t), "w1", Report{Program: "v1"}); !apierrors.IsForbidden(err) {
+		t.Errorf("before: %v", err)
+	}
+	for range 2 {
+		if err := Allow(t.Context(), c.Client(t), "w1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var again object
+	if err := again.write(t.Context(), c.kubelet(t), "w1", Report{Heartbeat: metav1.NowMicro(), Program: "v1"}); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestRightsToConfigz: the kubelet of a node asks the API server who may read its
+// configuration: the node itself.
+func TestRightsToConfigz(t *testing.T) {
+	c := startCluster(t, "w1", "w2")
+	for of, want := range map[string]bool{"w1": true, "w2": false, "": false} {
+		review, err := c.Client(t).AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:node:w1", Groups: []string{"system:nodes", "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Version: "v1", Resource: "nodes", Subresource: "configz", Name: of},
+		}}, metav1.CreateOptions{})
+		if err != nil || review.Status.Allowed != want {
+			t.Errorf("w1 may read the configuration of %q: %v, %v", of, review.Status, err)
+		}
 	}
 }
 

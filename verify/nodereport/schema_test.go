@@ -14,7 +14,7 @@ import (
 // TestSchema: the API server drops what the schema does not have, so it has
 // exactly the fields of the Go form, and wants those that are always written.
 func TestSchema(t *testing.T) {
-	objects, err := Objects()
+	objects, err := Objects(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,17 +74,17 @@ func Load(path string) (*Cluster, []byte, error) {
 // Parse judges data and fills in the defaults. Bad input gives Problems; file
 // is the name they carry.
 func Parse(file string, data []byte) (*Cluster, error) {
-	return read(file, data, kubeadm.Config.Validate)
+	return read(file, data, (*Cluster).validate)
 }
 
 // ParseStored reads the file of a bundle that a host has already. An older airgap
-// took overrides of Kubernetes that Parse refuses, and its cluster has to be
+// took overrides that Parse refuses, and its cluster has to be
 // looked after all the same.
 func ParseStored(file string, data []byte) (*Cluster, error) {
-	return read(file, data, kubeadm.Config.ValidateStored)
+	return read(file, data, (*Cluster).validateStored)
 }
 
-func read(file string, data []byte, kubernetes func(kubeadm.Config, *field.Path) field.ErrorList) (*Cluster, error) {
+func read(file string, data []byte, validate func(*Cluster) field.ErrorList) (*Cluster, error) {
 	doc, err := parse(file, data)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func read(file string, data []byte, kubernetes func(kubeadm.Config, *field.Path)
 		return nil, syntax(file, err)
 	}
 	c.setDefaults()
-	problems = append(problems, doc.semantic(c.validate(kubernetes), problems)...)
+	problems = append(problems, doc.semantic(validate(&c), problems)...)
 	if len(problems) > 0 {
 		return nil, problems.sorted()
 	}

@@ -172,6 +172,11 @@ func TestOverridesOfAnOlderAirgap(t *testing.T) {
 	if err != nil || c.Kubernetes.Overrides.Kubelet["maxPodz"] != 5 {
 		t.Errorf("the bundle of an older airgap: %v", err)
 	}
+	issuer := "  authentication:\n    jwt:\n      - issuer: {url: https://sso.bank.example, audiences: [kubernetes]}\n        claimMappings: {username: {claim: sub, prefix: 'sso:'}}\n"
+	c, err = Parse("airgap.yaml", []byte(strings.Replace(full(t), "  podSubnet:", issuer+"  podSubnet:", 1)))
+	if err != nil || len(c.Kubernetes.Authentication.JWT) != 1 {
+		t.Errorf("with an issuer: %v", err)
+	}
 }
 
 func lineWith(text string, parts []string) bool {

@@ -24,7 +24,16 @@ func (c *Cluster) setDefaults() {
 }
 
 // validate lets each section judge itself; the nodes are judged here.
-func (c *Cluster) validate(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList) field.ErrorList {
+func (c *Cluster) validate() field.ErrorList {
+	return c.validateBy(kubeadm.Config.Validate, kubeadm.Runtime.Validate)
+}
+
+// validateStored takes overrides that an older airgap took.
+func (c *Cluster) validateStored() field.ErrorList {
+	return c.validateBy(kubeadm.Config.ValidateStored, kubeadm.Runtime.ValidateStored)
+}
+
+func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList, runtime func(kubeadm.Runtime, *field.Path) field.ErrorList) field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
 	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
@@ -32,7 +41,7 @@ func (c *Cluster) validate(kubernetes func(kubeadm.Config, *field.Path) field.Er
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.GPU.Validate(at("gpu"))...)
 	all = append(all, c.Network.Validate(at("network"))...)
-	all = append(all, c.Runtime.Validate(at("runtime"))...)
+	all = append(all, runtime(c.Runtime, at("runtime"))...)
 	all = append(all, c.HostSettings.Validate(at("hostSettings"))...)
 	all = append(all, c.Packages.Validate(at("packages"))...)
 	all = append(all, c.Images.Validate(at("images"))...)

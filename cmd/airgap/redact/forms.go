@@ -13,24 +13,42 @@ type pattern struct {
 	// words of which a line has one, in lower case, or it has no such secret; nil:
 	// every line is looked at.
 	words []string
-	form  *regexp.Regexp
+	needs string // one of these bytes as well; "" is none
+	// maybe spares lines the form that it cannot have; nil: none.
+	maybe func(line []byte) bool
+	form  func() *regexp.Regexp
 	// secret is which part of a match is secret: the match and its groups, as
-	// FindSubmatchIndex gives them. nil is the first group, or all of it where there
-	// is none. from == to is nothing.
-	secret func(line []byte, match []int) (from, to int)
+	// FindSubmatchIndex gives them. nil is the first group that has matched, or all of it where
+	// there is none. from == to is nothing.
+	secret    func(line []byte, match []int) (from, to int)
+	command   bool // the words may stand in an earlier line, which goes on in this one
+	unescaped bool // it knows nothing of the escapes of JSON
 }
+
+// ready is a form that is compiled already.
+func ready(form *regexp.Regexp) func() *regexp.Regexp { return func() *regexp.Regexp { return form } }
 
 // names of fields end like this. What only names a file, a Secret or a time does
 // not: tokenFile, secretName, token-ttl.
-const names = `(?:passw(?:or)?d|passwort|passphrase|bindpw|secret|token|credentials?|certificate[-_]?key|key[-_]data|` +
-	`(?:api|access|private|secret|shared|account|encryption|signing)[-_]?key|secretaccesskey|(?:\b|[_-])auth|psk)`
+const names = `(?:passw(?:or)?ds?|passwort|passphrase|passcode|pass[-_]code|pin[-_]?code|bindpw|secret|token|creds?|credentials?|certificate[-_]?key|key[-_]data|` +
+	`(?:api|access|private|secret|shared|account|encryption|signing|auth|master|storage|consumer|app|licen[cs]e)[-_]?key|secretaccesskey|` +
+	`requirepass|masterauth|` + shortNames + `|psk)`
+
+// shortNames are words that others end with, too: bypass, compass.
+const shortNames = `(?:\b|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass`
+
+// spaces are blanks of any kind; gap is what may stand between a name and its sign.
+const (
+	spaces = `[\s\x{a0}\x{3000}\x{200b}\x{feff}]*`
+	gap    = `\\*["'` + "`" + `]?(?:\x1b\[[0-9;]*m)*` + spaces
+)
 
 // begins is where a word does; in JSON the escape of a line's end may stand before it.
 const begins = `(?:\b|\\[nrt])`
 
 var (
 	// Quotes around a name may be escaped: JSON within JSON.
-	fieldForm = regexp.MustCompile(`(?i)[\w.-]*` + names + `\\*["']?\s*(?:=>|:=|[:=])\s*`)
+	fieldForm = regexp.MustCompile(`(?i)` + names + gap + `(?:=>|:=|[:=：＝])` + spaces)
 	flagForm  = regexp.MustCompile(`(?i)--?[\w-]*` + names + `(?:\\*["'],?\s*\\*["']|\s+)`)
 	pairForm  = regexp.MustCompile(`(?i)name\\*"\s*:\s*\\*"[^"\\]*` + names + `[^"\\]*\\*"\s*,\s*\\*"value\\*"\s*:\s*`)
 	dataForm  = regexp.MustCompile(`"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)\}`)
@@ -41,47 +59,77 @@ var (
 	bearerForm = regexp.MustCompile(`(?i)bearer\s+([\w.~+/=-]{8,})`)
 	basicForm  = regexp.MustCompile(`(?i)basic\s+([A-Za-z0-9+/]{4,}={0,2})`)
 	headerForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\s+([^"'\\]+)`)
-	cookieForm = regexp.MustCompile(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
-	userForm   = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/"'<>?#]+)@`)
-	proxyForm  = regexp.MustCompile(`(?i)_proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/"'\\:]+:[^\s/"'\\]+)@`) // without a scheme
-	queryForm  = regexp.MustCompile(`(?:[?&;]|\\u0026)([\w.%~\[\]-]+)=([^&\s"'<>\\]+)`)
-	beginForm  = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
-	endForm    = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
+	// Without a known scheme: a word that looks like a token.
+	rawHeaderForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*([^\s"'\\{\[,]{12,})`)
+	wordsForm     = regexp.MustCompile(`(?i)^\s*[\w.-]*(?:passw(?:or)?d|passphrase|passcode|requirepass|masterauth)\s+(\S+)\s*$`)
+	cookieForm    = regexp.MustCompile(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
+	userForm      = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/"'<>?#]+)@`)
+	slashForm     = regexp.MustCompile(`://[^\s/"'<>@:]*:([^\s"'<>]+)@`)                                  // a password with a slash
+	proxyForm     = regexp.MustCompile(`(?i)_proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/"'\\:]+:[^\s/"'\\]+)@`) // without a scheme
+	queryForm     = regexp.MustCompile(`(?:[?&;]|\\u0026)([\w.%~\[\]-]+)=([^&\s"'<>\\]+)`)
+	beginForm     = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
+	endForm       = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
 )
 
 func fieldWords() []string {
-	return []string{"pass", "secret", "token", "credential", "key", "auth", "bindpw", "psk"}
+	return []string{"pass", "secret", "token", "cred", "key", "auth", "pw", "pswd", "psk", "pincode", "pin-code", "pin_code"}
 }
 
+// patterns are the forms of this package's own.
 func patterns() []pattern {
-	return []pattern{
-		{Field, fieldWords(), fieldForm, valueAfter},
-		{Field, fieldWords(), flagForm, valueAfter},
-		{Field, fieldWords(), pairForm, valueAfter},
-		{Token, []string{"eyj"}, jwtForm, nil},
-		{Code, []string{"."}, codeForm, nil},
-		{Hash, []string{"$", "sha"}, hashForm, nil},
-		{Header, []string{"bearer"}, bearerForm, bearer},
-		{Header, []string{"basic"}, basicForm, basic},
-		{Header, []string{"authorization"}, headerForm, nil},
-		{Header, []string{"cookie"}, cookieForm, nil},
-		{URL, []string{"://"}, userForm, user},
-		{URL, []string{"_proxy"}, proxyForm, nil},
-		{Query, []string{"?", "&", `\u0026`}, queryForm, parameter},
+	all := []pattern{
+		{kind: Field, words: fieldWords(), form: ready(fieldForm), secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: "-", form: ready(flagForm), secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: `"`, form: ready(pairForm), secret: valueAfter},
+		{kind: Field, words: []string{"pass", "masterauth"}, form: ready(wordsForm)},
+		{kind: Token, words: []string{"eyj"}, form: ready(jwtForm)},
+		{kind: Code, words: []string{"."}, maybe: mayHaveCode, form: ready(codeForm)},
+		{kind: Hash, words: []string{"$", "sha"}, form: ready(hashForm)},
+		{kind: Header, words: []string{"bearer"}, form: ready(bearerForm), secret: bearer},
+		{kind: Header, words: []string{"basic"}, form: ready(basicForm), secret: basic},
+		{kind: Header, words: []string{"authorization"}, form: ready(headerForm)},
+		{kind: Header, words: []string{"authorization"}, form: ready(rawHeaderForm), secret: rawHeader},
+		{kind: Header, words: []string{"cookie"}, form: ready(cookieForm)},
+		{kind: URL, words: []string{"://"}, form: ready(userForm), secret: user},
+		{kind: URL, words: []string{"://"}, needs: "@", form: ready(slashForm), secret: slashed},
+		{kind: URL, words: []string{"_proxy"}, form: ready(proxyForm)},
+		{kind: Query, words: []string{"?", "&", `\u0026`}, form: ready(queryForm), secret: parameter},
 	}
+	return slices.Concat(all, commandForms(), markupForms(), koreanForms())
 }
 
 // spans are the secrets of a line, in order. state is what the lines before it left.
 func (r *Redactor) spans(line []byte, st *state) []span {
+	v := viewOf(line)
+	return v.back(r.found(v.text, st))
+}
+
+func (r *Redactor) found(line []byte, st *state) []span {
 	lower := bytes.ToLower(line)
+	has := make([]bool, len(r.engine.patterns))
+	r.engine.mark(lower, has)
+	goesOn := st.command
+	st.goesOn(line, r.engine, has)
 	all := st.next(line)
-	for _, p := range r.patterns {
-		if !slices.ContainsFunc(p.words, func(word string) bool { return bytes.Contains(lower, []byte(word)) }) {
+	unescaped := []byte(nil)
+	for i, p := range r.engine.patterns {
+		if !has[i] && !(p.command && goesOn != nil && goesOn[i]) || p.needs != "" && !bytes.ContainsAny(line, p.needs) || p.maybe != nil && !p.maybe(line) {
 			continue
 		}
-		for _, m := range p.form.FindAllSubmatchIndex(line, -1) {
-			from, to := p.where(line, m)
-			all = append(all, span{from, to, p.kind})
+		text := line
+		if p.unescaped {
+			if unescaped == nil {
+				unescaped = withoutEscapes(line)
+			}
+			text = unescaped
+		}
+		covered := 0 // what a secret goes over is not looked at again, or a hostile line would take minutes
+		for _, m := range p.form().FindAllSubmatchIndex(text, -1) {
+			if m[0] < covered {
+				continue
+			}
+			from, to := p.where(text, m)
+			all, covered = append(all, span{from, to, p.kind}), to
 		}
 	}
 	if bytes.Contains(lower, []byte(`data`)) {
@@ -91,15 +139,23 @@ func (r *Redactor) spans(line []byte, st *state) []span {
 }
 
 func (p pattern) where(line []byte, match []int) (from, to int) {
-	switch {
-	case p.secret != nil:
+	if p.secret != nil {
 		return p.secret(line, match)
-	case len(match) > 2:
-		return match[2], match[3]
-	default:
-		return match[0], match[1]
 	}
+	return firstGroup(line, match)
 }
+
+// mayHaveCode reports whether a full stop has six letters or digits before it, and sixteen behind.
+func mayHaveCode(line []byte) bool {
+	for at := range line {
+		if line[at] == '.' && at >= 6 && at+16 < len(line) && !bytes.ContainsFunc(line[at-6:at], noCode) && !bytes.ContainsFunc(line[at+1:at+17], noCode) {
+			return true
+		}
+	}
+	return false
+}
+
+func noCode(r rune) bool { return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z') }
 
 // bearer is a token, but for words: "bearer authentication".
 func bearer(line []byte, m []int) (from, to int) {
@@ -107,6 +163,14 @@ func bearer(line []byte, m []int) (from, to int) {
 		if letter := c|0x20 >= 'a' && c|0x20 <= 'z'; !letter {
 			return m[2], m[3]
 		}
+	}
+	return m[2], m[2]
+}
+
+// rawHeader is what an Authorization header says without a scheme: no word.
+func rawHeader(line []byte, m []int) (from, to int) {
+	if bytes.ContainsAny(line[m[2]:m[3]], "0123456789") {
+		return m[2], m[3]
 	}
 	return m[2], m[2]
 }
@@ -126,6 +190,14 @@ func basic(line []byte, m []int) (from, to int) {
 // user is USER:PASSWORD of a URL, or a user of which the name is a token.
 func user(line []byte, m []int) (from, to int) {
 	if text := line[m[2]:m[3]]; bytes.IndexByte(text, ':') < 0 && len(text) < 20 {
+		return m[2], m[2]
+	}
+	return m[2], m[3]
+}
+
+// slashed is a password, and no port with a path behind it, as of an image with its digest.
+func slashed(line []byte, m []int) (from, to int) {
+	if digits := bytes.TrimLeft(line[m[2]:m[3]], "0123456789"); len(digits) == 0 || digits[0] == '/' {
 		return m[2], m[2]
 	}
 	return m[2], m[3]

@@ -1,6 +1,6 @@
 // Package redact takes secrets out of text that leaves a host.
 //
-// A Redactor knows two things: what secrets look like (forms.go), and the very
+// A Redactor knows two things: what secrets look like (forms.go, and gitleaks' rules), and the very
 // secrets that this host has (known.go). Writer takes text as it comes and hands
 // it on without them, in memory that does not grow with it; Gate does so with
 // the known ones alone, for bytes that are no text or were written by ourselves.
@@ -35,8 +35,8 @@ const (
 
 // Redactor takes secrets out. It may be used by several goroutines.
 type Redactor struct {
-	known    *index
-	patterns []pattern
+	known  *index
+	engine *engine
 
 	mu     sync.Mutex
 	counts map[Kind]int
@@ -44,7 +44,7 @@ type Redactor struct {
 
 // New makes one that knows the secrets in the book; nil is none.
 func New(b *Book) *Redactor {
-	return &Redactor{known: b.index(), patterns: patterns(), counts: map[Kind]int{}}
+	return &Redactor{known: b.index(), engine: theEngine(), counts: map[Kind]int{}}
 }
 
 // Writer hands text on to w without what looks like a secret, and without the
@@ -63,7 +63,7 @@ func (r *Redactor) Midway(w io.Writer) io.WriteCloser {
 func (r *Redactor) writer(w io.Writer, midway bool) io.WriteCloser {
 	l := &lines{w: w, r: r}
 	l.state.midway = midway
-	return chain{r.Gate(l), l}
+	return &decoder{next: chain{r.Gate(l), l}}
 }
 
 // Gate hands bytes on to w without the known secrets. Close writes the rest, and

@@ -110,6 +110,10 @@ func TestHarmless(t *testing.T) {
 		"authorization:\n  mode: Webhook\n", "a -A KUBE-SERVICES -d 10.96.0.10/32 -p udp -m comment --comment \"kube-system/kube-dns:dns cluster IP\"\n",
 		"data:\n  Corefile: |\n    .:53 {\n        errors\n    }\n", "", "\n\n", "no line end",
 		"private_key = \"/etc/airgap/pki/registry.key\"\n", "  credentials = []\n", `{"auth":{"mode":"x"}}`, "token=[redacted:field]\n",
+		"passwordFile: /etc/x\n", "credentials=/root/.smb\n", "--token-auth-file /etc/x\n", "sudo: ops : TTY=pts/0 ; PWD=/home/ops ; USER=root ; COMMAND=/bin/ls\n", "OLDPWD=/data\n", "bypass=on, compass: north\n",
+		"podUID=\"0d8f3f0a-8a7d-4d4e-9a3c-0123456789ab\" containerID=containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", "docker://r.bank:5000/app@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+		"curl -fsSL https://r.bank:5000/v2/ -o x\n", "hostKey: SHA256:0123456789abcdef0123456789abcdef0123456789a\n", "mount -t nfs4 -o vers=4.2 h:/x /y\n", "비밀번호가 틀렸습니다\n", "토큰을 검증하지 못했습니다\n", "<secretName>tls</secretName>\n",
+		"MODULE_KEYS=\n", "next: a line\n", "password:\nnot indented\n", "Nov 23 10:00:00 n1 systemd[1]: Started Session 3 of User root.\n", "e2e: app.kubernetes.io/name=grafana, helm.sh/chart=grafana-10.1.2\n",
 	} {
 		if got := clean(t, text); got != text {
 			t.Errorf("%q became %q", text, got)

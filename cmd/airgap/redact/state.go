@@ -12,6 +12,17 @@ type state struct {
 	midway bool   // what came before the text is not known, and no line has told yet that it was no key
 	block  *block // an indented block of values
 	named  bool   // the line before was the name of a variable, the next may be its value
+
+	open    *opened // the value of a field is on the lines that follow
+	command []bool  // forms of commands that the line before began, and that goes on in this one
+}
+
+// opened is a field without its value, or with its beginning.
+type opened struct {
+	indent int  // of the field's line
+	quote  byte // that ends it; 0 where it has none
+	tag    bool // an element of XML, which its end tag ends
+	left   int  // so many lines may be its value
 }
 
 // block are the lines below one, by their indentation, that hold secrets.
@@ -40,13 +51,15 @@ var (
 func (st *state) next(line []byte) []span {
 	all := st.keys(line)
 	all = append(all, st.inBlock(line)...)
+	all = append(all, st.inOpen(line)...)
 	if st.named {
 		if m := worthForm.FindIndex(line); m != nil {
-			from, to := valueAt(line, m[1], true)
-			all = append(all, span{from, to, Field})
+			if from, to := valueAt(line, m[1], true); !trivial(line[from:to]) {
+				all = append(all, span{from, to, Field})
+			}
 		}
 	}
-	st.named = nameForm.Match(line)
+	st.named = bytes.Contains(bytes.ToLower(line), []byte("name")) && nameForm.Match(line)
 	return all
 }
 
@@ -127,7 +140,7 @@ func (st *state) inBlock(line []byte) []span {
 		switch m := openForm.FindSubmatch(line); {
 		case m != nil:
 			st.block = &block{indent, string(m[1]) == "stringData", Object}
-		case textForm.Match(line):
+		case bytes.ContainsAny(line, "|>") && textForm.Match(line):
 			st.block = &block{indent, true, Field}
 		}
 		return nil

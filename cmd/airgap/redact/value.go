@@ -1,19 +1,42 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // valueAfter is the value that stands behind a match: a field's name and its sign.
 func valueAfter(line []byte, match []int) (from, to int) {
-	from, to = valueAt(line, match[1], beginsLine(line[:match[0]]))
-	value := line[from:to]
-	if bytes.Contains(line[match[0]:match[1]], []byte("v1.Secret")) { // a type's name: what follows is an error
+	begin := nameBegin(line, match[0])
+	from, to = valueAt(line, match[1], beginsLine(line[:begin]))
+	name, value := line[begin:match[1]], line[from:to]
+	if bytes.Contains(name, []byte("v1.Secret")) { // a type's name: what follows is an error
 		return from, from
 	}
-	if harmless(value) || from == match[1] && nested(value, bytes.ContainsRune(line[match[0]:match[1]], ':')) {
+	if trivial(value) || isPath(value) && !ofPassword(name) || from == match[1] && nested(value, bytes.ContainsRune(name, ':')) {
 		return from, from
 	}
 	return from, to
 }
+
+// nameBegin is where the name begins that ends at a place.
+func nameBegin(line []byte, at int) int {
+	for at > 0 && (line[at-1] == '.' || line[at-1] == '-' || line[at-1] == '_' || alnum(line[at-1])) {
+		at--
+	}
+	return at
+}
+
+func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+var (
+	passwordName = regexp.MustCompile(`(?i)pass|pwd|pswd|pw\W*$|passcode|psk\W*$`)
+	workingDir   = regexp.MustCompile(`(?:\b|OLD)PWD\W*$`)
+)
+
+// ofPassword reports whether a field has a password, which may begin like a path. Others name
+// files, and so does the shell's working directory.
+func ofPassword(name []byte) bool { return passwordName.Match(name) && !workingDir.Match(name) }
 
 // nested reports whether a value without quotes is the beginning of something else:
 // of a list or a mapping, which have names of their own, or of a text on the next
@@ -54,11 +77,37 @@ func valueAt(line []byte, at int, whole bool) (from, to int) {
 	if whole {
 		return at, len(bytes.TrimRight(line, " \t\r"))
 	}
-	if n := bytes.IndexAny(line[at:], " \t\r\"',;&}])<>\\"); n >= 0 {
-		return at, at + n
-	}
-	return at, len(line)
+	return at, endOfWord(line, at)
 }
+
+var nextPair = regexp.MustCompile(`^[,;&]\s*[\w.%-]+\s*[=:]`)
+
+// endOfWord is where a value without quotes ends. A sign that may be a part of it ends it where
+// nothing of it can follow.
+func endOfWord(line []byte, from int) int {
+	for at := from; at < len(line); at++ {
+		switch line[at] {
+		case ' ', '\t', '\r', '<', '>':
+			return at
+		case '\\':
+			if at+1 < len(line) && bytes.IndexByte([]byte(`nrt"'\`), line[at+1]) >= 0 {
+				return at
+			}
+		case ',', ';', '&':
+			if at+1 == len(line) || nextPair.Match(line[at:]) || closes(line[at+1]) {
+				return at
+			}
+		case '"', '\'', '}', ']', ')':
+			if at+1 == len(line) || closes(line[at+1]) {
+				return at
+			}
+		}
+	}
+	return len(line)
+}
+
+// closes reports whether a byte can stand behind a value's end.
+func closes(c byte) bool { return bytes.IndexByte([]byte(" \t\r\"',;:&|}])<>\\"), c) >= 0 }
 
 // endOfQuoted is where a quoted value ends, or the line. A quote behind more
 // backslashes than the first one has is a part of the value.
@@ -78,18 +127,35 @@ func endOfQuoted(line []byte, from int, quote byte, escapes int) int {
 	return len(line)
 }
 
-// harmless are values that no secret has: nothing, a yes or no, a mark of ours, and
-// paths of files.
-func harmless(value []byte) bool {
+// harmless are values that no secret has: trivial ones, and paths of files.
+func harmless(value []byte) bool { return trivial(value) || isPath(value) }
+
+// trivial values are nothing, a yes or no, and a mark of ours.
+func trivial(value []byte) bool {
 	value = bytes.TrimRight(bytes.TrimSpace(value), ",")
 	switch string(bytes.ToLower(value)) {
 	case "", "true", "false", "null", "nil", "~", "none":
 		return true
 	}
-	for _, begin := range []string{"[redacted:", "/etc/", "/var/", "/run/", "/opt/", "/usr/", "/srv/", "/root/", "/home/", "/proc/", "/tmp/"} {
-		if bytes.HasPrefix(value, []byte(begin)) {
-			return true
+	return bytes.HasPrefix(value, []byte("[redacted:"))
+}
+
+var pathForm = regexp.MustCompile(`^/(?:etc|var|run|opt|usr|srv|root|home|proc|tmp|mnt|media)(?:/[^/\s]*)*,?$`)
+
+// isPath reports whether a value is a path of a file as servers have them. One with a long name of
+// letters of both cases and digits is none: it may be a secret.
+func isPath(value []byte) bool {
+	value = bytes.TrimSpace(value)
+	if !pathForm.Match(value) {
+		return false
+	}
+	for part := range bytes.SplitSeq(value, []byte("/")) {
+		if len(part) >= 12 && bytes.ContainsAny(part, "0123456789") && bytes.ContainsFunc(part, upper) && bytes.ContainsFunc(part, lower) {
+			return false
 		}
 	}
-	return false
+	return true
 }
+
+func upper(r rune) bool { return r >= 'A' && r <= 'Z' }
+func lower(r rune) bool { return r >= 'a' && r <= 'z' }

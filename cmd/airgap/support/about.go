@@ -118,5 +118,5 @@ func (c Contents) writeHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, c)
+	return ui.Escaped(w, func(w io.Writer) error { return t.Execute(w, c) })
 }

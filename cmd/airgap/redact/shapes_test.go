@@ -1,0 +1,148 @@
+package redact
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/unicode/norm"
+)
+
+// shapes are texts with a secret in the place of %s: each a way in which people and programs
+// write one.
+func shapes() []string {
+	return []string{
+		"pwd=%s", "login pwd=%s ok", "Pwd: %s", "pass=%s", "dbPass=%s", "db_pass: %s", "DB-PASS=%s", "userPwd = %s", "passcode: %s", "pass-phrase? no: passphrase=%s",
+		"PGPASSWORD=%s psql", "export MYSQL_PWD=%s", "Environment=REDIS_PASS=%s", "password=/%s", "password=/etc/%s", "password: /var/lib/%s", "pw=%s;", "a{password=%s}", "f(password=%s)",
+		"Server=db;Password=%s;Database=bank", "jdbc:x://h/db?user=a&password=%s", "license_key=%s", "auth-key: %s", "password %s", "requirepass %s", "password\u00a0:\u00a0%s", "password：%s",
+		"\x1b[1mpassword\x1b[0m: %s", "password=\x1b[31m%s\x1b[0m", "password = 'a b %s'", `password="%s and more"`, "password: >-\n  %s\n", "password:\n  %s\n", "password: \\\n  %s\n", `"password":` + "\n    \"%s\"\n",
+		"password=\"first\nand %s\"", "app --password \\\n  %s --user x", "- --token\n", // the last one is without
+		"<password>%s</password>", "<Password>%s</Password>", "<a:db-password type=\"x\">%s</a:db-password>", "<password><![CDATA[%s]]></password>", "<password>\n  %s\n</password>",
+		`<user name="a" password="%s"/>`, `<property name="password" value="%s"/>`, `<entry key="db.password">%s</entry>`, "<key>Password</key><string>%s</string>", "&lt;password&gt;%s&lt;/password&gt;",
+		"curl -u admin:%s https://x", "curl -sSuadmin:%s https://x", "curl --user admin:%s x", "curl --user=admin:%s x", "curl -U a:%s -x p:1 x", "curl --proxy-user a:%s x", `["curl","-u","a:%s","x"]`, "curl -s \\\n  -u admin:%s \\\n  https://x",
+		"curl -b session=%s x", "curl -H 'Authorization: token %s' x", `curl -H "Authorization: %s1234567890" x`, "curl -H 'X-Api-Key: %s' x", "curl -H \"X-Auth-Token: %s\" x", "curl -H 'PRIVATE-TOKEN: %s' x",
+		"sshpass -p %s ssh a@b", "sshpass -p'%s' ssh a@b", "sshpass -p%s ssh a@b", "mysql -u root -p%s bank", "mysqldump -uroot -p'%s' bank", "ldapsearch -x -D cn=a -w %s -b x", "redis-cli -a %s ping", "ipmitool -H h -U a -P %s power",
+		"docker login -u a -p %s r.bank", "podman login --password=%s r.bank", "skopeo copy --src-creds a:%s docker://x dir:y", "smbclient //h/s -U a%%%s", "htpasswd -bB file user %s", "echo %s | sudo -S id", "echo '%s' | docker login --password-stdin r", "passwd --stdin a <<< %s",
+		"kubectl create secret generic x --from-literal=key=%s", "openssl rsa -in k -passin pass:%s", "openssl enc -k x -pass pass:%s", "CREATE USER a IDENTIFIED BY '%s'", "ALTER ROLE a PASSWORD '%s'", "machine h login a password %s", "sqlplus bank/%s@db", "unzip -P %s a.zip", "nmcli dev wifi connect x password %s",
+		"aws configure set aws_secret_access_key %s", "https://a:p/%s@h/x", "https://a:%s/x@h/", "password%%3D%s", "%%22password%%22%%3A%%22%s%%22",
+		"비밀번호: %s", "비밀번호 : %s", "비밀번호：%s", "비밀번호=%s", "비밀번호는 %s입니다", "비밀번호는 %s 입니다", "비밀번호가 %s로 바뀜", "관리자 비밀번호(임시): %s", "DB 패스워드=%s", "암호: %s", "암호를 '%s'로 설정", "인증키: %s", "인증 키는 %s", "토큰: %s", "API 토큰은 %s", "비번 %s", "접속 암호 : \"%s\"", "비밀번호:\n  %s",
+	}
+}
+
+const plantedToo = "Zq7!vX2#mK9$rT4"
+
+// TestShapes: no shape lets a secret through, be it letters and digits, or with signs.
+func TestShapes(t *testing.T) {
+	for _, shape := range shapes() {
+		for _, secret := range []string{planted, plantedToo} {
+			text := shape
+			if strings.Contains(shape, "%s") {
+				text = fmt.Sprintf(shape, secret)
+			}
+			for what, written := range map[string]string{"as it is": text, "in a log": "Nov 23 10:00:00 n1 app[1]: " + text, "with the end of a line": text + "\r\nstays\r\n"} {
+				if strings.Contains(shape, "password %s") && what == "in a log" && strings.HasPrefix(shape, "password ") || strings.HasPrefix(shape, "requirepass") && what == "in a log" {
+					continue // a word in a sentence
+				}
+				got := clean(t, written)
+				if strings.Contains(got, secret) || strings.Contains(got, secret[4:]) {
+					t.Errorf("%s: %q became %q", what, written, got)
+				}
+				if what == "with the end of a line" && !strings.Contains(got, "stays") {
+					t.Errorf("%q: what follows it is gone: %q", written, got)
+				}
+			}
+		}
+	}
+}
+
+// TestServices: tokens of known services, by gitleaks' rules, with no name before them.
+func TestServices(t *testing.T) {
+	if n := len(rules()); n < 200 {
+		t.Fatalf("%d rules", n)
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for _, token := range []string{
+		"ghp_" + letters[:36], "gho_" + strings.Repeat("aB3", 12), "github_pat_" + strings.Repeat("aB3d5F7", 12)[:82], "glpat-" + letters[:20], "xoxb-123456789012-123456789012-" + letters[:24], "AKIA" + "QWERTYUIOPASDFGH",
+		"hvs." + strings.Repeat("aB3d5", 20), "AGE-SECRET-KEY-1" + strings.Repeat("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 2)[:58], "npm_" + letters[:36], "hf_" + strings.Repeat("aBcDeFgHiJ", 4)[:34],
+	} {
+		for _, text := range []string{"it is " + token + " here\n", `{"m":"a\n` + token + `\nb"}`, "x=" + token} {
+			if got := clean(t, text); strings.Contains(got, token[8:20]) {
+				t.Errorf("%q became %q", text, got)
+			}
+		}
+	}
+}
+
+// TestEncodings: a secret in UTF-16 of either order, in EUC-KR, and in letters apart.
+func TestEncodings(t *testing.T) {
+	text := "first\r\npassword: " + planted + "\r\n비밀번호: " + planted + "\r\nlast\r\n"
+	for _, order := range []struct{ high, low int }{{1, 0}, {0, 1}} {
+		for _, mark := range []string{"\ufeff", ""} {
+			var b []byte
+			written := mark + text
+			if mark == "" {
+				written = strings.ReplaceAll(text, "비밀번호", "pwd")
+			}
+			for _, u := range utf16.Encode([]rune(written)) {
+				pair := [2]byte{}
+				pair[order.low], pair[order.high] = byte(u), byte(u>>8)
+				b = append(b, pair[0], pair[1])
+			}
+			for _, piece := range []int{1, 7, len(b)} {
+				got := strings.ReplaceAll(through(t, New(nil).Writer, string(b), piece), "\x00", "")
+				if strings.Contains(got, planted[2:]) || !strings.Contains(got, "first") || !strings.Contains(got, "last") {
+					t.Errorf("UTF-16 %v %q in pieces of %d: %q", order, mark, piece, got)
+				}
+			}
+		}
+	}
+	old, err := korean.EUCKR.NewEncoder().String("비밀번호: " + planted + "\n끝\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := clean(t, old); strings.Contains(got, planted[2:]) {
+		t.Errorf("EUC-KR: %q", got)
+	}
+	if got := clean(t, norm.NFD.String("비밀번호는 "+planted+" 입니다\n")); strings.Contains(got, planted[2:]) {
+		t.Errorf("letters apart: %q", got)
+	}
+}
+
+// FuzzShapes: whatever stands in the lines around it, in each shape the secret goes, the text does
+// not grow beyond its marks, and it makes no difference in which pieces it comes.
+func FuzzShapes(f *testing.F) {
+	all := shapes()
+	for i := range all {
+		f.Add("before", "after", uint(i), []byte("abcDEF123!#"), 5)
+	}
+	f.Add("password=\"", "\"", uint(3), []byte{0, 255, 7}, 1)
+	f.Add("\xff\xfea\x00", "\x00", uint(9), []byte("s"), 2)
+	f.Add("-----BEGIN PRIVATE KEY-----", "<password>", uint(40), []byte(nil), 3)
+	f.Add("curl \\", "stringData:", uint(60), []byte("....----"), 4)
+	r := New(nil)
+	f.Fuzz(func(t *testing.T, before, after string, shape uint, letters []byte, piece int) {
+		const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#*+_~^.-"
+		secret := []byte("Zz9xq")
+		for _, c := range letters[:min(len(letters), 64)] {
+			secret = append(secret, alphabet[int(c)%len(alphabet)])
+		}
+		secret = append(secret, "7Qv"...)
+		text := all[shape%uint(len(all))]
+		if strings.Contains(text, "%s") {
+			text = fmt.Sprintf(text, secret)
+		}
+		text = before + "\n" + text + "\n" + after
+		got := through(t, r.Writer, text, 1+max(0, piece)%1000)
+		if len(before)+len(after) < 4096 && strings.Contains(got, string(secret[4:])) && !strings.Contains(before+after, string(secret[4:])) {
+			t.Errorf("%q is in %q", secret, got)
+		}
+		if len(got) > 60*len(text)+100 {
+			t.Errorf("%d bytes became %d", len(text), len(got))
+		}
+		if whole := through(t, r.Writer, text, len(text)); whole != got {
+			t.Errorf("in one piece it is\n%q\nelse\n%q", whole, got)
+		}
+	})
+}
