@@ -18,8 +18,8 @@ func TestOnlyVerifiedBytesLeave(t *testing.T) {
 	known := []string{
 		"Bundle.FS", "View.FS", // of Content
 		"Content.Open", "Content.Reader", "Reader.Read", "Content.ReadAt", // verified
-		"Bundle.Vouched", // of Own, which is a Reader
-		"Vouch",          // verifies
+		"Bundle.Vouched",                                                                      // of Own, which is a Reader
+		"Vouch",                                                                               // verifies
 		"MarshalPublicKey", "Plan.NetworkObjects", "Plan.Report", "Plan.SBOM", "ProgramsSBOM", // made here
 		"Client.Open", // of an upstream, on the connected side: the fetcher compares it with the lock
 	}
