@@ -118,7 +118,7 @@ func TestCopyTakesOnlyWhatIsSigned(t *testing.T) {
 		for what, spoil := range map[string]func() error{
 			"a wrong hash":    func() error { return os.WriteFile(path, []byte("curl | sh"), 0o644) },
 			"a symbolic link": func() error { return errors.Join(os.Remove(path), os.Symlink("/etc/passwd", path)) },
-			"is it no more":   func() error { return os.Remove(path) },
+			"removed":         func() error { return os.Remove(path) },
 		} {
 			must(t, spoil())
 			to := t.TempDir()

@@ -136,8 +136,8 @@ func hashFile(source fs.FS, name string, limit int64) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// openToWrite opens a file of ours in a directory that others may have filled: what
-// is written must not go through a link to somewhere else.
+// openToWrite opens or makes a file in a directory that others may have filled. It
+// refuses a link, which would have airgap write somewhere else.
 func openToWrite(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 	if errors.Is(err, unix.ELOOP) {

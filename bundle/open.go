@@ -18,8 +18,8 @@ const (
 
 // Bundle is an open bundle. It is safe for use by several goroutines. No byte leaves it
 // that was not verified when it was read, also where the same bytes were read before:
-// a stick need not give the same ones twice. Only of a kept copy a chunk that was
-// verified is believed until Close.
+// a stick need not give the same ones twice. Only a kept copy, which
+// OpenKept opens, is verified once.
 type Bundle struct {
 	dir    string // or where else it comes from, for messages
 	source fs.FS  // its directory

@@ -13,13 +13,13 @@ import (
 const block = 32 << 10
 
 // seals make it cheap to verify bytes at every read. When a chunk has its signed
-// SHA-256, each block of it gets an authentication tag (GMAC) by a key that nobody
-// but this process has and that it never writes anywhere; the tags stay in memory. A
-// medium that gives other bytes later cannot know what fits a tag. SHA-256 of a whole
+// SHA-256, each block of it gets an authentication tag (GMAC) under a random key.
+// Key and tags stay in the memory of this process. A medium that gives other bytes later
+// cannot know which bytes fit a tag. SHA-256 of a whole
 // chunk for each block that is read would take 32 times as long, and to keep the
 // chunks themselves would take their size in memory; this takes 0.05 % of it.
 type seals struct {
-	key    cipher.AEAD // nil: not to be had; then each read takes the chunk's SHA-256
+	key    cipher.AEAD // nil: not available; then each read takes the chunk's SHA-256
 	kept   *seal       // of every verified chunk of a kept copy; nil: there are tags
 	chunks []atomic.Pointer[seal]
 }
@@ -68,7 +68,7 @@ func (s *seals) fits(made *seal, k int64, i int, piece []byte) bool {
 	return err == nil
 }
 
-// nonce is another one for each block, so that no tag tells of another block's.
+// nonce is different for each block: GMAC requires it.
 func nonce(k int64, i int) []byte {
 	n := make([]byte, 12)
 	binary.BigEndian.PutUint64(n, uint64(k))

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Open reads the file from its first byte to its last for who uses it as a whole: the
-// last bytes come only if all of them have the signed SHA-256.
+// Open reads the file for a use as a whole: the last bytes come only if all of them have
+// the signed SHA-256.
 func (f *Content) Open() io.ReadCloser { return Vouch(io.NopCloser(f.Reader()), f.entry.held()) }
 
 // Vouch is Content.Open for bytes that come from elsewhere: a file of the signed

@@ -47,8 +47,8 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir), s.remember(stick))
 }
 
-// openToOthers wants that the registry's user may read the bundle: each directory on
-// the way, and the files, which have to be what was signed.
+// openToOthers requires that the registry's user may read the bundle: each directory on
+// the way, and the files, which must be what was signed.
 func openToOthers(stick *bundle.Bundle, dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)

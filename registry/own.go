@@ -117,7 +117,7 @@ func (o own) note(b *bundle.Bundle, name string, err error) {
 	}
 }
 
-// logged tells of a read that failed: the client only sees its connection end.
+// logged reports a read that failed: the client only sees its connection end.
 type logged struct {
 	io.ReadSeeker
 	failed func(error)

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,7 +172,10 @@ func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
 	must(t, Users{File: users}.Set(pusher, password)) // with the cost that the registry has
 	r := startWith(t, Options{Pushed: t.TempDir(), Users: users})
-	config := r.client.Transport.(*http.Transport).TLSClientConfig
+	ca, err := os.ReadFile(r.pki.CAFile())
+	must(t, err)
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(ca)
 	for i := range 200 {
 		conn, err := tls.Dial("tcp", r.addr, config)
 		must(t, err)
