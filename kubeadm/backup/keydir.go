@@ -97,4 +97,4 @@ func (d KeyDir) setUp(recipients []string) error {
 	return host.WriteFile(d.recipientsFile(), []byte(strings.Join(recipients, "\n")+"\n"), 0o600)
 }
 
-func (d KeyDir) remove(context.Context) error { return os.RemoveAll(string(d)) }
+func (d KeyDir) remove(context.Context) error { return host.RemoveTree(string(d)) }
