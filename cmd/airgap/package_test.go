@@ -264,7 +264,7 @@ func TestUpdateRestartsServices(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("with systemd %v: %v\n%s", with, err, out)
 		}
-		if got, _ := os.ReadFile(said); (string(got) == "try-restart airgap-registry.service airgap-node-report.service\n") != with {
+		if got, _ := os.ReadFile(said); (string(got) == "try-restart airgap-registry.service airgap-node-report.service airgap-join-approver.service\n") != with {
 			t.Errorf("with systemd %v it ran systemctl %s", with, got)
 		}
 	}
