@@ -32,10 +32,11 @@ func (e *Env) attackJoin(ctx context.Context, t target) []part {
 
 // thief has a join token and the address of the API server.
 type thief struct {
-	e     *Env
-	on    lab.Machine // where kubectl is
-	token string
+	e  *Env
+	on lab.Machine // where kubectl is
 }
+
+const thiefConfig = "/run/thief.conf"
 
 func (e *Env) thiefOf(ctx context.Context, t target) (thief, joinLine, error) {
 	line, err := e.joinLine(ctx, t.first, t.second.Name())
@@ -46,16 +47,17 @@ func (e *Env) thiefOf(ctx context.Context, t target) (thief, joinLine, error) {
 	if err != nil {
 		return thief{}, line, err
 	}
-	return thief{e, t.first, parts[0] + "." + parts[1]}, line, nil
+	// In a file: arguments are no place for a token, an attacker's neither.
+	config := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x",
+"clusters":[{"name":"c","cluster":{"server":"https://%s:6443","certificate-authority":%q}}],
+"users":[{"name":"u","user":{"token":%q}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}]}`, t.first.Addr(), clusterCA, parts[0]+"."+parts[1])
+	r, err := e.On(ctx, t.first, config, "sh", "-c", "umask 077; cat >"+thiefConfig)
+	return thief{e, t.first}, line, errors.Join(err, r.want("write the thief's configuration", 0))
 }
 
 // kubectl runs it with the token and nothing else.
 func (h thief) kubectl(ctx context.Context, stdin string, args ...string) (Result, error) {
-	base := []string{
-		"kubectl", "--kubeconfig", "/dev/null", "--server", "https://" + h.on.Addr().String() + ":6443",
-		"--certificate-authority", clusterCA, "--token", h.token,
-	}
-	return h.e.On(ctx, h.on, stdin, append(base, args...)...)
+	return h.e.On(ctx, h.on, stdin, append([]string{"kubectl", "--kubeconfig", thiefConfig}, args...)...)
 }
 
 // asks requests a certificate with the token.
@@ -125,7 +127,7 @@ func (e *Env) joinTokensBroken(ctx context.Context, first lab.Machine, words ...
 
 // requestsDeleted has the operator look into the requests, and delete them.
 func (e *Env) requestsDeleted(ctx context.Context, first lab.Machine) error {
-	return e.script(ctx, first,
+	return e.script(ctx, first, "rm "+thiefConfig,
 		kubectl+"get csr -o name | grep -E '/(attack|airgap-join)-' | xargs env "+kubectl+"delete",
 		"airgap verify "+e.skips()+" --only join-tokens --timeout 1m")
 }
@@ -199,7 +201,7 @@ func foreignCA() (string, error) {
 	return text.String(), err
 }
 
-// tokenTwice has a thief be faster: the host that the token is for is told.
+// tokenTwice has a thief use a token first: the host that the token is for gets an error that says so.
 func (e *Env) tokenTwice(ctx context.Context, t target) error {
 	h, line, err := e.thiefOf(ctx, t)
 	if err != nil {
