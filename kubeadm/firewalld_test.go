@@ -46,7 +46,11 @@ func (w *fakeFirewalld) answer(view string, args []string) ([]byte, error) {
 		return []byte(w.list(view)), nil
 	}
 	zone := strings.TrimPrefix(args[0], "--zone=")
+	first, _, _ := strings.Cut(args[1], "=")
 	for _, arg := range args[1:] {
+		if kind, _, _ := strings.Cut(arg, "="); kind != first { // as firewall-cmd 1.3 does
+			return nil, &host.CommandError{Argv: args, ExitCode: 2, Tail: "argument " + kind + ": not allowed with argument " + first, Err: errors.New("exit status")}
+		}
 		verb, what, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "-")
 		if w.fail == zone {
 			return nil, &host.CommandError{Argv: args, ExitCode: 253, Tail: "ALREADY", Err: errors.New("exit status")}

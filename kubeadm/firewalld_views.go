@@ -34,12 +34,22 @@ type zoneChange struct {
 	what []string
 }
 
-func (c zoneChange) argv() []string {
-	argv := append(slices.Clone(c.view.argv), "--zone="+c.zone)
+// argvs are the commands that make it, one for each kind of opening: firewall-cmd refuses
+// interfaces, sources and rules in one command.
+func (c zoneChange) argvs() [][]string {
+	var all [][]string
+	kinds := map[string]int{}
 	for _, o := range c.what {
-		argv = append(argv, "--"+c.verb+"-"+o)
+		kind, _, _ := strings.Cut(o, "=")
+		at, known := kinds[kind]
+		if !known {
+			at = len(all)
+			kinds[kind] = at
+			all = append(all, append(slices.Clone(c.view.argv), "--zone="+c.zone))
+		}
+		all[at] = append(all[at], "--"+c.verb+"-"+o)
 	}
-	return argv
+	return all
 }
 
 // commandLines has a line for each opening.
@@ -161,10 +171,11 @@ func parseSources(words []string) []netip.Prefix {
 }
 
 func (c zoneChange) make(ctx context.Context, m Machine) error {
-	argv := c.argv()
-	if err := m.run(ctx, argv[0], argv[1:]...); err != nil {
-		return &Failure{What: "change zone " + c.zone + " of firewalld", Err: err,
-			Next: "where another team owns the firewall, set hostSettings.firewalld: leave in airgap.yaml and have them open what airgap preflight lists"}
+	for _, argv := range c.argvs() {
+		if err := m.run(ctx, argv[0], argv[1:]...); err != nil {
+			return &Failure{What: "change zone " + c.zone + " of firewalld", Err: err,
+				Next: "where another team owns the firewall, set hostSettings.firewalld: leave in airgap.yaml and have them open what airgap preflight lists"}
+		}
 	}
 	return nil
 }
