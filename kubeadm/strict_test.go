@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -122,11 +123,27 @@ func TestArgumentsAreThePrograms(t *testing.T) {
 			if len(found) < 50 {
 				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))
 			}
+			var said []string
 			for _, name := range found {
-				if !slices.Contains(list.Arguments[part], name[1]) {
+				if said = append(said, name[1]); !slices.Contains(list.Arguments[part], name[1]) {
 					t.Errorf("%s %s takes --%s", minor, part, name[1])
+				}
+			}
+			for _, name := range list.Arguments[part] {
+				if !slices.Contains(said, name) && !takes(t, filepath.Join(filepath.Dir(kubeadm), string(part)), name) {
+					t.Errorf("%s %s does not take --%s", minor, part, name)
 				}
 			}
 		}
 	}
+}
+
+// takes asks a program for an argument that its help leaves out: a deprecated one.
+func takes(t *testing.T, program, name string) bool {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), program, "--"+name+"=1", "--help").CombinedOutput()
+	if err != nil && len(said) == 0 {
+		t.Fatal(err)
+	}
+	return !strings.Contains(string(said), "unknown flag")
 }
