@@ -45,6 +45,15 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	}
 	f, m := newFake(t)
 	f.joins(t, "/proc/self", hostNetwork)
+	aKubelet(t, f, good, "--config-dir=/etc/kubelet.d")
+	f.put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
+	f.put(t, "/etc/kubelet.d/20-open.conf", "readOnlyPort: 10255\n")
+	f.put(t, "/etc/kubelet.d/30-none", "readOnlyPort: 0\n")
+	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || !strings.Contains(got.Found, "/etc/kubelet.d says 10255") {
+		t.Errorf("a drop-in: %+v", got)
+	}
+	f, m = newFake(t)
+	f.joins(t, "/proc/self", hostNetwork)
 	f.put(t, kubeletConfig, good)
 	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
 	f.put(t, "/proc/60/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/x\n")
