@@ -100,6 +100,9 @@ func TestBansElsewhere(t *testing.T) {
 		"a policy with exceptions":       {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
 		"an issuer without its parts":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`, []string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"}},
 		"an issuer of the cluster's own": {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "system:"}}}]}}`, []string{"username.prefix"}},
+		"groups of the cluster's own":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sys"}, groups: {claim: groups, prefix: ""}}}]}}`, []string{"username.prefix", "groups.prefix"}},
+		"groups without a prefix":        {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sso:"}, groups: {claim: groups}}}]}}`, []string{"groups.prefix: Required"}},
+		"a rule about names":             {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}, userValidationRules: [{expression: "!user.username.startsWith('system:') && user.groups.all(g, !g.startsWith('system:'))", message: no}]}]}}`, nil},
 		"an issuer twice":                {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,6 +83,7 @@ func TestComplianceReadsContents(t *testing.T) {
 		"encryption, identity":         {EncryptionFile, identity, encryptionContents, Differs, "identity"},
 		"encryption, not of Secrets":   {EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
 		"encryption, identity for all": {EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, a full stop":      {EncryptionFile, "resources: [{resources: [secrets.], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
 		"encryption, a KMS":            {EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
 		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
 		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "note nothing"},

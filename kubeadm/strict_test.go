@@ -44,7 +44,7 @@ func TestStrict(t *testing.T) {
 		"a gate of an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: feature-gates, value: "AllAlpha=true,kube:AllBetta=true"}]}}}}`,
 			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": Kubernetes 1.36 has no such feature gate; did you mean AllBeta?`}},
 		"the audit policy": {`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`, []string{"audit.policy.rules[0].resource: Invalid value: \"resource\": Kubernetes 1.36 has no such field of PolicyRule; did you mean resources?"}},
-		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: ""}}}]}}`, []string{"authentication.jwt[0].isuer"}},
+		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: "sso:"}}}]}}`, []string{"authentication.jwt[0].isuer"}},
 		"a newer field":    {`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`, []string{"Kubernetes 1.35 has no such field of KubeletConfiguration"}},
 	} {
 		t.Run(name, func(t *testing.T) {
