@@ -22,7 +22,7 @@ var (
 	sambaForm    = regexp.MustCompile(before + `-U` + blank + `?[^\s%]+%([^\s"']+)`)
 	htpasswdForm = regexp.MustCompile(`htpasswd["',]*\s.*-[a-zA-Z]*b[a-zA-Z]*["',]*\s+(.*)`)
 	pipedForm    = regexp.MustCompile(`(?:echo|printf|<<<)\s+(?:-\w+\s+)*(\S.*?)\s*\|\s*(?:\S*/)?(?:sudo\b.*\s-\w*S|.*(?:passwd|password-stdin|cryptsetup|kinit))`)
-	hereForm     = regexp.MustCompile(`(?:sudo\b.*\s-\w*S|\bread\b|token|login|passwd|password-stdin|cryptsetup|kinit).*<<<\s*(\S.*)`)
+	hereForm     = regexp.MustCompile(`(?:sudo\b.*\s-\w*S|\bread\b|token|login|sshpass|passwd|password-stdin|cryptsetup|kinit).*<<<\s*(\S.*)`)
 	literalForm  = regexp.MustCompile(`--from-literal` + blank + `[\w.-]+=`)
 	opensslForm  = regexp.MustCompile(`\b(?:pass|passin|passout):`)
 	sqlForm      = regexp.MustCompile(`(?i)(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)|\bpassword)\s*\(?\s*(?:password\s+)?\\*["']([^"'\\:=,\s][^"'\\]*)`)

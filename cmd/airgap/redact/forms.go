@@ -35,7 +35,7 @@ const names = `(?:passw(?:or)?ds?|passwort|passphrase|passcode|pass[-_]code|pin[
 	`requirepass|masterauth|(?:store|key)pass|dockerconfigjson|dockercfg|` + shortNames + `|psk)`
 
 // shortNames are words that others end with, too: bypass, compass.
-const shortNames = `(?:\b|\\[nrt]|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass`
+const shortNames = `(?:\b|\\[nrt]|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass|(?:root|admin|user|login|sudo|my|db|sql|pg|ldap|bind|smtp|ftp|app)(?:pass|pwd|pw)`
 
 // spaces are blanks of any kind; gap is what may stand between a name and its sign.
 const (

@@ -11,14 +11,14 @@ import (
 // behind one sign.
 var (
 	saidForm = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(?:passw(?:or)?d|passphrase|passcode|pwd|pw|pin)(?:\s+(?:is|was)\s+|\s*` + particles + `\s*)["'“‘「` + "`" + `]?([!-~]{4,})`)
-	pinForm  = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])pin(?:\s*(?:code|number|no\.?|` + either("번호", "코드") + `))?` + gap + `[:=：＝]` + spaces + `\\*["']?([!-~]{4,})`)
+	pinForm  = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])pin(?:\s*(?:code|number|no\.?|` + either("번호", "코드") + `))?` + gap + `[:=：＝?]` + spaces + `\\*["']?([!-~]{4,})`)
 	bothForm = regexp.MustCompile(`(?i)(?:id|user(?:name)?|` + either("아이디", "계정") + `)\s*/\s*(?:pw|pwd|pass(?:word|wd)?|` + koreanNames + `)` + gap + `[:=：＝]?` + spaces + `[^\s/]+\s*/\s*(\S+)`)
 )
 
 func sentenceForms() []pattern {
 	return []pattern{
 		{kind: Field, words: saidWords(), form: ready(saidForm), secret: spoken},
-		{kind: Field, words: joined([]string{"pin"}, ":", "=", " :", " =", `"`, "'", "：", "＝", " code", " n", " 번호", "번호", " 코드", "코드"), form: ready(pinForm), secret: pin},
+		{kind: Field, words: joined([]string{"pin"}, ":", "=", "?", " :", " =", `"`, "'", "：", "＝", " code", " n", " 번호", "번호", " 코드", "코드"), form: ready(pinForm), secret: pin},
 		{kind: Field, words: joined([]string{"/", "/ "}, append(koreanWords(), "pw", "pass")...), form: ready(bothForm)},
 	}
 }

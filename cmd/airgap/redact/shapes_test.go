@@ -33,7 +33,7 @@ func shapes() []string {
 		`{"password":["%s"]}`, `{"password":{"value":"%s"}}`, "비밀번호: |\n  %s\n", "- password: |  # x\n    %s\n", "password: !!binary |\n  %s\n", "pwd: &a >-\n  a\n  %s\n",
 		"stringData: {a: %s}", `stringData: {"a": "%s", b: c}`, "  .dockerconfigjson: %s",
 		"Passcode is %s", "the password was %s", "password는 %s", "PW는 %s입니다", "PIN: 1%s", "PIN 번호: 1%s", "pin code = 1%s", "id/pw = admin / %s", "아이디/비밀번호: admin/%s", "비밀번호→%s", "[비밀번호] %s", "접속키: %s",
-		"curl --oauth2-bearer %s h", "curl -E cert.pem:%s h", "etcdctl --user root:%s get", "crane auth login -u a -p %s h", "oc login -u a -p %s h", "useradd -p %s x", "ldapadd -w%s x", "redis-cli -a%s ping", "mongosh -u a -p %s", "keytool -storepass %s", "snmpwalk -v3 -A %s h", "openssl passwd -6 %s", "gh auth login --with-token <<< %s", "read -rs PW <<< %s", "ftp://u:/%s@h",
+		"curl --oauth2-bearer %s h", "curl -E cert.pem:%s h", "etcdctl --user root:%s get", "crane auth login -u a -p %s h", "oc login -u a -p %s h", "useradd -p %s x", "ldapadd -w%s x", "redis-cli -a%s ping", "mongosh -u a -p %s", "keytool -storepass %s", "snmpwalk -v3 -A %s h", "openssl passwd -6 %s", "gh auth login --with-token <<< %s", "read -rs PW <<< %s", "PIN? 1%s", "rootpwd=%s", "dbpass: %s", "passwords: [%s]", "&lt;password value=&quot;%s&quot;/&gt;", "sshpass -d 3 3<<<%s", "ftp://u:/%s@h",
 	}
 }
 

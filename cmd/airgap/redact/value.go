@@ -13,7 +13,7 @@ func valueAfter(line []byte, match []int) (from, to int) {
 	if bytes.Contains(name, []byte("v1.Secret")) { // a type's name: what follows is an error
 		return from, from
 	}
-	if bytes.HasPrefix(value, []byte(`["`)) && to > from+2 { // a list in JSON
+	if (bytes.HasPrefix(value, []byte(`["`)) || bytes.HasPrefix(value, []byte("[")) && ofPassword(name)) && to > from+2 && !trivial(value) { // a list in one line
 		if end := bytes.IndexByte(line[from:], ']'); end >= 0 {
 			return from + 1, from + end
 		}
