@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -51,7 +52,9 @@ func (a Authentication) validate(at *field.Path) field.ErrorList {
 		} else {
 			seen[address] = true
 		}
-		errs = append(errs, validateUsername(at.Child("claimMappings", "username"), lookup(jwt, []string{"claimMappings", "username"}))...)
+		mappings, guarded := at.Child("claimMappings"), refusesOwn(jwt)
+		errs = append(errs, validateUsername(mappings.Child("username"), lookup(jwt, []string{"claimMappings", "username"}), guarded)...)
+		errs = append(errs, validateGroups(mappings.Child("groups"), lookup(jwt, []string{"claimMappings", "groups"}), guarded)...)
 	}
 	return errs
 }
@@ -73,7 +76,36 @@ func validateIssuer(at *field.Path, issuer map[string]any) field.ErrorList {
 	return errs
 }
 
-func validateUsername(at *field.Path, found any) field.ErrorList {
+// refusesOwn reports whether an issuer has a rule about names that begin with system:.
+func refusesOwn(jwt map[string]any) bool {
+	rules, _ := jwt["userValidationRules"].([]any)
+	return slices.ContainsFunc(rules, func(rule any) bool { return strings.Contains(textOf(rule, "expression"), "system:") })
+}
+
+// validatePrefix wants one with which no name of the issuer's is one of Kubernetes' own:
+// system:masters may do everything.
+func validatePrefix(at *field.Path, prefix string, guarded bool) field.ErrorList {
+	if strings.HasPrefix(prefix, "system:") || !guarded && strings.HasPrefix("system:", prefix) {
+		return field.ErrorList{field.Invalid(at.Child("prefix"), prefix, `names that begin with system: are Kubernetes' own, and the issuer would decide who is a part of the cluster: use a prefix such as "sso:", or refuse such names in userValidationRules`)}
+	}
+	return nil
+}
+
+// validateGroups is about the groups, which an issuer may leave out.
+func validateGroups(at *field.Path, found any, guarded bool) field.ErrorList {
+	groups, _ := found.(map[string]any)
+	claim, _ := groups["claim"].(string)
+	prefix, hasPrefix := groups["prefix"].(string)
+	switch {
+	case claim == "":
+		return nil
+	case !hasPrefix:
+		return field.ErrorList{field.Required(at.Child("prefix"), `what stands before each group, such as "sso:"`)}
+	}
+	return validatePrefix(at, prefix, guarded)
+}
+
+func validateUsername(at *field.Path, found any, guarded bool) field.ErrorList {
 	username, _ := found.(map[string]any)
 	claim, _ := username["claim"].(string)
 	expression, _ := username["expression"].(string)
@@ -84,9 +116,9 @@ func validateUsername(at *field.Path, found any) field.ErrorList {
 	case claim != "" && expression != "":
 		return field.ErrorList{field.Invalid(at, claim, "claim and expression exclude each other")}
 	case claim != "" && !hasPrefix:
-		return field.ErrorList{field.Required(at.Child("prefix"), `what stands before each name, such as "sso:"; "" for nothing`)}
-	case strings.HasPrefix(prefix, "system:"):
-		return field.ErrorList{field.Invalid(at.Child("prefix"), prefix, "names that begin with system: are Kubernetes' own: the issuer would decide who is a part of the cluster")}
+		return field.ErrorList{field.Required(at.Child("prefix"), `what stands before each name, such as "sso:"`)}
+	case claim == "":
+		return nil
 	}
-	return nil
+	return validatePrefix(at, prefix, guarded)
 }

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,16 @@ func withoutNodeRBAC(value string) bool {
 	return !slices.Contains(modes, "AlwaysAllow") && !(slices.Contains(modes, "Node") && slices.Contains(modes, "RBAC"))
 }
 
+// withoutPolicies matches an API server without the groups that it has by default, or without
+// those of admission policies.
+func withoutPolicies(value string) bool {
+	return slices.ContainsFunc(words([]string{value}), func(word string) bool {
+		group, on, given := strings.Cut(word, "=")
+		enabled, err := strconv.ParseBool(on)
+		return given && err == nil && !enabled && (group == "api/all" || group == "api/ga" || group == "v1" || group == "admissionregistration.k8s.io/v1")
+	})
+}
+
 // offHost matches addresses that other hosts reach without a certificate.
 func offHost(value string) bool {
 	return slices.ContainsFunc(words([]string{value}), func(address string) bool {
@@ -49,6 +60,8 @@ func offHost(value string) bool {
 }
 
 const (
+	manifestsDir = "/etc/kubernetes/manifests"
+
 	whyOldTLS  = "TLS 1.0 and 1.1 are broken"
 	whyOurFile = "airgap writes the file, and the API server takes one: "
 )
@@ -68,6 +81,7 @@ func bans(c Config) []ban {
 		{APIServer, pluginsArg, names("AlwaysAdmit"), "AlwaysAdmit checks nothing: Kubernetes keeps it for tests"},
 		{APIServer, "allow-privileged", is(false), "the pod network and kube-proxy are privileged pods"},
 		{APIServer, "enable-bootstrap-token-auth", is(false), "no host could join"},
+		{APIServer, "runtime-config", withoutPolicies, "airgap's admission policies, which bind tokens of pods to their pod, and Kubernetes' own parts need these groups"},
 		{APIServer, "audit-policy-file", always, whyOurFile + "use kubernetes.audit.policy"},
 		{ControllerManager, "use-service-account-credentials", is(false), "every controller would have the rights of all"},
 		{Etcd, "client-cert-auth", is(false), "who reaches etcd could read and write everything"},
@@ -76,6 +90,7 @@ func bans(c Config) []ban {
 		{Etcd, "peer-auto-tls", is(true), "a certificate that no CA signed proves nothing"},
 		{Etcd, "listen-metrics-urls", offHost, "etcd serves them without asking who it is: listen on 127.0.0.1"},
 		{Etcd, "listen-client-urls", offHost, "etcd has to be asked through TLS"},
+		{Etcd, "listen-client-http-urls", offHost, "etcd has to be asked through TLS"},
 		{Etcd, "listen-peer-urls", offHost, "etcd has to be asked through TLS"},
 		{Etcd, "unsafe-no-fsync", is(true), "a power cut would destroy the cluster's data"},
 		{Etcd, "force-new-cluster", is(true), "each start would throw the other members out"},
@@ -129,6 +144,13 @@ func (c Config) refuse(at *field.Path) field.ErrorList {
 			errs = append(errs, refuseArgument(cluster.Child("etcd", "local", "extraEnvs").Index(i), Etcd, argument{flag, textOf(item, "value")}, all)...)
 		}
 	}
+	over := c.Overrides.ClusterConfiguration
+	if dir, given := over["certificatesDir"]; given && dir != filepath.Dir(ClusterCA) {
+		errs = append(errs, field.Forbidden(cluster.Child("certificatesDir"), "airgap keeps the cluster's keys in "+filepath.Dir(ClusterCA)))
+	}
+	if etcd, _ := over["etcd"].(map[string]any); etcd["external"] != nil {
+		errs = append(errs, field.Forbidden(cluster.Child("etcd", "external"), "airgap installs, checks and backs up etcd on the control-plane hosts"))
+	}
 	return append(errs, c.refuseNames(cluster.Child("apiServer"))...)
 }
 
@@ -162,6 +184,10 @@ func kubeletBans() []ban {
 	return []ban{
 		{Kubelet, "authentication.anonymous.enabled", is(true), "who reaches the kubelet could run commands in its pods"},
 		{Kubelet, "authorization.mode", func(v string) bool { return v != "Webhook" }, "the API server has to decide who may run commands in the node's pods: Webhook"},
+		{Kubelet, "authentication.x509.clientCAFile", func(v string) bool { return v != ClusterCA }, "who has a certificate of that CA could run commands in the node's pods: " + ClusterCA},
+		{Kubelet, "staticPodURL", always, "the kubelet would run as root whatever that address says"},
+		{Kubelet, "staticPodPath", func(v string) bool { return strings.TrimRight(v, "/") != manifestsDir }, "the control plane's pods are in " + manifestsDir},
+		{Kubelet, "enableServer", is(false), "logs and exec would fail, and airgap compliance could not ask what the kubelet runs with"},
 		{Kubelet, "readOnlyPort", func(v string) bool { return v != "0" }, "the port tells everybody about the pods"},
 		{Kubelet, "tlsMinVersion", names("VersionTLS10", "VersionTLS11"), whyOldTLS},
 	}

@@ -50,6 +50,12 @@ func TestBans(t *testing.T) {
 		{APIServer, "tls-min-version", "VersionTLS13", ""},
 		{APIServer, "anonymous_auth", "true", "write it as anonymous-auth"},
 		{APIServer, "profiling", "true", ""},
+		{APIServer, "runtime-config", "api/beta=true,admissionregistration.k8s.io/v1=0", "admission policies"},
+		{APIServer, "runtime-config", "api/all=false", "admission policies"},
+		{APIServer, "runtime-config", "api/alpha=true", ""},
+		{Etcd, "listen-client-http-urls", "http://0.0.0.0:2380", "through TLS"},
+		{Etcd, "listen-client-http-urls", "http://127.0.0.1:2380", ""},
+		{APIServer, "feature-gates", "AllAlpha=false,kube:AllBeta=false", ""},
 		{ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
 		{ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
 		{ControllerManager, "bind-address", "0.0.0.0", ""},
@@ -81,6 +87,10 @@ func TestBansElsewhere(t *testing.T) {
 	}{
 		"kubelet": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: true}}, authorization: {mode: AlwaysAllow}, readOnlyPort: 10255, tlsMinVersion: VersionTLS11}}}`,
 			[]string{"kubelet.authentication.anonymous.enabled: Forbidden", "kubelet.authorization.mode: Forbidden", "kubelet.readOnlyPort: Forbidden", "kubelet.tlsMinVersion: Forbidden"}},
+		"kubelet, by other ways": {`{version: 1.36.3, overrides: {kubelet: {authentication: {x509: {clientCAFile: /etc/pki/other.crt}}, staticPodURL: "https://x", staticPodPath: "", enableServer: false}}}`,
+			[]string{"kubelet.authentication.x509.clientCAFile: Forbidden", "kubelet.staticPodURL: Forbidden", "kubelet.staticPodPath: Forbidden", "kubelet.enableServer: Forbidden"}},
+		"other places": {`{version: 1.36.3, overrides: {clusterConfiguration: {certificatesDir: /x, etcd: {external: {endpoints: ["https://10.0.0.9:2379"]}}}}}`,
+			[]string{"clusterConfiguration.certificatesDir: Forbidden", "clusterConfiguration.etcd.external: Forbidden"}},
 		"kubelet, as it is": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}}}`, nil},
 		"signed kubelets":   {`{version: 1.36.3, overrides: {kubelet: {serverTLSBootstrap: true}, clusterConfiguration: {apiServer: {extraArgs: [{name: kubelet-certificate-authority, value: /x}]}}}}`, nil},
 		"a site's own KMS":  {`{version: 1.36.3, encryptionAtRest: none, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: encryption-provider-config, value: /x}]}}}}`, nil},
@@ -90,6 +100,9 @@ func TestBansElsewhere(t *testing.T) {
 		"a policy with exceptions":       {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
 		"an issuer without its parts":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`, []string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"}},
 		"an issuer of the cluster's own": {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "system:"}}}]}}`, []string{"username.prefix"}},
+		"groups of the cluster's own":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sys"}, groups: {claim: groups, prefix: ""}}}]}}`, []string{"username.prefix", "groups.prefix"}},
+		"groups without a prefix":        {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sso:"}, groups: {claim: groups}}}]}}`, []string{"groups.prefix: Required"}},
+		"a rule about names":             {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}, userValidationRules: [{expression: "!user.username.startsWith('system:') && user.groups.all(g, !g.startsWith('system:'))", message: no}]}]}}`, nil},
 		"an issuer twice":                {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
 	} {
 		t.Run(name, func(t *testing.T) {

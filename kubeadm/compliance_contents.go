@@ -125,7 +125,7 @@ func (f *Finding) judgeEncryption(said map[string]any) {
 	for _, entry := range entries {
 		entry, _ := entry.(map[string]any)
 		resources, _ := entry["resources"].([]any)
-		if !slices.ContainsFunc(resources, func(name any) bool { return name == "secrets" || name == "*." || name == "*.*" }) {
+		if !slices.ContainsFunc(resources, func(name any) bool { return name == "secrets" || name == "secrets." || name == "*." || name == "*.*" }) {
 			continue
 		}
 		providers, _ := entry["providers"].([]any)

@@ -45,6 +45,15 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	}
 	f, m := newFake(t)
 	f.joins(t, "/proc/self", hostNetwork)
+	aKubelet(t, f, good, "--config-dir=/etc/kubelet.d")
+	f.put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
+	f.put(t, "/etc/kubelet.d/20-open.conf", "readOnlyPort: 10255\n")
+	f.put(t, "/etc/kubelet.d/30-none", "readOnlyPort: 0\n")
+	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || !strings.Contains(got.Found, "/etc/kubelet.d says 10255") {
+		t.Errorf("a drop-in: %+v", got)
+	}
+	f, m = newFake(t)
+	f.joins(t, "/proc/self", hostNetwork)
 	f.put(t, kubeletConfig, good)
 	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
 	f.put(t, "/proc/60/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/x\n")
@@ -74,6 +83,7 @@ func TestComplianceReadsContents(t *testing.T) {
 		"encryption, identity":         {EncryptionFile, identity, encryptionContents, Differs, "identity"},
 		"encryption, not of Secrets":   {EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
 		"encryption, identity for all": {EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, a full stop":      {EncryptionFile, "resources: [{resources: [secrets.], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
 		"encryption, a KMS":            {EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
 		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
 		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "note nothing"},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ type kubeletFound struct {
 	answer map[string]any // its answer at /configz; nil where there is none
 	why    error          // why there is none
 	path   string         // the file that it reads when it starts
+	dir    string         // with files that it reads after that one
 	file   map[string]any
 }
 
@@ -47,12 +50,16 @@ func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) (
 	if other := p.flags["config"]; other != "" {
 		k.path = other
 	}
+	k.dir = p.flags["config-dir"]
 	for name, path := range kubeletFlags() {
 		if value, given := p.flags[name]; given {
 			k.flags = merge(k.flags, nested(strings.Split(path, "."), value))
 		}
 	}
 	if k.file, err = m.kubeletFields(k.path); err != nil {
+		return k, err
+	}
+	if k.file, err = m.dropIns(k.file, k.dir); err != nil {
 		return k, err
 	}
 	k.here = k.runs || k.file != nil
@@ -80,6 +87,25 @@ func kubeletAnswer(ctx context.Context, configz func(context.Context) ([]byte, e
 		return nil, fmt.Errorf("ask the kubelet for its configuration: %w", err)
 	}
 	return says.Config, nil
+}
+
+// dropIns are fields with those of the files that the kubelet reads after its own.
+func (m Machine) dropIns(fields map[string]any, dir string) (map[string]any, error) {
+	if dir == "" {
+		return fields, nil
+	}
+	names, err := filepath.Glob(m.path(dir) + "/*.conf") // sorted, as the kubelet reads them
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		more, err := m.kubeletFields(path.Join(dir, filepath.Base(name)))
+		if err != nil {
+			return nil, err
+		}
+		fields = merge(fields, more)
+	}
+	return fields, nil
 }
 
 func (m Machine) kubeletFields(path string) (map[string]any, error) {
@@ -113,13 +139,21 @@ func (r reader) readKubelet(f *Finding) {
 	nextState := r.stateOf(f.Control, next)
 	if k.answer == nil {
 		if f.unknown(k.why); nextState == Differs {
-			f.State, f.Found = Differs, f.Found+"; "+k.path+" says "+shown(next)
+			f.State, f.Found = Differs, f.Found+"; "+k.says(next)
 		}
 		return
 	}
 	if r.judge(f, lookup(k.answer, path)); f.State != Differs && nextState == Differs {
-		f.State, f.Found = Differs, f.Found+", but "+k.path+" says "+shown(next)+" for its next start"
+		f.State, f.Found = Differs, f.Found+", but "+k.says(next)+" for its next start"
 	}
+}
+
+// says names the file with what its next start has, drop-ins included.
+func (k kubeletFound) says(next any) string {
+	if k.dir != "" {
+		return k.path + " with " + k.dir + " says " + shown(next)
+	}
+	return k.path + " says " + shown(next)
 }
 
 func shown(value any) string {

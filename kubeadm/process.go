@@ -13,7 +13,7 @@ import (
 var errNoProcess = errors.New("it does not run on this host")
 
 // manifestOf is the file by which the kubelet runs a program as a static pod.
-func manifestOf(part Part) string { return "/etc/kubernetes/manifests/" + string(part) + ".yaml" }
+func manifestOf(part Part) string { return manifestsDir + "/" + string(part) + ".yaml" }
 
 // process is a program that runs, with what it was started with.
 type process struct {

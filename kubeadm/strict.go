@@ -145,9 +145,22 @@ func (s strictReader) arguments(at *field.Path, c Config) field.ErrorList {
 				name := at.Child(sectionOf(part), "extraArgs").Index(i).Child("name")
 				errs = append(errs, s.unknown(name, a.name, "argument of "+string(part), s.list.Arguments[part]))
 			}
+			if a.name == "feature-gates" {
+				errs = append(errs, s.gates(at.Child(sectionOf(part), "extraArgs").Index(i).Child("value"), gatesIn(a.value))...)
+			}
 		}
 	}
 	return errs
+}
+
+// gatesIn are the gates of an argument: "A=true,kube:B=false".
+func gatesIn(value string) map[string]any {
+	gates := map[string]any{}
+	for _, word := range words([]string{value}) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(word, "kube:"), "=")
+		gates[strings.TrimSpace(name)] = true
+	}
+	return gates
 }
 
 // wellFormed reports whether a name is written as kubeadm wants it: refuse names

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,8 +41,10 @@ func TestStrict(t *testing.T) {
 			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"}},
 		"a gate": {`{version: 1.36.3, overrides: {kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}}}`,
 			[]string{`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": Kubernetes 1.36 has no such feature gate; did you mean KubeletInUserNamespace?`, "kubeProxy.featureGates[Nope]"}},
+		"a gate of an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: feature-gates, value: "AllAlpha=true,kube:AllBetta=true"}]}}}}`,
+			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": Kubernetes 1.36 has no such feature gate; did you mean AllBeta?`}},
 		"the audit policy": {`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`, []string{"audit.policy.rules[0].resource: Invalid value: \"resource\": Kubernetes 1.36 has no such field of PolicyRule; did you mean resources?"}},
-		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: ""}}}]}}`, []string{"authentication.jwt[0].isuer"}},
+		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: "sso:"}}}]}}`, []string{"authentication.jwt[0].isuer"}},
 		"a newer field":    {`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`, []string{"Kubernetes 1.35 has no such field of KubeletConfiguration"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,11 +125,27 @@ func TestArgumentsAreThePrograms(t *testing.T) {
 			if len(found) < 50 {
 				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))
 			}
+			var said []string
 			for _, name := range found {
-				if !slices.Contains(list.Arguments[part], name[1]) {
+				if said = append(said, name[1]); !slices.Contains(list.Arguments[part], name[1]) {
 					t.Errorf("%s %s takes --%s", minor, part, name[1])
+				}
+			}
+			for _, name := range list.Arguments[part] {
+				if !slices.Contains(said, name) && !takes(t, filepath.Join(filepath.Dir(kubeadm), string(part)), name) {
+					t.Errorf("%s %s does not take --%s", minor, part, name)
 				}
 			}
 		}
 	}
+}
+
+// takes asks a program for an argument that its help leaves out: a deprecated one.
+func takes(t *testing.T, program, name string) bool {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), program, "--"+name+"=1", "--help").CombinedOutput()
+	if err != nil && len(said) == 0 {
+		t.Fatal(err)
+	}
+	return !strings.Contains(string(said), "unknown flag")
 }

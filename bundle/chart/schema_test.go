@@ -51,6 +51,13 @@ func TestNothingIsFetched(t *testing.T) {
 		"capitals":                  {`{"$ref": "HTTP://` + host + `/a.json"}`, elsewhere},
 		"https":                     {`{"$ref": "https://` + host + `/a.json"}`, elsewhere},
 		"a dynamic ref":             {`{"$dynamicRef": "` + at + `/a.json#x"}`, elsewhere},
+		"a recursive ref":           {`{"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "` + at + `/a.json"}`, elsewhere},
+		"percents in the path":      {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "%2e%2e/other.json"}}}`, elsewhere},
+		"without a scheme":          {`{"$ref": "//` + host + `/a.json"}`, elsewhere},
+		"twice, the last is away":   {`{"$ref": "#/$defs/a", "$ref": "` + at + `/a.json", "$defs": {"a": true}}`, elsewhere},
+		"twice, the first is away":  {`{"$ref": "` + at + `/a.json", "$ref": "#/$defs/a", "$defs": {"a": true}}`, ""},
+		"a byte order mark":         {"\xEF\xBB\xBF" + `{"$ref": "` + at + `/a.json"}`, elsewhere},
+		"a vocabulary":              {`{"$schema": "` + at + `/m", "$vocabulary": {"` + at + `/v": true}}`, elsewhere},
 		"a file":                    {`{"$ref": "file:///etc/passwd"}`, elsewhere},
 		"a file beside it":          {`{"$ref": "other.json"}`, elsewhere},
 		"a URN":                     {`{"$ref": "urn:example:values"}`, elsewhere},
@@ -92,6 +99,37 @@ func TestStillJudged(t *testing.T) {
 	must(t, err)
 	_, err = opened.Render(release())
 	wantError(t, err, `(?s)values.schema.json of chart till.*replicas.*string`)
+}
+
+// TestSchemaBombs: a schema that has no end, or more than fits, is an error, and no crash.
+func TestSchemaBombs(t *testing.T) {
+	for name, schema := range map[string]string{
+		"itself":       `{"$ref": "#"}`,
+		"each other":   `{"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}`,
+		"deep":         `{"properties": {"x": ` + strings.Repeat(`{"not": `, 100_000) + `true` + strings.Repeat("}", 100_000) + `}}`,
+		"a pattern":    `{"properties": {"x": {"pattern": "((a{1000}){1000}){1000}"}}}`,
+		"not JSON":     `{`,
+		"two values":   `{} {}`,
+		"a list":       `[]`,
+		"a large file": `{"title": "` + strings.Repeat("x", 6<<20) + `"}`,
+	} {
+		for _, prefix := range []string{"", "charts/drawer/"} {
+			files := charttest.Till()
+			files[prefix+"values.schema.json"] = schema
+			files["values.yaml"] = strings.Replace(files["values.yaml"], "drawer: {enabled: true}\n", "drawer: {enabled: true, x: a}\n", 1)
+			opened, err := chart.Open(charttest.Archive(t, "till", files))
+			if err == nil {
+				_, err = opened.Render(release())
+			}
+			if err == nil {
+				t.Errorf("%s%s: no error", prefix, name)
+			} else if text := err.Error(); len(text) > 4000 {
+				t.Errorf("%s%s: an error of %d bytes", prefix, name, len(text))
+			} else {
+				t.Log(prefix, name, text)
+			}
+		}
+	}
 }
 
 // TestTemplatesAskNobody: neither DNS nor a cluster nor a file beside the chart.

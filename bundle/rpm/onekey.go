@@ -35,7 +35,10 @@ func OneKey(data []byte) (fingerprint string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("it is not one armored public key: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(block.Body, maxKeyFile))
+	body, err := io.ReadAll(io.LimitReader(block.Body, maxKeyFile+1))
+	if err == nil && len(body) > maxKeyFile {
+		err = errTooLarge
+	}
 	if err != nil {
 		return "", fmt.Errorf("it is not one armored public key: %w", err)
 	}

@@ -2,12 +2,14 @@ package rpm
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 func TestOneKey(t *testing.T) {
@@ -17,6 +19,15 @@ func TestOneKey(t *testing.T) {
 			return err
 		}
 		return anotherKey().entity.Serialize(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { // the second key is where reading would stop
+		first := binaryKey(t)
+		filler := packet.OpaquePacket{Tag: tagUserID, Contents: make([]byte, maxKeyFile-len(first)-6)}
+		_, err := w.Write(first)
+		return errors.Join(err, filler.Serialize(w), anotherKey().entity.Serialize(w))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +43,7 @@ func TestOneKey(t *testing.T) {
 		"one":                  {one, ""},
 		"two blocks":           {append(bytes.Clone(one), other...), "it holds 2 blocks of keys"},
 		"two keys in a block":  {both, "it holds 2 keys, and rpm --import would take all of them"},
+		"two keys, far apart":  {far, "larger than allowed"},
 		"the same twice":       {append(bytes.Clone(one), one...), "it holds 2 blocks"},
 		"text before":          {append([]byte("compare this\n"), one...), "not one armored public key"},
 		"text after":           {append(bytes.Clone(one), "and this"...), "not one armored public key"},

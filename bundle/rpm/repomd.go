@@ -164,9 +164,12 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if signatureTime(signature).IsZero() { // a page, or nothing
+		return false, fmt.Errorf("read %s: it is no OpenPGP signature: ask who runs this mirror", s.url("repodata/repomd.xml.asc"))
+	}
 	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {
-		return false, fmt.Errorf("verify repodata/repomd.xml: its signature is not by a configured key (%s): %w",
-			strings.Join(s.keys.Fingerprints(), ", "), err)
+		return false, fmt.Errorf("verify %s: its signature is not by a configured key (%s): %w",
+			s.url("repodata/repomd.xml"), strings.Join(s.keys.Fingerprints(), ", "), err)
 	}
 	return true, nil
 }

@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,8 +49,19 @@ func TestLessVouches(t *testing.T) {
 		"required":                     {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedRequired }, first: true, want: "which airgap.yaml requires (signedMetadata)"},
 		"optional is no leave for a bad one": {change: func(w web, r *Repository, _ *Seen) {
 			r.Signed = SignedOptional
-			w[base+"/repodata/repomd.xml.asc"][90] ^= 1
-		}, want: "is not by a configured key"},
+			signature, err := anotherKey().ArmoredSign(bytes.NewReader(w[base+"/repodata/repomd.xml"]), built)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w[base+"/repodata/repomd.xml.asc"] = signature
+		}, want: "verify https://upstream/vendor/repodata/repomd.xml: its signature is not by a configured key"},
+		"an empty signature": {change: func(w web, r *Repository, s *Seen) { w[base+"/repodata/repomd.xml.asc"] = nil }, want: "read https://upstream/vendor/repodata/repomd.xml.asc: it is no OpenPGP signature"},
+		"a page for a signature": {change: func(w web, r *Repository, s *Seen) {
+			w[base+"/repodata/repomd.xml.asc"] = []byte("<html><body>Not found</body></html>")
+			s.SignedMetadata = false
+		}, want: "it is no OpenPGP signature"},
+		"a key for a signature":           {change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = w[base+"/key.asc"] }, want: "it is no OpenPGP signature"},
+		"a lock of an older airgap":       {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); s.Location, s.Timestamp = "", 0 }, want: "is not signed any longer"},
 		"a key more at the URL":           {change: other, want: "is another one than airgap.lock has"},
 		"a key more, first":               {change: other, first: true},
 		"an older state":                  {change: older, want: "older than what airgap.lock saw (2026-03-02 12:00:00)"},
@@ -83,7 +95,7 @@ func TestLessVouches(t *testing.T) {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
 			changedTrust, is := errors.AsType[*TrustError](err)
-			if c.want != "" && !strings.Contains(c.want, "configured key") && (!is || changedTrust.Repository != "vendor") {
+			if c.want != "" && !strings.Contains(c.want, "configured key") && !strings.Contains(c.want, "OpenPGP") && (!is || changedTrust.Repository != "vendor") {
 				t.Errorf("%v has no type that a hint can be given for", err)
 			}
 		})

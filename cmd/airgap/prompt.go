@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,23 +17,46 @@ import (
 // does not show what is typed when the answer is a secret. It ends with ctx.
 func (a *app) ask(ctx context.Context, question string, secret bool) (string, error) {
 	defer a.atTerminal(ctx, question, secret)()
+	return await(ctx, func() (string, error) {
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil
+		}
+		return line, err
+	})
+}
+
+// askAll asks for a secret as ask does at a terminal. Else it takes all of standard input: a key's
+// file has several lines.
+func (a *app) askAll(ctx context.Context, question string) (string, error) {
+	if a.atPerson() {
+		return a.ask(ctx, question, true)
+	}
+	return await(ctx, func() (string, error) {
+		text, err := io.ReadAll(io.LimitReader(a.stdin, 1<<20))
+		if err == nil && len(bytes.TrimSpace(text)) == 0 {
+			err = io.EOF
+		}
+		return string(text), err
+	})
+}
+
+// await ends with the context; the read, which cannot be called off, stays until the program ends.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
-		line string
+		text string
 		err  error
 	}
-	read := make(chan answer, 1)
-	go func() { // a read cannot be called off: it may stay until the program ends
-		line, err := bufio.NewReader(io.LimitReader(a.stdin, 1<<10)).ReadString('\n')
-		read <- answer{line, err}
+	done := make(chan answer, 1)
+	go func() {
+		text, err := read()
+		done <- answer{text, err}
 	}()
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case got := <-read:
-		if errors.Is(got.err, io.EOF) && got.line != "" {
-			got.err = nil
-		}
-		return got.line, got.err
+	case got := <-done:
+		return got.text, got.err
 	}
 }
 

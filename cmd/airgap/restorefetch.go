@@ -79,12 +79,12 @@ func (a *app) readIdentity(ctx context.Context, file string) ([]age.Identity, er
 		}
 		return backup.ParseIdentities(text)
 	}
-	line, err := a.ask(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ", true)
+	text, err := a.askAll(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ")
 	if errors.Is(err, io.EOF) {
 		return nil, hint(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read identity: %w", err)
 	}
-	return backup.ParseIdentities([]byte(line))
+	return backup.ParseIdentities([]byte(text))
 }

@@ -83,19 +83,20 @@ func TestFetchBackup(t *testing.T) {
 		stdin       string
 		says, hints string
 	}{
-		"by its key":             {plain, backupOptions{keys: []string{own}}, "", passes, ""},
-		"by another one":         {plain, backupOptions{keys: []string{other}}, "", "it is signed with key " + own, "your cluster's hosts"},
-		"by one of two":          {plain, backupOptions{keys: []string{other, strings.ToUpper(own)}}, "", passes, ""},
-		"by a file":              {plain, backupOptions{keys: []string{filepath.Join(plain, "backup.pub")}}, "", passes, ""},
-		"by nonsense":            {plain, backupOptions{keys: []string{"SHA256:12"}}, "", "--backup-key", ""},
-		"unsigned":               {unsigned, backupOptions{keys: []string{own}}, "", "it is not signed", "--allow-unsigned"},
-		"unsigned, knowingly":    {unsigned, backupOptions{unsigned: true}, "", passes, ""},
-		"no backup":              {t.TempDir(), backupOptions{unsigned: true}, "", "SHA256SUMS", "name the directory"},
-		"encrypted":              {sealed, backupOptions{keys: []string{sealedOwn}, identity: secret}, "", passes, ""},
-		"encrypted, by a pipe":   {sealed, backupOptions{keys: []string{sealedOwn}}, id.String() + "\n", passes, ""},
-		"encrypted, no identity": {sealed, backupOptions{keys: []string{sealedOwn}}, "", "standard input is empty", "--identity"},
-		"encrypted, open file":   {sealed, backupOptions{keys: []string{sealedOwn}, identity: open}, "", "others can read it", ""},
-		"encrypted, a word":      {sealed, backupOptions{keys: []string{sealedOwn}}, "hunter2\n", "want AGE-SECRET-KEY-1", ""},
+		"by its key":                  {plain, backupOptions{keys: []string{own}}, "", passes, ""},
+		"by another one":              {plain, backupOptions{keys: []string{other}}, "", "it is signed with key " + own, "your cluster's hosts"},
+		"by one of two":               {plain, backupOptions{keys: []string{other, strings.ToUpper(own)}}, "", passes, ""},
+		"by a file":                   {plain, backupOptions{keys: []string{filepath.Join(plain, "backup.pub")}}, "", passes, ""},
+		"by nonsense":                 {plain, backupOptions{keys: []string{"SHA256:12"}}, "", "--backup-key", ""},
+		"unsigned":                    {unsigned, backupOptions{keys: []string{own}}, "", "it is not signed", "--allow-unsigned"},
+		"unsigned, knowingly":         {unsigned, backupOptions{unsigned: true}, "", passes, ""},
+		"no backup":                   {t.TempDir(), backupOptions{unsigned: true}, "", "SHA256SUMS", "name the directory"},
+		"encrypted":                   {sealed, backupOptions{keys: []string{sealedOwn}, identity: secret}, "", passes, ""},
+		"encrypted, by a pipe":        {sealed, backupOptions{keys: []string{sealedOwn}}, id.String() + "\n", passes, ""},
+		"encrypted, a file by a pipe": {sealed, backupOptions{keys: []string{sealedOwn}}, "# created: 2026-11-23\n# public key: " + id.Recipient().String() + "\n" + id.String() + "\n", passes, ""},
+		"encrypted, no identity":      {sealed, backupOptions{keys: []string{sealedOwn}}, "", "standard input is empty", "--identity"},
+		"encrypted, open file":        {sealed, backupOptions{keys: []string{sealedOwn}, identity: open}, "", "others can read it", ""},
+		"encrypted, a word":           {sealed, backupOptions{keys: []string{sealedOwn}}, "hunter2\n", "want AGE-SECRET-KEY-1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -136,5 +137,35 @@ func TestBodiesStay(t *testing.T) {
 	}
 	if _, is := errors.AsType[*httpclient.RefusedError](err); !is || len(w.seen["away"]) > 0 {
 		t.Errorf("%v; away saw %v", err, w.seen["away"])
+	}
+}
+
+// TestOrigin: two ways to write an origin are one, and what may be another server is another.
+func TestOrigin(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://h.example/a", "https://h.example:443/b", true},
+		{"http://h.example/", "http://h.example:80/", true},
+		{"https://H.Example/", "HTTPS://h.example/", true},
+		{"https://[::1]:8443/", "https://[::1]:8443/x", true},
+		{"https://[fd00::1]/", "https://[FD00::1]:443/", true},
+		{"https://me:pw@h.example/", "https://h.example/", true},
+		{"https://h.example/", "https://h.example./", false},
+		{"https://h.example/", "https://h.example:80/", false},
+		{"https://h.example/", "https://sub.h.example/", false},
+		{"https://[::1]/", "https://[::2]/", false},
+		{"https://h.example@evil.example/", "https://h.example/", false},
+		{"https://h.example:443@evil.example/", "https://h.example/", false},
+	} {
+		a, errA := url.Parse(c.a)
+		b, errB := url.Parse(c.b)
+		if err := errors.Join(errA, errB); err != nil {
+			t.Fatal(err)
+		}
+		if (httpclient.Origin(a) == httpclient.Origin(b)) != c.same {
+			t.Errorf("%s and %s: %s, %s", c.a, c.b, httpclient.Origin(a), httpclient.Origin(b))
+		}
 	}
 }

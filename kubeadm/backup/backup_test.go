@@ -107,6 +107,43 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestPlainDraft: what a killed run was about to encrypt goes with the next run, encrypted or
+// not, and with a reset.
+func TestPlainDraft(t *testing.T) {
+	to := []string{newIdentity(t).Recipient().String()}
+	for name, run := range map[string]func(Store) error{
+		"a run":            func(s Store) error { _, err := s.Take(t.Context()); return err },
+		"an encrypted run": func(s Store) error { s.EncryptTo = to; _, err := s.Take(t.Context()); return err },
+		"an encrypted run to elsewhere": func(s Store) error {
+			s.EncryptTo, s.Stage, s.Dir = to, s.Dir, t.TempDir()
+			_, err := s.Take(t.Context())
+			return err
+		},
+		"reset": func(s Store) error { return Step(s, to).Undo(t.Context()) },
+	} {
+		s := newStore(t, whole())
+		s.Host = obedient{}
+		left := filepath.Join(s.Dir, plainDraft, "etc/kubernetes/pki")
+		if err := os.MkdirAll(left, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(left, "ca.key"), []byte("key"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(s); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(filepath.Join(s.Dir, plainDraft)); err == nil {
+			t.Errorf("%s leaves it", name)
+		}
+	}
+}
+
+// obedient is a host on which every command succeeds.
+type obedient struct{ host.Host }
+
+func (obedient) Run(context.Context, host.Cmd) ([]byte, error) { return nil, nil }
+
 // TestTakeFails: a backup that is not whole is none, and takes nothing from those
 // that are.
 func TestTakeFails(t *testing.T) {

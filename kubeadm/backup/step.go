@@ -2,14 +2,15 @@ package backup
 
 import (
 	"context"
+	"errors"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
 // Step makes the key that signs backups, takes the first one, encrypted to the recipients, and
-// has the Timer take the others. Undo stops the Timer and removes the key; the backups are data,
-// and stay.
+// has the Timer take the others. Undo stops the Timer and removes the key and what a killed run
+// left: a backup that is not encrypted yet. The backups are data, and stay.
 func Step(s Store, recipients []string) step.Step {
 	return step.Step{
 		Name: "backup", Title: "Back up the control plane, every day",
@@ -51,7 +52,7 @@ func Step(s Store, recipients []string) step.Step {
 			if err := s.systemctl(ctx, "stop", service); err != nil { // one that is under way
 				return err
 			}
-			return s.Keys.remove(ctx)
+			return errors.Join(s.removeDrafts(), s.Keys.remove(ctx))
 		},
 	}
 }

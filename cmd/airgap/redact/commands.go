@@ -12,15 +12,17 @@ const (
 )
 
 var (
-	curlForm     = regexp.MustCompile(before + `(?:-[a-zA-Z#]*[uUb]` + `(?:` + blank + `)?|--(?:proxy-)?user` + blank + `|--cookie` + blank + `)`)
+	curlForm     = regexp.MustCompile(before + `(?:-[a-zA-Z#]*[uUbE]` + `(?:` + blank + `)?|--(?:(?:proxy-)?user|(?:proxy-)?cert)` + blank + `|--cookie` + blank + `)`)
 	shortForm    = regexp.MustCompile(before + `-[pP](?:` + blank + `)?`)
 	joinedForm   = regexp.MustCompile(before + `-p`)
-	bindForm     = regexp.MustCompile(before + `-[wa]` + blank)
-	credsForm    = regexp.MustCompile(`--(?:src-|dest-)?creds` + blank)
+	bindForm     = regexp.MustCompile(before + `-[wa]` + `(?:` + blank + `)?`)
+	credsForm    = regexp.MustCompile(`--(?:(?:src-|dest-)?creds|oauth2-bearer)` + blank)
+	snmpForm     = regexp.MustCompile(before + `-[AXc]` + `(?:` + blank + `)?`)
+	cryptForm    = regexp.MustCompile(`openssl["',]*\s+["']?passwd["',]*(?:\s+-\w+)*\s+([^\s-]\S*)`)
 	sambaForm    = regexp.MustCompile(before + `-U` + blank + `?[^\s%]+%([^\s"']+)`)
 	htpasswdForm = regexp.MustCompile(`htpasswd["',]*\s.*-[a-zA-Z]*b[a-zA-Z]*["',]*\s+(.*)`)
 	pipedForm    = regexp.MustCompile(`(?:echo|printf|<<<)\s+(?:-\w+\s+)*(\S.*?)\s*\|\s*(?:\S*/)?(?:sudo\b.*\s-\w*S|.*(?:passwd|password-stdin|cryptsetup|kinit))`)
-	hereForm     = regexp.MustCompile(`(?:sudo\b.*\s-\w*S|passwd|password-stdin|cryptsetup|kinit).*<<<\s*(\S.*)`)
+	hereForm     = regexp.MustCompile(`(?:sudo\b.*\s-\w*S|\bread\b|token|login|sshpass|passwd|password-stdin|cryptsetup|kinit).*<<<\s*(\S.*)`)
 	literalForm  = regexp.MustCompile(`--from-literal` + blank + `[\w.-]+=`)
 	opensslForm  = regexp.MustCompile(`\b(?:pass|passin|passout):`)
 	sqlForm      = regexp.MustCompile(`(?i)(?:identified\s+(?:with\s+\S+\s+)?(?:by|as)|\bpassword)\s*\(?\s*(?:password\s+)?\\*["']([^"'\\:=,\s][^"'\\]*)`)
@@ -33,11 +35,13 @@ var (
 
 func commandForms() []pattern {
 	return []pattern{
-		{kind: Field, words: []string{"curl"}, form: ready(curlForm), secret: login, command: true},
-		{kind: Field, words: []string{"sshpass", "ipmitool", "sqlcmd", "unzip ", "zip ", "7z", "docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "helm registry login", `"login"`}, form: ready(shortForm), secret: argument, command: true},
+		{kind: Field, words: []string{"curl", "etcdctl"}, form: ready(curlForm), secret: login, command: true},
+		{kind: Field, words: []string{"sshpass", "ipmitool", "sqlcmd", "unzip ", "zip ", "7z", "docker login", "podman login", "nerdctl login", "buildah login", "skopeo login", "registry login", "auth login", "oc login", "az login", "useradd", "usermod", "mongo", `"login"`}, form: ready(shortForm), secret: argument, command: true},
 		{kind: Field, words: []string{"mysql", "mariadb"}, form: ready(joinedForm), secret: argument, command: true},
 		{kind: Field, words: []string{"ldap", "redis-cli"}, form: ready(bindForm), secret: argument, command: true},
-		{kind: Field, words: []string{"creds"}, form: ready(credsForm), secret: argument},
+		{kind: Field, words: []string{"creds", "oauth2-bearer"}, form: ready(credsForm), secret: argument},
+		{kind: Field, words: []string{"snmp"}, form: ready(snmpForm), secret: argument, command: true},
+		{kind: Field, words: []string{"openssl"}, form: ready(cryptForm)},
 		{kind: Field, words: []string{"smbclient", "rpcclient", "wmic", "net "}, form: ready(sambaForm), command: true},
 		{kind: Field, words: []string{"htpasswd"}, form: ready(htpasswdForm)},
 		{kind: Field, words: []string{"echo", "printf"}, form: ready(pipedForm)},

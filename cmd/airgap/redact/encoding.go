@@ -3,8 +3,12 @@ package redact
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/korean"
@@ -56,7 +60,8 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// view is a line as the forms read it, and where each of its bytes is in the line; nil: there.
+// view is a line as the forms read it, and where each of its bytes begins in the line, and the end;
+// nil: there.
 type view struct {
 	text []byte
 	at   []int
@@ -70,7 +75,7 @@ func viewOf(line []byte) view {
 	case !utf8.Valid(line) && slices.ContainsFunc(oldWords(), func(word []byte) bool { return bytes.Contains(line, word) }):
 		return fromOldKorean(line)
 	}
-	return view{text: line}
+	return withoutUnicodeEscapes(line)
 }
 
 func withoutZeros(line []byte) (v view) {
@@ -79,6 +84,39 @@ func withoutZeros(line []byte) (v view) {
 			v.text, v.at = append(v.text, c), append(v.at, i)
 		}
 	}
+	v.at = append(v.at, len(line))
+	return v
+}
+
+// escapeForm is a character of JSON, or of JSON within JSON, that is written by its number.
+var escapeForm = regexp.MustCompile(`\\+u([0-9A-Fa-f]{4})`)
+
+// withoutUnicodeEscapes reads characters that JSON writes by their numbers: brackets as Go has
+// them, Korean as Python does. Quotes, backslashes and line ends stay: they would end the value.
+func withoutUnicodeEscapes(line []byte) (v view) {
+	all := escapeForm.FindAllSubmatchIndex(line, -1)
+	if len(all) == 0 {
+		return view{text: line}
+	}
+	copied := 0
+	keep := func(to int) {
+		for ; copied < to; copied++ {
+			v.text, v.at = append(v.text, line[copied]), append(v.at, copied)
+		}
+	}
+	for _, m := range all {
+		n, err := strconv.ParseUint(string(line[m[2]:m[3]]), 16, 16)
+		if c := rune(n); err != nil || c < ' ' || strings.ContainsRune("\"'\\", c) || utf16.IsSurrogate(c) {
+			continue
+		}
+		keep(m[0])
+		for _, b := range []byte(string(rune(n))) {
+			v.text, v.at = append(v.text, b), append(v.at, m[0])
+		}
+		copied = m[1]
+	}
+	keep(len(line))
+	v.at = append(v.at, len(line))
 	return v
 }
 
@@ -104,6 +142,7 @@ func fromOldKorean(line []byte) (v view) {
 		}
 		v.text, i = append(v.text, text...), i+n
 	}
+	v.at = append(v.at, len(line))
 	return v
 }
 
@@ -113,7 +152,7 @@ func (v view) back(spans []span) []span {
 		return spans
 	}
 	for i, s := range spans {
-		spans[i].from, spans[i].to = v.at[s.from], v.at[s.to-1]+1
+		spans[i].from, spans[i].to = v.at[s.from], v.at[s.to]
 	}
 	return spans
 }

@@ -22,7 +22,7 @@ type pattern struct {
 	// there is none. from == to is nothing.
 	secret    func(line []byte, match []int) (from, to int)
 	command   bool // the words may stand in an earlier line, which goes on in this one
-	unescaped bool // it knows nothing of the escapes of JSON
+	unescaped bool // it wants a boundary around the secret: withoutEscapes
 }
 
 // ready is a form that is compiled already.
@@ -32,10 +32,10 @@ func ready(form *regexp.Regexp) func() *regexp.Regexp { return func() *regexp.Re
 // not: tokenFile, secretName, token-ttl.
 const names = `(?:passw(?:or)?ds?|passwort|passphrase|passcode|pass[-_]code|pin[-_]?code|bindpw|secret|token|creds?|credentials?|certificate[-_]?key|key[-_]data|` +
 	`(?:api|access|private|secret|shared|account|encryption|signing|auth|master|storage|consumer|app|licen[cs]e)[-_]?key|secretaccesskey|` +
-	`requirepass|masterauth|` + shortNames + `|psk)`
+	`requirepass|masterauth|(?:store|key)pass|dockerconfigjson|dockercfg|` + shortNames + `|psk)`
 
 // shortNames are words that others end with, too: bypass, compass.
-const shortNames = `(?:\b|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass`
+const shortNames = `(?:\b|\\[nrt]|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass|(?:root|admin|user|login|sudo|my|db|sql|pg|ldap|bind|smtp|ftp|app)(?:pass|pwd|pw)`
 
 // spaces are blanks of any kind; gap is what may stand between a name and its sign.
 const (
@@ -48,10 +48,12 @@ const begins = `(?:\b|\\[nrt])`
 
 var (
 	// Quotes around a name may be escaped: JSON within JSON.
-	fieldForm = regexp.MustCompile(`(?i)` + names + gap + `(?:=>|:=|[:=：＝])` + spaces)
-	flagForm  = regexp.MustCompile(`(?i)--?[\w-]*` + names + `(?:\\*["'],?\s*\\*["']|\s+)`)
-	pairForm  = regexp.MustCompile(`(?i)name\\*"\s*:\s*\\*"[^"\\]*` + names + `[^"\\]*\\*"\s*,\s*\\*"value\\*"\s*:\s*`)
-	dataForm  = regexp.MustCompile(`"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)\}`)
+	fieldForm  = regexp.MustCompile(`(?i)` + names + gap + `(?:=>|:=|[:=：＝])` + spaces)
+	flagForm   = regexp.MustCompile(`(?i)--?[\w-]*` + names + `(?:\\*["'],?\s*\\*["']|\s+)`)
+	pairForm   = regexp.MustCompile(`(?i)name\\*"\s*:\s*\\*"[^"\\]*` + names + `[^"\\]*\\*"\s*,\s*\\*"value\\*"\s*:\s*`)
+	flowForm   = regexp.MustCompile(`(?:^|[\s{,])(data|stringData):\s*\{([^{}]*)\}`)
+	insideForm = regexp.MustCompile(`(?i)` + names + `\\*"\s*:\s*\{\s*\\*"value\\*"\s*:\s*`)
+	dataForm   = regexp.MustCompile(`"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)\}`)
 
 	jwtForm    = regexp.MustCompile(begins + `(eyJ[\w-]{10,}(?:\.[\w-]*){1,4}|eyJ[\w+/=-]{40,})`)
 	codeForm   = regexp.MustCompile(begins + `([a-z0-9]{6}\.[a-z0-9]{16}(?:\.[a-z2-7]{26})?)\b`)
@@ -72,7 +74,7 @@ var (
 )
 
 func fieldWords() []string {
-	return []string{"pass", "secret", "token", "cred", "key", "auth", "pw", "pswd", "psk", "pincode", "pin-code", "pin_code"}
+	return []string{"pass", "secret", "token", "cred", "key", "auth", "pw", "pswd", "psk", "pincode", "pin-code", "pin_code", "dockerc"}
 }
 
 // patterns are the forms of this package's own.
@@ -81,6 +83,7 @@ func patterns() []pattern {
 		{kind: Field, words: fieldWords(), form: ready(fieldForm), secret: valueAfter},
 		{kind: Field, words: fieldWords(), needs: "-", form: ready(flagForm), secret: valueAfter},
 		{kind: Field, words: fieldWords(), needs: `"`, form: ready(pairForm), secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: "{", form: ready(insideForm), secret: valueAfter},
 		{kind: Field, words: []string{"pass", "masterauth"}, form: ready(wordsForm)},
 		{kind: Token, words: []string{"eyj"}, form: ready(jwtForm)},
 		{kind: Code, words: []string{"."}, maybe: mayHaveCode, form: ready(codeForm)},
@@ -95,7 +98,7 @@ func patterns() []pattern {
 		{kind: URL, words: []string{"_proxy"}, form: ready(proxyForm)},
 		{kind: Query, words: []string{"?", "&", `\u0026`}, form: ready(queryForm), secret: parameter},
 	}
-	return slices.Concat(all, commandForms(), markupForms(), koreanForms())
+	return slices.Concat(all, commandForms(), markupForms(), koreanForms(), sentenceForms(), serviceForms())
 }
 
 // spans are the secrets of a line, in order. state is what the lines before it left.
@@ -134,6 +137,7 @@ func (r *Redactor) found(line []byte, st *state) []span {
 	}
 	if bytes.Contains(lower, []byte(`data`)) {
 		all = append(all, inlineData(line)...)
+		all = append(all, flowData(line)...)
 	}
 	return merged(all)
 }
@@ -197,7 +201,7 @@ func user(line []byte, m []int) (from, to int) {
 
 // slashed is a password, and no port with a path behind it, as of an image with its digest.
 func slashed(line []byte, m []int) (from, to int) {
-	if digits := bytes.TrimLeft(line[m[2]:m[3]], "0123456789"); len(digits) == 0 || digits[0] == '/' {
+	if digits := bytes.TrimLeft(line[m[2]:m[3]], "0123456789"); len(digits) == 0 || digits[0] == '/' && len(digits) < m[3]-m[2] {
 		return m[2], m[2]
 	}
 	return m[2], m[3]
@@ -229,6 +233,27 @@ func inlineData(line []byte) []span {
 	}
 	return all
 }
+
+// flowData are the values of a Secret's data in one line of YAML.
+func flowData(line []byte) []span {
+	var all []span
+	for _, m := range flowForm.FindAllSubmatchIndex(line, -1) {
+		plain := m[3]-m[2] > len("data")
+		for _, v := range flowValue.FindAllSubmatchIndex(line[m[4]:m[5]], -1) {
+			if from, to := m[4]+v[2], m[4]+v[3]; plain && !trivial(line[from:to]) || isPacked(line[from:to]) {
+				all = append(all, span{from, to, Object})
+			}
+		}
+	}
+	return all
+}
+
+// isPacked reports whether a value is base64, and no word.
+func isPacked(text []byte) bool {
+	return len(text) >= 8 && isBase64(text) && bytes.ContainsAny(text, "0123456789+/=")
+}
+
+var flowValue = regexp.MustCompile(`:\s*["']?([^"',]+)`)
 
 var valueForm = regexp.MustCompile(`:\s*\\*"([^"\\]*)`)
 

@@ -10,8 +10,8 @@ import (
 
 // koreanWords are what a secret is called in Korean.
 func koreanWords() []string {
-	return []string{"비밀번호", "비밀 번호", "비번", "암호", "패스워드", "패스프레이즈", "패스코드", "인증키", "인증 키", "인증번호", "인증 번호", "인증코드", "인증 코드",
-		"비밀키", "비밀 키", "개인키", "개인 키", "접근키", "접근 키", "액세스키", "액세스 키", "엑세스 키", "보안키", "보안 키", "api 키", "api키", "시크릿", "토큰", "핀번호", "핀 번호"}
+	return []string{"비밀번호", "비밀 번호", "비번", "암호", "패스워드", "패쓰워드", "패스프레이즈", "패스코드", "인증키", "인증 키", "인증번호", "인증 번호", "인증코드", "인증 코드",
+		"비밀키", "비밀 키", "개인키", "개인 키", "접근키", "접근 키", "액세스키", "액세스 키", "엑세스 키", "보안키", "보안 키", "접속키", "접속 키", "api 키", "api키", "시크릿", "토큰", "핀번호", "핀 번호"}
 }
 
 // either is a word of Korean as one has it, and in the letters that macOS writes.
@@ -30,7 +30,7 @@ var (
 	koreanNames = either(koreanWords()...)
 	particles   = either("은", "는", "이", "가", "을", "를", "로", "으로", "도", "의")
 	// A remark in brackets may follow the word: 비밀번호(관리자).
-	koreanForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:\s*[(（][^()（）]{0,40}[)）])?` + particles + `?` + gap + `[:=：＝]` + spaces)
+	koreanForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:\s*[(（][^()（）]{0,40}[)）])?` + particles + `?` + gap + `(?:[:=：＝→]|\]|-?->)` + spaces)
 	// Without a sign it is ASCII behind a particle or a blank.
 	spokenForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:` + particles + spaces + `|` + spaces + `)["'“‘「` + "`" + `]?([!-~]{4,})`)
 )
@@ -48,10 +48,16 @@ func koreanForms() []pattern {
 
 func koreanValue(line []byte, m []int) (from, to int) {
 	from, to = valueAt(line, m[1], beginsLine(line[:m[0]]))
-	if trivial(line[from:to]) {
+	if trivial(line[from:to]) || blockScalar.Match(line[from:to]) {
 		return from, from
 	}
 	return from, to
+}
+
+// endsTopic reports whether a name has the particle after which a sentence says what it is.
+func endsTopic(name []byte) bool {
+	text := strings.TrimSpace(norm.NFC.String(string(name)))
+	return strings.HasSuffix(text, "은") || strings.HasSuffix(text, "는")
 }
 
 // spoken is a value in a sentence: in quotes, or with more than letters, or as what it says that
@@ -65,8 +71,9 @@ func spoken(line []byte, m []int) (from, to int) {
 	}
 	after := string(line[m[3]:min(len(line), m[3]+12)])
 	said := strings.HasPrefix(strings.TrimLeft(norm.NFC.String(after), ` "'`), "입니") || strings.HasPrefix(norm.NFC.String(after), "이") || strings.HasPrefix(norm.NFC.String(after), "로") || strings.HasPrefix(norm.NFC.String(after), "으로")
+	topic := after == "" && endsTopic(line[m[0]:m[2]])
 	quoted := m[2] > 0 && bytes.IndexByte([]byte("\"'`"), line[m[2]-1]) >= 0
-	if trivial(value) || letters && !said && !quoted {
+	if trivial(value) || letters && !said && !quoted && !topic {
 		return from, from
 	}
 	return from, to

@@ -113,6 +113,7 @@ func TestHarmless(t *testing.T) {
 		"passwordFile: /etc/x\n", "credentials=/root/.smb\n", "--token-auth-file /etc/x\n", "sudo: ops : TTY=pts/0 ; PWD=/home/ops ; USER=root ; COMMAND=/bin/ls\n", "OLDPWD=/data\n", "bypass=on, compass: north\n",
 		"podUID=\"0d8f3f0a-8a7d-4d4e-9a3c-0123456789ab\" containerID=containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", "docker://r.bank:5000/app@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
 		"curl -fsSL https://r.bank:5000/v2/ -o x\n", "hostKey: SHA256:0123456789abcdef0123456789abcdef0123456789a\n", "mount -t nfs4 -o vers=4.2 h:/x /y\n", "비밀번호가 틀렸습니다\n", "토큰을 검증하지 못했습니다\n", "<secretName>tls</secretName>\n",
+		"pin: cpu\n", "PIN?\n", "pin=1.36.3\n", "password is not set\n", "the password is incorrect.\n", "<token/>\n", "data: {mode: x, level: info}\n", "docker run -p 8080:80 -u 1000:1000 r.bank/x\n", "비밀번호는 저장하지 않습니다\n", "`C:\\users\\x`\n", "secret: {secretName: tls}\n", "/etc/id/pw/x\n",
 		"MODULE_KEYS=\n", "next: a line\n", "password:\nnot indented\n", "Nov 23 10:00:00 n1 systemd[1]: Started Session 3 of User root.\n", "e2e: app.kubernetes.io/name=grafana, helm.sh/chart=grafana-10.1.2\n",
 	} {
 		if got := clean(t, text); got != text {

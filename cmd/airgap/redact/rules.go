@@ -72,16 +72,19 @@ func firstGroup(_ []byte, m []int) (from, to int) {
 	return m[0], m[1]
 }
 
-// withoutEscapes has blanks for the escapes of line ends, so that what follows them begins a word.
+// aroundForm is what may stand beside a token and belongs to none: escapes of line ends, which go
+// before a word, colours, and signs of the text around it.
+var aroundForm = regexp.MustCompile(`\\[nrt]|\x1b\[[0-9;]*m|[)<\]}]|[.,](?:\s|$)`)
+
+// withoutEscapes has blanks for those, so that a token has the ends that gitleaks' rules want.
 func withoutEscapes(line []byte) []byte {
-	if bytes.IndexByte(line, '\\') < 0 {
+	all := aroundForm.FindAllIndex(line, -1)
+	if len(all) == 0 {
 		return line
 	}
 	line = bytes.Clone(line)
-	for i := 0; i+1 < len(line); i++ {
-		if line[i] == '\\' && bytes.IndexByte([]byte("nrt"), line[i+1]) >= 0 {
-			line[i], line[i+1] = ' ', ' '
-		}
+	for _, m := range all {
+		copy(line[m[0]:m[1]], bytes.Repeat([]byte(" "), m[1]-m[0]))
 	}
 	return line
 }

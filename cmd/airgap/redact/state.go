@@ -38,7 +38,7 @@ const apart = 16
 
 var (
 	openForm  = regexp.MustCompile(`^\s*(?:- )?"?(data|stringData)"?\s*:\s*\{?\s*$`)
-	textForm  = regexp.MustCompile(`(?i)^\s*(?:- )?"?[\w.-]*` + names + `"?\s*:\s*[|>][-+0-9]*\s*$`)
+	textForm  = regexp.MustCompile(`(?i)(?:` + names + `|` + koreanNames + `)["']?\s*:\s*(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
 	entryForm = regexp.MustCompile(`^\s*(?:- )?(?:"[^"]*"|'[^']*'|[^\s:]+)\s*:\s*`)
 	nameForm  = regexp.MustCompile(`(?i)^\s*(?:- )?"?name"?\s*:\s*["']?[\w.-]*` + names + `[\w.-]*["']?,?\s*$`)
 	worthForm = regexp.MustCompile(`^\s*(?:- )?"?value"?\s*:\s*`)
@@ -152,6 +152,9 @@ func (st *state) inBlock(line []byte) []span {
 	if m == nil {
 		if st.block.all {
 			return []span{{indent, len(line), Object}}
+		}
+		if value := bytes.TrimSpace(line); isPacked(value) { // of a block
+			return []span{{indent, indent + len(value), Object}}
 		}
 		return nil
 	}

@@ -13,6 +13,11 @@ func valueAfter(line []byte, match []int) (from, to int) {
 	if bytes.Contains(name, []byte("v1.Secret")) { // a type's name: what follows is an error
 		return from, from
 	}
+	if (bytes.HasPrefix(value, []byte(`["`)) || bytes.HasPrefix(value, []byte("[")) && ofPassword(name)) && to > from+2 && !trivial(value) { // a list in one line
+		if end := bytes.IndexByte(line[from:], ']'); end >= 0 {
+			return from + 1, from + end
+		}
+	}
 	if trivial(value) || isPath(value) && !ofPassword(name) || from == match[1] && nested(value, bytes.ContainsRune(name, ':')) {
 		return from, from
 	}
@@ -38,6 +43,9 @@ var (
 // files, and so does the shell's working directory.
 func ofPassword(name []byte) bool { return passwordName.Match(name) && !workingDir.Match(name) }
 
+// blockScalar is what stands in YAML where the value is on the next lines.
+var blockScalar = regexp.MustCompile(`^(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
+
 // nested reports whether a value without quotes is the beginning of something else:
 // of a list or a mapping, which have names of their own, or of a text on the next
 // lines. An equals sign is of a file that may have neither.
@@ -46,8 +54,8 @@ func nested(value []byte, colon bool) bool {
 	case '{', '[':
 		end := value[len(value)-1]
 		return colon || len(value) == 1 || end == '}' || end == ']'
-	case '|', '>':
-		return len(bytes.Trim(value[1:], "+-0123456789")) == 0
+	case '|', '>', '!', '&':
+		return blockScalar.Match(value)
 	case '<':
 		return value[len(value)-1] == '>'
 	}
