@@ -94,7 +94,7 @@ func (c cluster) read(t *testing.T) *NodeReport {
 func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
-		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1"},
+		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1", "v1"},
 		Units:        []Unit{{"kubelet.service", "active"}},
 		Cgroup:       &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode:    "nftables",
