@@ -20,8 +20,8 @@ var errBusy = errors.New("too many logins are waiting; try again later")
 
 // turns lets a few callers work at a time. The addresses that wait get their turns one after
 // the other, so one of them with many requests does not keep another from its login. Of one
-// address the newest comes first: a user's login passes those that somebody has piled up on
-// the same host.
+// address the newest comes first, so a pile of old requests from a host does not hold back a
+// user of that host.
 type turns struct {
 	mu      sync.Mutex
 	free    int
