@@ -70,4 +70,10 @@ func TestFlannelWritesItsOwnNode(t *testing.T) {
 	if err := announce("w1"); err != nil {
 		t.Errorf("its own node: %v", err)
 	}
+	for _, metadata := range []string{`{"labels":{"node-restriction.kubernetes.io/vault":"yes"}}`, `{"labels":{"node-role.kubernetes.io/control-plane":""}}`, `{"finalizers":["example.com/stay"]}`} {
+		_, err := own.CoreV1().Nodes().Patch(t.Context(), "w1", types.StrategicMergePatchType, []byte(`{"metadata":`+metadata+`}`), metav1.PatchOptions{}, "status")
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "flannel may not change labels") {
+			t.Errorf("%s: %v, want the policy's refusal", metadata, err)
+		}
+	}
 }

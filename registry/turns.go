@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// waitingPerAddress is how many logins of one address wait; more are refused.
+	// waitingPerAddress is how many logins of one address wait; one more and the oldest is
+	// refused.
 	waitingPerAddress = 32
 	// waitingInAll bounds what many addresses together keep in memory.
 	waitingInAll = 1024
@@ -18,17 +19,19 @@ const (
 var errBusy = errors.New("too many logins are waiting; try again later")
 
 // turns lets a few callers work at a time. The addresses that wait get their turns one after
-// the other, so one of them with many requests does not keep another from its login.
+// the other, so one of them with many requests does not keep another from its login. Of one
+// address the newest comes first, so a pile of old requests from a host does not hold back a
+// user of that host.
 type turns struct {
 	mu      sync.Mutex
 	free    int
-	count   int                        // callers that wait
-	waiting map[string][]chan struct{} // by address, in their order; closed when it is a caller's turn
-	order   []string                   // addresses that wait, the next one first
+	count   int                     // callers that wait
+	waiting map[string][]chan error // by address, in their order; nil when it is a caller's turn
+	order   []string                // addresses that wait, the next one first
 }
 
 func newTurns(atATime int) *turns {
-	return &turns{free: atATime, waiting: map[string][]chan struct{}{}}
+	return &turns{free: atATime, waiting: map[string][]chan error{}}
 }
 
 // take waits for a turn, which give ends.
@@ -38,8 +41,8 @@ func (t *turns) take(ctx context.Context, from string) error {
 		return err
 	}
 	select {
-	case <-turn:
-		return nil
+	case err := <-turn:
+		return err
 	case <-ctx.Done():
 		t.leave(from, turn)
 		return ctx.Err()
@@ -47,20 +50,24 @@ func (t *turns) take(ctx context.Context, from string) error {
 }
 
 // queue gives nil where it is the caller's turn at once.
-func (t *turns) queue(from string) (chan struct{}, error) {
+func (t *turns) queue(from string) (chan error, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.free > 0 {
 		t.free--
 		return nil, nil //nolint:nilnil // there is nothing to wait for
 	}
-	if len(t.waiting[from]) >= waitingPerAddress || t.count >= waitingInAll {
+	if len(t.waiting[from]) >= waitingPerAddress {
+		t.waiting[from][0] <- errBusy
+		t.drop(from, 0)
+	}
+	if t.count >= waitingInAll {
 		return nil, errBusy
 	}
 	if len(t.waiting[from]) == 0 {
 		t.order = append(t.order, from)
 	}
-	turn := make(chan struct{})
+	turn := make(chan error, 1)
 	t.waiting[from] = append(t.waiting[from], turn)
 	t.count++
 	return turn, nil
@@ -76,16 +83,16 @@ func (t *turns) give() {
 	}
 	from := t.order[0]
 	t.order = t.order[1:]
-	turn := t.waiting[from][0]
-	t.drop(from, 0)
+	newest := len(t.waiting[from]) - 1
+	t.waiting[from][newest] <- nil
+	t.drop(from, newest)
 	if len(t.waiting[from]) > 0 {
 		t.order = append(t.order, from)
 	}
-	close(turn)
 }
 
 // leave takes a caller out of the queue. One whose turn has come meanwhile gives it on.
-func (t *turns) leave(from string, turn chan struct{}) {
+func (t *turns) leave(from string, turn chan error) {
 	t.mu.Lock()
 	i := slices.Index(t.waiting[from], turn)
 	if i >= 0 {
@@ -95,7 +102,7 @@ func (t *turns) leave(from string, turn chan struct{}) {
 		}
 	}
 	t.mu.Unlock()
-	if i < 0 {
+	if i < 0 && <-turn == nil {
 		t.give()
 	}
 }

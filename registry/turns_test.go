@@ -77,8 +77,12 @@ func TestTurnsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := q.queue("x"); !errors.Is(err, errBusy) {
+	oldest := q.waiting["x"][0]
+	if _, err := q.queue("x"); err != nil {
 		t.Errorf("one more of the same address: %v", err)
+	}
+	if err := <-oldest; !errors.Is(err, errBusy) || q.waits("x") != waitingPerAddress {
+		t.Errorf("the oldest of that address: %v, and %d wait", err, q.waits("x"))
 	}
 	for i := waitingPerAddress; i < waitingInAll; i++ {
 		if _, err := q.queue(fmt.Sprint(i)); err != nil {
@@ -101,10 +105,28 @@ func TestTurnOfOneThatLeft(t *testing.T) {
 	must(t, q.take(t.Context(), "z"))
 }
 
-// from is a client of 127.0.0.N.
-func from(address string, config *tls.Config) *http.Client {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config, DisableKeepAlives: true}}
+// The newest login of an address is judged first, and one that was refused for it gives
+// no turn away.
+func TestNewestLoginOfAnAddressIsFirst(t *testing.T) {
+	q := newTurns(1)
+	must(t, q.take(t.Context(), "x"))
+	var all []chan error
+	for range waitingPerAddress + 1 {
+		turn, err := q.queue("x")
+		must(t, err)
+		all = append(all, turn)
+	}
+	q.leave("x", all[0])
+	if q.free != 0 {
+		t.Error("the refused login gave a turn away")
+	}
+	q.give()
+	select {
+	case err := <-all[waitingPerAddress]:
+		must(t, err)
+	default:
+		t.Error("it is not the newest one's turn")
+	}
 }
 
 // 200 logins of one address, whose clients say nothing more, wait behind those of another one.
@@ -112,7 +134,12 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
 	writeUser(t, users)
 	p := newPushers(users)
-	server := httptest.NewServer(p)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if from := r.Header.Get("Test-From"); from != "" {
+			r.RemoteAddr = from
+		}
+		p.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	must(t, p.hashing.take(t.Context(), "test")) // no password is compared until all of them wait
 	var refused, judged atomic.Int64
@@ -136,7 +163,7 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 		}()
 	}
 	wait(t, "the others", func() bool {
-		return refused.Load() == 200-waitingPerAddress && p.hashing.waits("127.0.0.1") == waitingPerAddress
+		return refused.Load() == 200-waitingPerAddress && p.hashing.waits("localhost") == waitingPerAddress
 	})
 	if judged.Load() != 0 {
 		t.Fatalf("%d were judged", judged.Load())
@@ -145,7 +172,8 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 	go func() {
 		req, _ := http.NewRequest(http.MethodGet, server.URL+tokenPath, nil)
 		req.SetBasicAuth(pusher, password)
-		resp, err := from("127.0.0.2", nil).Do(req)
+		req.Header.Set("Test-From", "10.0.0.2:1")
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			answered <- 0
 			return
@@ -153,11 +181,11 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 		resp.Body.Close()
 		answered <- resp.StatusCode
 	}()
-	wait(t, "the login", func() bool { return p.hashing.waits("127.0.0.2") == 1 })
+	wait(t, "the login", func() bool { return p.hashing.waits("10.0.0.2") == 1 })
 	p.hashing.mu.Lock()
 	order := slices.Clone(p.hashing.order)
 	p.hashing.mu.Unlock()
-	if !slices.Equal(order, []string{"127.0.0.1", "127.0.0.2"}) {
+	if !slices.Equal(order, []string{"localhost", "10.0.0.2"}) {
 		t.Errorf("the turns are %v", order)
 	}
 	p.hashing.give()
@@ -166,8 +194,9 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 	}
 }
 
-// The same through the registry: connections of one address that are idle, say half a request,
-// or announce a body that does not come, and more of them than one address may have.
+// The same through the registry, for a login from that very address: connections that are
+// idle, say half a request, announce a body that does not come or wait for their turn, and
+// more of them than one address may have.
 func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
 	must(t, Users{File: users}.Set(pusher, password)) // with the cost that the registry has
@@ -195,13 +224,21 @@ func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url(tokenPath), nil)
 	must(t, err)
 	req.SetBasicAuth(pusher, password)
-	resp, err := from("127.0.0.2", config).Do(req)
-	must(t, err)
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("the login: %s", resp.Status)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	began := time.Now()
+	wait(t, "the login", func() bool {
+		resp, err := client.Do(req)
+		if err != nil { // until the connections that say nothing are closed
+			time.Sleep(100 * time.Millisecond)
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	if took := time.Since(began); took > 2*headerTimeout {
+		t.Errorf("the login took %s", took)
 	}
 	wait(t, "the journal", func() bool {
-		return strings.Contains(r.log.String(), `"msg":"connections refused: too many are open","from":"127.0.0.1"`)
+		return strings.Contains(r.log.String(), `"msg":"connections refused: too many are open","from":"localhost"`)
 	})
 }

@@ -9,7 +9,9 @@ func programsRun() rule {
 			return nil
 		}
 		var findings []Finding
-		for _, runs := range []struct{ unit, version string }{{nodereport.UnitName, r.Program}, {"airgap-registry.service", r.Programs.Registry}} {
+		for _, runs := range []struct{ unit, version string }{
+			{nodereport.UnitName, r.Program}, {"airgap-registry.service", r.Programs.Registry}, {"airgap-join-approver.service", r.Programs.Approver},
+		} {
 			if runs.version != "" && runs.version != r.Programs.Installed {
 				findings = append(findings, Finding{
 					Object: "Node " + host + ", " + runs.unit, Saw: "it runs airgap version " + runs.version, Want: r.Programs.Installed + ", which is installed",

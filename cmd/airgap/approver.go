@@ -82,5 +82,6 @@ func (a *app) runApprover(ctx context.Context) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
+	a.notify(ctx, "STATUS="+approverStatus+version())
 	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
 }

@@ -35,7 +35,7 @@ func fleetOf(t *testing.T, tty *terminal, servers ...*sshtest.Server) *fleet {
 		}
 		name := "node" + string(rune('2'+i))
 		f.members = append(f.members, &member{
-			node: config.Node{Name: name}, log: &hostLog{file: log}, refused: map[string]bool{},
+			node: config.Node{Name: name}, log: newHostLog(log), refused: map[string]bool{},
 			host: remote.Host{Name: name, Address: "127.0.0.1", Port: s.Port(), User: "ops"},
 		})
 	}

@@ -49,8 +49,8 @@ func foreignDirs() []foreignDir {
 		},
 		{
 			Dir: "~/.ssh", Owner: "the user who calls sudo",
-			Root: "install reads keys with the rights of that user (host.AsOwner) and host keys; it writes nothing there",
-			Test: "TestReadPrivateAsItsUser",
+			Root: "install reads keys and known_hosts with the rights of that user (host.AsOwner); it writes nothing there",
+			Test: "TestKnownHostsAsTheirUser",
 		},
 	}
 }

@@ -1,17 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"airgap.dev/airgap/internal/ui"
 )
 
 // hostLog is a file of this host with everything that another one said.
 type hostLog struct {
 	mu   sync.Mutex
 	file *os.File
+	text *ui.Escaper // to file: people read it at terminals
 }
 
 // openHostLog appends to /var/log/airgap/hosts/NAME.log; nobody but root reads
@@ -24,15 +28,17 @@ func openHostLog(name string) (*hostLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
-	return &hostLog{file: f}, nil
+	return newHostLog(f), nil
 }
+
+func newHostLog(f *os.File) *hostLog { return &hostLog{file: f, text: ui.NewEscaper(f)} }
 
 // Write implements io.Writer. Stdout and stderr come at the same time. The log is for
 // people: that something cannot be written stops nothing.
 func (l *hostLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.file.Write(p)
+	_, _ = l.text.Write(p)
 	return len(p), nil
 }
 
@@ -42,4 +48,4 @@ func (l *hostLog) note(format string, args ...any) {
 }
 
 // Close closes the file.
-func (l *hostLog) Close() error { return l.file.Close() }
+func (l *hostLog) Close() error { return errors.Join(l.text.Flush(), l.file.Close()) }

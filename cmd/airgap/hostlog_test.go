@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -14,9 +15,27 @@ func TestALogOnAFullDiskStopsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &hostLog{file: full}
+	log := newHostLog(full)
 	defer log.Close()
 	if n, err := io.Copy(struct{ io.Writer }{log}, strings.NewReader("node2: joined\n")); n != 14 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestLogIsEscaped: another host's words do nothing at the terminal of who reads the log.
+func TestLogIsEscaped(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "node2.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newHostLog(file)
+	_, _ = io.WriteString(log, evil+"\n")
+	log.note("%s", evil)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil || actsOn(string(text)) || strings.Count(string(text), `\u001b]52;c;AA`) != 2 {
+		t.Errorf("%q, %v", text, err)
 	}
 }

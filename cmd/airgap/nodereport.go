@@ -67,7 +67,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 	}
 	w := nodereport.Writer{
 		Node: settings.Node, Client: client, HangUp: hangUp,
-		Collect: func(ctx context.Context) nodereport.Report { a.alive(ctx); return c.Report() },
+		Collect: func(ctx context.Context) nodereport.Report { a.notify(ctx, "WATCHDOG=1"); return c.Report() }, // the Writer has its turns
 		Say:     func(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) },
 	}
 	go c.Run(ctx) // ends with the process: a look that hangs must not hold that up
@@ -94,9 +94,8 @@ func (s reportSettings) client() (client dynamic.Interface, hangUp func(), err e
 	return client, func() { utilnet.CloseIdleConnectionsFor(connection.Transport) }, err
 }
 
-// alive tells systemd's watchdog, where there is one, that the Writer has its
-// turns (sd_notify(3)).
-func (a *app) alive(ctx context.Context) {
+// notify tells systemd about this service, where it runs as one (sd_notify(3)).
+func (a *app) notify(ctx context.Context, state string) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return
@@ -104,9 +103,9 @@ func (a *app) alive(ctx context.Context) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unixgram", socket)
 	if err == nil {
 		defer conn.Close()
-		_, err = conn.Write([]byte("WATCHDOG=1"))
+		_, err = conn.Write([]byte(state))
 	}
 	if err != nil {
-		fmt.Fprintf(a.stderr, "tell systemd's watchdog: %v\n", err)
+		fmt.Fprintf(a.stderr, "tell systemd %s: %v\n", state, err)
 	}
 }

@@ -89,11 +89,11 @@ func TestAlive(t *testing.T) {
 	a := &app{stderr: &said}
 	for _, at := range []string{"", socket, socket + ".none"} {
 		t.Setenv("NOTIFY_SOCKET", at)
-		a.alive(t.Context())
+		a.notify(t.Context(), "WATCHDOG=1")
 	}
 	heard := make([]byte, 64)
 	n, err := listener.Read(heard)
-	if err != nil || string(heard[:n]) != "WATCHDOG=1" || strings.Count(said.String(), "tell systemd's watchdog: ") != 1 {
+	if err != nil || string(heard[:n]) != "WATCHDOG=1" || strings.Count(said.String(), "tell systemd WATCHDOG=1: ") != 1 {
 		t.Errorf("heard %q, %v; said %q", heard[:n], err, &said)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -38,6 +40,11 @@ func (s reportSettings) programs(ctx context.Context, h host.Host) (*nodereport.
 		return nil, err
 	}
 	found := &nodereport.Programs{Installed: installed}
+	if slices.Contains(s.Units, kubeadm.ApproverUnit) {
+		if found.Approver, err = approverVersion(ctx, h); err != nil {
+			return nil, err
+		}
+	}
 	if s.Own == nil {
 		return found, nil
 	}
@@ -53,6 +60,15 @@ func (s reportSettings) programs(ctx context.Context, h host.Host) (*nodereport.
 		found.Registry = runningVersion(health)
 	}
 	return found, nil
+}
+
+// approverStatus is what the approver tells systemd of itself, before its version.
+const approverStatus = "airgap version "
+
+// approverVersion is "" where the approver does not run.
+func approverVersion(ctx context.Context, h host.Host) (string, error) {
+	text, err := nodereport.StatusText(ctx, h, kubeadm.ApproverUnit)
+	return strings.TrimPrefix(text, approverStatus), err
 }
 
 func runningVersion(h registry.Health) string {

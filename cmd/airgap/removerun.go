@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // removed is the result of airgap remove.
@@ -81,7 +82,14 @@ func (r *removal) takeOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.Leave(ctx)
+	if err := d.Leave(ctx); err != nil {
+		return err
+	}
+	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return err
+	}
+	return nodereport.Disallow(ctx, client, r.node.Name)
 }
 
 // relist takes the node out of the lists of this host: firewall, registry, mirrors,

@@ -86,7 +86,7 @@ func (s *site) upstreams() []nodereport.Upstream {
 // nodeReportStep lets hosts report to the cluster.
 func (s *site) nodeReportStep() step.Step {
 	var names []string
-	for _, n := range s.nodes { // also of hosts that have yet to join
+	for _, n := range s.config.Nodes { // also of hosts that have yet to join, none that were removed
 		names = append(names, n.Name)
 	}
 	return nodereport.Step(names, func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) })

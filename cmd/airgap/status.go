@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -128,6 +129,9 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.tellHealth(ctx, thisMachine())
+	if runs, err := approverVersion(ctx, host.Local{}); err == nil && runs != "" {
+		st.Running = append(st.Running, runningProgram{kubeadm.ApproverUnit, runs})
+	}
 	if runs := reportingVersion(ctx); runs != "" {
 		st.Running = append(st.Running, runningProgram{nodereport.UnitName, runs})
 	}

@@ -14,14 +14,17 @@ func PerAddress(l net.Listener, limit int, refused func(from string)) net.Listen
 	return &perAddress{Listener: l, limit: limit, refused: refused, open: map[string]int{}, full: map[string]bool{}}
 }
 
-// Source is the address in HOST:PORT. Of IPv6 it is the network of 64 bits, all of which one
-// host may use.
+// Source is the address in HOST:PORT. Where one host may use a whole network it is that: 64
+// bits of IPv6, and 127.0.0.0/8, from any address of which each local user may connect.
 func Source(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return addr
 	}
 	ip := at.Addr().Unmap().WithZone("")
+	if ip.IsLoopback() {
+		return "localhost"
+	}
 	if ip.Is4() {
 		return ip.String()
 	}

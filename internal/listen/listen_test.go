@@ -5,13 +5,29 @@ import (
 	"testing"
 )
 
+// elsewhere has the connections of 127.0.0.N come from 10.0.0.N.
+type elsewhere struct{ net.Listener }
+
+func (e elsewhere) Accept() (net.Conn, error) {
+	conn, err := e.Listener.Accept()
+	return far{conn}, err
+}
+
+type far struct{ net.Conn }
+
+func (f far) RemoteAddr() net.Addr {
+	at := *f.Conn.RemoteAddr().(*net.TCPAddr)
+	at.IP = net.IPv4(10, 0, 0, at.IP[len(at.IP)-1])
+	return &at
+}
+
 func TestPerAddress(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := make(chan string, 10)
-	l := PerAddress(inner, 2, func(from string) { refused <- from })
+	l := PerAddress(elsewhere{inner}, 2, func(from string) { refused <- from })
 	defer l.Close()
 	accepted := make(chan net.Conn, 10)
 	go func() {
@@ -41,11 +57,11 @@ func TestPerAddress(t *testing.T) {
 			t.Errorf("a third connection reads %d bytes", n)
 		}
 	}
-	if from := <-refused; from != "127.0.0.1" || len(refused) > 0 {
+	if from := <-refused; from != "10.0.0.1" || len(refused) > 0 {
 		t.Errorf("refused %s, and %d more", from, len(refused))
 	}
 	dial("127.0.0.2")
-	if other := <-accepted; Source(other.RemoteAddr().String()) != "127.0.0.2" {
+	if other := <-accepted; Source(other.RemoteAddr().String()) != "10.0.0.2" {
 		t.Errorf("accepted %s", other.RemoteAddr())
 	}
 	first.Close()
@@ -62,7 +78,7 @@ func TestSource(t *testing.T) {
 	for addr, want := range map[string]string{
 		"10.0.0.1:99": "10.0.0.1", "[::ffff:10.0.0.1]:99": "10.0.0.1",
 		"[2001:db8:1:2:3::4]:1": "2001:db8:1:2::/64", "[2001:db8:1:2:ffff::]:1": "2001:db8:1:2::/64", "[fe80::1%eth0]:1": "fe80::/64",
-		"pipe": "pipe",
+		"127.0.0.1:1": "localhost", "127.9.8.7:1": "localhost", "[::1]:1": "localhost", "[::ffff:127.0.0.2]:1": "localhost", "pipe": "pipe",
 	} {
 		if got := Source(addr); got != want {
 			t.Errorf("Source(%s) = %s, want %s", addr, got, want)

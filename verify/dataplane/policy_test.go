@@ -46,9 +46,12 @@ func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interf
 func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) {
 	admin := server.Client(t)
 	makePod(t, admin, "data-plane-w2", "w2")
-	patch := func(client kubernetes.Interface, pod, status string) error {
-		_, err := client.CoreV1().Pods(Namespace).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+	change := func(client kubernetes.Interface, pod, text string) error {
+		_, err := client.CoreV1().Pods(Namespace).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, "status")
 		return err
+	}
+	patch := func(client kubernetes.Interface, pod, status string) error {
+		return change(client, pod, `{"status":`+status+`}`)
 	}
 	ours := func(status string) string {
 		return fmt.Sprintf(`{"conditions":[{"type":%q,"status":%q}]}`, Condition, status)
@@ -76,6 +79,9 @@ func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) 
 		"its own containers":            patch(own, "data-plane-w1", `{"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":false}]}`),
 		"the kubelet's condition":       patch(own, "data-plane-w1", `{"conditions":[{"type":"Ready","status":"False"}]}`),
 		"a condition of its own making": patch(own, "data-plane-w1", `{"conditions":[{"type":"example.com/x","status":"True"}]}`),
+		"its own labels":                change(own, "data-plane-w1", `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`),
+		"its own annotations":           change(own, "data-plane-w1", `{"metadata":{"annotations":{"a":"b"}}}`),
+		"its own finalizers":            change(own, "data-plane-w1", `{"metadata":{"finalizers":["example.com/stay"]}}`),
 		"removing the kubelet's":        patch(own, "data-plane-w1", `{"conditions":[{"$patch":"delete","type":"Ready"}]}`),
 		"with a token of no pod":        patch(boundTo(t, server, ""), "data-plane-w1", ours("True")),
 		"with another pod's token":      patch(boundTo(t, server, "data-plane-w2"), "data-plane-w1", ours("True")),

@@ -12,6 +12,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,7 +94,7 @@ func (c cluster) read(t *testing.T) *NodeReport {
 func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
-		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1"},
+		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1", "v1"},
 		Units:        []Unit{{"kubelet.service", "active"}},
 		Cgroup:       &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode:    "nftables",
@@ -200,6 +201,18 @@ func TestAllow(t *testing.T) {
 	var again object
 	if err := again.write(t.Context(), c.kubelet(t), "w1", Report{Heartbeat: metav1.NowMicro(), Program: "v1"}); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+	for range 2 {
+		if err := Disallow(t.Context(), c.Client(t), "w1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roles, err := c.Client(t).RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
+	if err != nil || slices.ContainsFunc(roles.Items, func(r rbacv1.ClusterRole) bool { return r.Name == "airgap:node-report:w1" }) {
+		t.Errorf("after its removal: its ClusterRole is there, or %v", err)
+	}
+	if err := last(c.kubelet(t).Resource(Resource).Get(t.Context(), "w1", metav1.GetOptions{})); !apierrors.IsForbidden(err) {
+		t.Errorf("after its removal: %v", err)
 	}
 }
 

@@ -58,6 +58,7 @@ type Report struct {
 type Programs struct {
 	Installed string `json:"installed"`          // in the place of airgap.rpm's
 	Registry  string `json:"registry,omitempty"` // that airgap-registry.service runs, "unknown" of one that did not say; "": none runs here
+	Approver  string `json:"approver,omitempty"` // that airgap-join-approver.service runs; "": none runs here
 }
 
 // Unit is a service of systemd that a node cannot do without.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/manifests"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/manifests"
 )
 
 // Objects define the kind, and let each of the nodes read and write the object that is
@@ -57,6 +59,18 @@ func Allow(ctx context.Context, client kubernetes.Interface, node string) error 
 			Param("fieldManager", manifests.FieldManager).Param("force", "true").Body(body).Do(ctx).Error()
 		if err != nil {
 			return fmt.Errorf("let node %s report: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// Disallow takes the rights of a node that has left the cluster: they would be those of
+// another host that gets its name.
+func Disallow(ctx context.Context, client kubernetes.Interface, node string) error {
+	for _, o := range Rights(node) {
+		err := client.RbacV1().RESTClient().Delete().Resource(strings.ToLower(o.GetKind()) + "s").Name(o.GetName()).Do(ctx).Error()
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
 	return nil

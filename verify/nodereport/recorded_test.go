@@ -27,6 +27,19 @@ func (r *recorded) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return []byte(r.said), nil
 }
 
+func TestStatusText(t *testing.T) {
+	for said, want := range map[string]string{
+		"StatusText=airgap version 1.2.3\nActiveState=active\n": "airgap version 1.2.3",
+		"StatusText=airgap version 1.2.3\nActiveState=failed\n": "",
+		"StatusText=\nActiveState=inactive\n":                   "",
+		"StatusText=\nActiveState=active\n":                     "",
+	} {
+		if got, err := StatusText(t.Context(), &recorded{said: said}, "x.service"); got != want || err != nil {
+			t.Errorf("%q: got %q, %v", said, got, err)
+		}
+	}
+}
+
 func TestUnits(t *testing.T) {
 	h := &recorded{said: "ActiveState=active\n\nActiveState=failed\n"}
 	got, err := Units(t.Context(), h, []string{"kubelet.service", "containerd.service"})

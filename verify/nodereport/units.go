@@ -8,6 +8,23 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
+// StatusText is what a service says of itself (sd_notify(3)); "" of one that does not run.
+func StatusText(ctx context.Context, h host.Host, unit string) (string, error) {
+	out, err := h.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"show", "--property=ActiveState", "--property=StatusText", unit}})
+	if err != nil {
+		return "", fmt.Errorf("ask systemd about %s: %w", unit, err)
+	}
+	properties := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		properties[name] = value
+	}
+	if properties["ActiveState"] != "active" { // of one that ended the text stays
+		return "", nil
+	}
+	return properties["StatusText"], nil
+}
+
 // Units asks systemd how services are, in the order of their names. One that is
 // not installed is "inactive".
 func Units(ctx context.Context, h host.Host, names []string) ([]Unit, error) {

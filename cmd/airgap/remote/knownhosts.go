@@ -69,17 +69,54 @@ func places(keys []knownhosts.KnownKey) []string {
 func (k *KnownHosts) judge() (ssh.HostKeyCallback, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var there []string
+	var judges []ssh.HostKeyCallback
 	for _, f := range append(slices.Clone(k.Files), k.Own) {
-		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
-			there = append(there, f)
+		judge, err := judgeBy(f)
+		if err != nil {
+			return nil, fmt.Errorf("read the known host keys: %w", err)
+		}
+		if judge != nil {
+			judges = append(judges, judge)
 		}
 	}
-	judge, err := knownhosts.New(there...)
-	if err != nil {
-		return nil, fmt.Errorf("read the known host keys: %w", err)
+	return anyOf(judges), nil
+}
+
+// judgeBy reads one file with the rights of the user whose file it is; nil where there
+// is none.
+func judgeBy(file string) (judge ssh.HostKeyCallback, err error) {
+	err = host.AsOwner(file, func() error {
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() {
+			return host.IgnoreMissing(err)
+		}
+		judge, err = knownhosts.New(file)
+		return err
+	})
+	return judge, err
+}
+
+// anyOf judges by all files as by one: a key that one of them knows is known, and one
+// that any of them revokes is not.
+func anyOf(judges []ssh.HostKeyCallback) ssh.HostKeyCallback {
+	return func(name string, remote net.Addr, key ssh.PublicKey) error {
+		all, knows := &knownhosts.KeyError{}, false
+		for _, judge := range judges {
+			err := judge(name, remote, key)
+			unknown, is := errors.AsType[*knownhosts.KeyError](err)
+			if err != nil && !is {
+				return err
+			}
+			if is {
+				all.Want = append(all.Want, unknown.Want...)
+			}
+			knows = knows || err == nil
+		}
+		if knows {
+			return nil
+		}
+		return all
 	}
-	return judge, nil
 }
 
 // preference is OpenSSH's order of host keys. Certificates are left out: we

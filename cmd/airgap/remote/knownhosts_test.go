@@ -83,3 +83,56 @@ func TestHostKeys(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesOfTwo: several files are judged as one.
+func TestFilesOfTwo(t *testing.T) {
+	key, other := sshtest.NewKey(t).PublicKey(), sshtest.NewKey(t).PublicKey()
+	h := Host{Name: "node2", Address: "10.0.0.2", Port: 22}
+	knows := func(k ssh.PublicKey) string { return knownhosts.Line([]string{h.Addr()}, k) }
+	revokes := "@revoked * " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+	for name, tc := range map[string]struct{ first, second, want string }{
+		"the second knows it":                 {"", knows(key), ""},
+		"the first knows another":             {knows(other), knows(key), ""},
+		"both know another":                   {knows(other), knows(other), "is not the known one"},
+		"the second revokes":                  {knows(key), revokes, "revoked"},
+		"the second is no known-hosts file":   {knows(key), "what is this", "second:1"},
+		"neither knows the host":              {"", "", "is not known"},
+		"the first revokes, the second knows": {revokes, knows(key), "revoked"},
+	} {
+		dir := t.TempDir()
+		k := &KnownHosts{Files: []string{filepath.Join(dir, "first")}, Own: filepath.Join(dir, "second")}
+		for file, text := range map[string]string{k.Files[0]: tc.first, k.Own: tc.second} {
+			if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := k.check(h, key)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// TestKnownHostsAsTheirUser: root reads the known_hosts of the user who called sudo, and
+// not what that user linked there: errors repeat lines of it.
+func TestKnownHostsAsTheirUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	const stranger = 54321
+	home, err := os.MkdirTemp("/var/tmp", "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	secret, link := filepath.Join(t.TempDir(), "shadow"), filepath.Join(home, "known_hosts")
+	err = errors.Join(os.WriteFile(secret, []byte("root:secret:1"), 0o600), os.Symlink(secret, link), os.Chown(home, stranger, stranger), os.Lchown(link, stranger, stranger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &KnownHosts{Files: []string{link}, Own: filepath.Join(home, "none")}
+	err = k.check(Host{Name: "node2", Address: "10.0.0.2", Port: 22}, sshtest.NewKey(t).PublicKey())
+	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), link) {
+		t.Errorf("got %v", err)
+	}
+}
