@@ -69,7 +69,7 @@ func TestSaveFactsMakesItsDirectory(t *testing.T) {
 	}
 }
 
-// TestFactsAndReceiptsAreRegularFiles: both come from servers, on a stick that can hold
+// TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
 // links to this host's files, and FIFOs.
 func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 	dir := t.TempDir()
@@ -83,6 +83,9 @@ func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 		}
 		if _, err := (deltaOptions{from: path}).inventory(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("receipt: %v", err)
+		}
+		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("report: %v", err)
 		}
 	}
 }
