@@ -79,10 +79,17 @@ func (a Approver) round(ctx context.Context) error {
 	slices.SortStableFunc(list.Items, func(x, y certificates.CertificateSigningRequest) int {
 		return y.CreationTimestamp.Compare(x.CreationTimestamp.Time)
 	})
+	// One that cannot be decided keeps no other from its decision.
+	var undecided error
 	for i := range list.Items {
-		if err := a.handle(ctx, &list.Items[i]); err != nil {
+		if err := a.handle(ctx, &list.Items[i]); locked(err) || ctx.Err() != nil {
 			return err
+		} else {
+			undecided = errors.Join(undecided, err)
 		}
+	}
+	if undecided != nil {
+		return undecided
 	}
 	limit := int64(watchTime.Seconds())
 	ours.ResourceVersion, ours.TimeoutSeconds = list.ResourceVersion, &limit

@@ -32,7 +32,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
@@ -372,6 +375,49 @@ func (c *joinCluster) notApprovedByOthers(t *testing.T, code Code) {
 		if time.Since(began) > 10*time.Second {
 			t.Fatal("the controller manager goes on to approve any node")
 		}
+	}
+}
+
+// TestLongRequest: a request that fills what etcd takes at once is refused, and keeps no
+// other host from joining.
+func TestLongRequest(t *testing.T) {
+	c := newJoinCluster(t)
+	c.approve(t, 0)
+	form := nodeForm("w1")
+	for i := range 30_000 {
+		form.DNSNames = append(form.DNSNames, fmt.Sprintf("name-%05d.long.bank.example", i))
+	}
+	c.refused(t, c.request(t, c.code(t, "w1", nil), form), "OtherNames")
+	if _, err := c.entry(t, "w2", c.code(t, "w2", nil)).Admit(t.Context()); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+}
+
+// TestUndecidableRequest: an error about one request keeps no other from its decision,
+// an older one neither.
+func TestUndecidableRequest(t *testing.T) {
+	request := func(name string, age time.Duration) *certificates.CertificateSigningRequest {
+		return &certificates.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))},
+			Spec: certificates.CertificateSigningRequestSpec{
+				Username: bootstrapUser + "abcdef", Groups: []string{joinGroup}, SignerName: certificates.KubeAPIServerClientKubeletSignerName,
+			},
+		}
+	}
+	token := tokenSecret(Code{id: "abcdef", secret: "0123456789abcdef"}, "w1", time.Now().Add(time.Hour))
+	token.Namespace = metav1.NamespaceSystem
+	client := fake.NewClientset(token, request("newer", 0), request("older", time.Minute))
+	client.PrependReactor("update", "certificatesigningrequests", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		r := a.(clienttesting.UpdateAction).GetObject().(*certificates.CertificateSigningRequest)
+		return r.Name == "newer", nil, errors.New("etcdserver: request is too large")
+	})
+	err := (Approver{Client: client, Say: t.Logf}).round(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "decide about newer") {
+		t.Errorf("the error does not name the request: %v", err)
+	}
+	r, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "older", metav1.GetOptions{})
+	if err != nil || len(r.Status.Conditions) != 1 {
+		t.Errorf("the other one is not decided: %+v, %v", r.Status.Conditions, err)
 	}
 }
 

@@ -25,8 +25,16 @@ const (
 // asked reads both.
 type denial struct{ reason, message string }
 
+// longestDenial, in bytes: a request of a megabyte would not fit into etcd together with
+// all that is wrong with it.
+const longestDenial = 1024
+
 func refuse(reason, format string, args ...any) *denial {
-	return &denial{reason, fmt.Sprintf(format, args...)}
+	message := fmt.Sprintf(format, args...)
+	if len(message) > longestDenial {
+		message = strings.ToValidUTF8(message[:longestDenial], "") + "…"
+	}
+	return &denial{reason, message}
 }
 
 // judge says why the request gets no certificate, or nil. token is the Secret of the

@@ -5,7 +5,9 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
@@ -27,21 +29,55 @@ func BenchmarkOpenToPullable(b *testing.B) {
 // BenchmarkServe is the throughput over TLS, client included, of blobs whose
 // chunks were checked before.
 func BenchmarkServe(b *testing.B) {
-	f := bundletest.NewWith(b, "big", bundletest.Image{Name: "docker.io/library/big:1", Held: bundletest.RandomImage(b, 64<<20, 1, "amd64")})
-	layer, data := firstLayer(b, f.Images[0].Held)
+	f, layer, size := bigFixture(b)
 	r := start(b, f.Open(b))
 	for _, clients := range []int{1, 8} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			b.SetBytes(int64(len(data) * clients))
+			b.SetBytes(size * int64(clients))
 			for b.Loop() {
 				var all sync.WaitGroup
 				for range clients {
-					all.Go(func() { download(b, r, "/v2/library/big/blobs/"+layer+"?ns=docker.io", int64(len(data))) })
+					all.Go(func() { download(b, r, layer, size) })
 				}
 				all.Wait()
 			}
 		})
 	}
+}
+
+// BenchmarkInPlace compares the pull of a bundle in place, which is verified at every
+// read, with the pull of a kept copy: in turn, for a busy machine slows down both.
+func BenchmarkInPlace(b *testing.B) {
+	f, layer, size := bigFixture(b)
+	kept, err := bundle.OpenKept(f.Dir, &f.Key.PublicKey)
+	must(b, err)
+	b.Cleanup(func() { must(b, kept.Close()) })
+	from := []*running{start(b, kept), start(b, f.Open(b))}
+	var wall, work [2]time.Duration
+	b.SetBytes(2 * size)
+	for b.Loop() {
+		for i, r := range from {
+			began, worked := time.Now(), processorTime(b)
+			download(b, r, layer, size)
+			wall[i] += time.Since(began)
+			work[i] += processorTime(b) - worked
+		}
+	}
+	b.ReportMetric(float64(wall[1])/float64(wall[0]), "wall-ratio")
+	b.ReportMetric(float64(work[1])/float64(work[0]), "cpu-ratio")
+}
+
+func bigFixture(b *testing.B) (f *bundletest.Fixture, path string, size int64) {
+	f = bundletest.NewWith(b, "big", bundletest.Image{Name: "docker.io/library/big:1", Held: bundletest.RandomImage(b, 64<<20, 1, "amd64")})
+	layer, data := firstLayer(b, f.Images[0].Held)
+	return f, "/v2/library/big/blobs/" + layer + "?ns=docker.io", int64(len(data))
+}
+
+// processorTime is that of this process.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func download(b *testing.B, r *running, path string, want int64) {

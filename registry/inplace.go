@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
@@ -44,7 +45,44 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	if err := os.RemoveAll(dir); err != nil { // a copy that was begun
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
+	if err := host.WriteFile(linkNote(dir), []byte(stick.ID()+"\n"), 0o644); err != nil {
+		return fmt.Errorf("serve bundle in place: %w", err)
+	}
 	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir), s.remember(stick))
+}
+
+// linkNotePrefix is before the name of a file next to a link: the ID of the bundle that
+// was taken in place. Another signed bundle there, an older one for instance, is not
+// served instead.
+const linkNotePrefix = ".linked-"
+
+func linkNote(dir string) string {
+	return filepath.Join(filepath.Dir(dir), linkNotePrefix+filepath.Base(dir))
+}
+
+// linkedID is "" for a link of an airgap that noted none.
+func linkedID(dir string) (string, error) {
+	text, err := os.ReadFile(linkNote(dir))
+	return strings.TrimSpace(string(text)), host.IgnoreMissing(err)
+}
+
+// isLinked reports whether dir, a place in the store, is a link.
+func isLinked(dir string) bool {
+	_, err := os.Readlink(dir)
+	return err == nil
+}
+
+// refuseExchanged wants behind a link the bundle that was taken in place.
+func refuseExchanged(dir string, b *bundle.Bundle) error {
+	if !isLinked(dir) {
+		return nil
+	}
+	want, err := linkedID(dir)
+	if err != nil || want == "" || want == b.ID() {
+		return err
+	}
+	to, err := os.Readlink(dir)
+	return errors.Join(err, fmt.Errorf("open bundle %s, which is served in place from %s: bundle %s lies there, want %s: put the former one back, or serve this one: airgap registry import --in-place %s", filepath.Base(dir), to, b.ID(), want, to))
 }
 
 // openToOthers requires that the registry's user may read the bundle: each directory on
@@ -123,6 +161,6 @@ func (s Store) destination(b *bundle.Bundle) (string, func() error, error) {
 		if err := os.Remove(dir); err != nil {
 			return err
 		}
-		return errors.Join(os.Rename(beside, dir), host.SyncDir(s.Dir))
+		return errors.Join(os.Rename(beside, dir), host.IgnoreMissing(os.Remove(linkNote(dir))), host.SyncDir(s.Dir))
 	}, nil
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"os"
@@ -96,5 +97,70 @@ func TestADeltaInPlaceNeedsItsBase(t *testing.T) {
 	s := Store{Dir: t.TempDir(), InPlace: true}
 	if _, err := s.Import(t.Context(), delta.Open(t), ui.Discard(), &f.Key.PublicKey, &delta.Key.PublicKey); !errors.Is(err, bundle.ErrBase) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestInPlaceIsThatBundle: another bundle that a trusted key has signed, an older one
+// for instance, is not served in the place of the one that was taken.
+func TestInPlaceIsThatBundle(t *testing.T) {
+	f := bundletest.New(t)
+	older := bundletest.NewWithFiles(t, "test", map[string][]byte{"files/old": []byte("old")}, bundletest.StandardImages(t)...)
+	opened(t, f.Dir)
+	opened(t, older.Dir)
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey, &older.Key.PublicKey}
+	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
+	stick := f.Open(t)
+	if _, err := s.Import(t.Context(), stick, ui.Discard(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.Rename(f.Dir, f.Dir+".away"))
+	must(t, os.Rename(older.Dir, f.Dir))
+	served, err := s.Open(keys...)
+	if err == nil || len(served) != 0 {
+		t.Fatalf("%d bundles, %v", len(served), err)
+	}
+	for _, want := range []string{f.Dir, "want " + stick.ID(), "airgap registry import --in-place " + f.Dir} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+
+	other, err := bundle.Open(f.Dir, keys...)
+	must(t, err)
+	t.Cleanup(func() { must(t, other.Close()) })
+	if _, err := s.Import(t.Context(), other, ui.Discard(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	if served, err = s.Open(keys...); err != nil || len(served) != 1 || served[0].ID() != other.ID() {
+		t.Errorf("after it was taken: %d bundles, %v", len(served), err)
+	}
+	closeAll(served)
+}
+
+// TestLinkWithoutID: an earlier airgap noted no ID. Its link is served, and is noted
+// when the bundle is taken in place again.
+func TestLinkWithoutID(t *testing.T) {
+	f := bundletest.New(t)
+	opened(t, f.Dir)
+	key := &f.Key.PublicKey
+	s := Store{Dir: t.TempDir(), InPlace: true}
+	must(t, os.Symlink(f.Dir, filepath.Join(s.Dir, "test")))
+	stick := f.Open(t)
+	served, err := s.Open(key)
+	if err != nil || len(served) != 1 {
+		t.Fatalf("%d bundles, %v", len(served), err)
+	}
+	closeAll(served)
+	if held, err := (Store{Dir: s.Dir}).Holds(stick, key); err != nil || !held {
+		t.Errorf("it would be copied: %v, %v", held, err)
+	}
+	if _, err := s.Import(t.Context(), stick, ui.Discard(), key); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := linkedID(filepath.Join(s.Dir, "test")); err != nil || id != stick.ID() {
+		t.Errorf("noted %q, %v", id, err)
+	}
+	if held, err := s.Holds(stick, key); err != nil || !held {
+		t.Errorf("it would be linked again: %v, %v", held, err)
 	}
 }

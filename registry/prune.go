@@ -208,7 +208,7 @@ func (s Store) Remove(b *bundle.Bundle) error {
 	if err := host.SyncDir(s.Dir); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
-	return host.RemoveTree(gone)
+	return errors.Join(host.IgnoreMissing(os.Remove(linkNote(dir))), host.RemoveTree(gone))
 }
 
 // Sweep deletes what an interrupted Remove has left.

@@ -85,6 +85,12 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if same, err := holdsSums(dir, want); err != nil || !same {
 		return false, err
 	}
+	if isLinked(dir) {
+		noted, err := linkedID(dir)
+		if err != nil || noted != stick.ID() && (noted != "" || s.InPlace) {
+			return false, err // serving it in place again notes its ID
+		}
+	}
 	held, err := bundle.Open(dir, trusted...)
 	if err != nil {
 		return false, nil //nolint:nilerr // damaged or unfinished: importing again repairs it
@@ -142,9 +148,14 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 		if s.keeps(name) {
 			open = bundle.OpenKept
 		}
-		b, err := open(filepath.Join(s.Dir, name), trusted...)
+		dir := filepath.Join(s.Dir, name)
+		b, err := open(dir, trusted...)
 		if err != nil {
 			problems = append(problems, err)
+			continue
+		}
+		if err := refuseExchanged(dir, b); err != nil {
+			problems = append(problems, errors.Join(err, b.Close()))
 			continue
 		}
 		opened = append(opened, b)

@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,12 +27,12 @@ type keptRole struct {
 	approves bool // the controller manager approves a certificate of any node for whoever has it
 }
 
-// keptRequest is a CertificateSigningRequest that airgap's approver has denied, or any
-// other, without a reason.
+// keptRequest is a CertificateSigningRequest: what airgap's approver has denied, and
+// what no approver decides about although it is not for its user to ask. "" is neither.
 type keptRequest struct {
 	objectMeta
 
-	user, refused string
+	user, refused, foreign string
 }
 
 func keepBinding(o *rbacv1.ClusterRoleBinding) *keptBinding {
@@ -67,13 +70,40 @@ func approvesNodes(r rbacv1.PolicyRule) bool {
 }
 
 func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
-	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username}
+	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username, foreign: foreignRequest(&o.Spec)}
 	for _, c := range o.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied && strings.HasPrefix(c.Reason, deniedByAirgap) {
 			kept.refused = c.Message
 		}
 	}
 	return kept
+}
+
+// foreignRequest is what a node requests in another name than its own, or a bootstrap
+// token from a signer that is not for nodes. It stays pending: nothing else reports it.
+func foreignRequest(r *certificatesv1.CertificateSigningRequestSpec) string {
+	switch {
+	case strings.HasPrefix(r.Username, "system:bootstrap:") && r.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName:
+		return "a certificate of the signer " + r.SignerName
+	case strings.HasPrefix(r.Username, "system:node:"):
+		if name := requestedName(r.Request); name != r.Username {
+			return fmt.Sprintf("a certificate of %q", name)
+		}
+	}
+	return ""
+}
+
+// requestedName is "" for what is no request.
+func requestedName(text []byte) string {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	form, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	return form.Subject.CommonName
 }
 
 // deniedByAirgap begins the reasons of kubeadm.Approver.
@@ -99,13 +129,26 @@ func judgeJoinTokens(v view) []Finding {
 		})
 	}
 	for _, r := range all[*keptRequest](v, certificateRequests) {
-		if r.refused == "" {
-			continue
+		if found := r.judge(); found != nil {
+			findings = append(findings, *found)
 		}
-		findings = append(findings, Finding{
-			Object: r.title("CertificateSigningRequest"), Saw: "refused to " + r.user + ": " + r.refused, Want: "no request that its join token is not for",
-			Fix: "who has the token, and from where? The audit log of the API servers has its address; then kubectl delete csr " + r.name,
-		})
 	}
 	return findings
+}
+
+func (r *keptRequest) judge() *Finding {
+	object := r.title("CertificateSigningRequest")
+	switch {
+	case r.refused != "":
+		return &Finding{
+			Object: object, Saw: "refused to " + r.user + ": " + r.refused, Want: "no request that its join token is not for",
+			Fix: "who has the token, and from where? The audit log of the API servers has its address; then kubectl delete csr " + r.name,
+		}
+	case r.foreign != "":
+		return &Finding{
+			Object: object, Saw: r.user + " requested " + r.foreign, Want: "a node requests its own certificate, a join token that of its node",
+			Fix: "find in the audit log of the API servers where it came from: its sender has the key of " + r.user + "; do not approve it; then kubectl delete csr " + r.name,
+		}
+	}
+	return nil
 }

@@ -1,6 +1,12 @@
 package verify
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"strings"
 	"testing"
 
@@ -21,10 +27,25 @@ func TestJoinTokens(t *testing.T) {
 	}
 	request := func(name string, of certificatesv1.RequestConditionType, reason string) *certificatesv1.CertificateSigningRequest {
 		return &certificatesv1.CertificateSigningRequest{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: certificatesv1.CertificateSigningRequestSpec{Username: "system:bootstrap:abcdef"},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: certificatesv1.CertificateSigningRequestSpec{Username: "system:bootstrap:abcdef", SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName},
 			Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: of, Reason: reason, Message: "the join token is for node w1"}}},
 		}
 	}
+	asks := func(user, signer, subject string) *certificatesv1.CertificateSigningRequest {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: subject, Organization: []string{"system:nodes"}}}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: "csr-1"},
+			Spec:       certificatesv1.CertificateSigningRequestSpec{Username: user, SignerName: signer, Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: form})},
+		}
+	}
+	const kubelets, clients = certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeAPIServerClientSignerName
 	anyNode := "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
 	roles := []metav1.Object{
 		role(anyNode, "certificatesigningrequests/nodeclient", "create"), role("own", "certificatesigningrequests/selfnodeclient", "create"),
@@ -46,6 +67,13 @@ func TestJoinTokens(t *testing.T) {
 		"a role that is not there":      {binding("x", "gone", "Group", "system:bootstrappers"), ""},
 		"a request that was refused":    {request("attack", certificatesv1.CertificateDenied, "AirgapJoinOtherNode"), "refused to system:bootstrap:abcdef: the join token is for node w1"},
 		"a request that others refused": {request("site", certificatesv1.CertificateDenied, "No"), ""},
+		"a node renews its own":         {asks("system:node:w1", kubelets, "system:node:w1"), ""},
+		"a node for its server":         {asks("system:node:w1", certificatesv1.KubeletServingSignerName, "system:node:w1"), ""},
+		"a node for another one":        {asks("system:node:w1", kubelets, "system:node:cp1"), `system:node:w1 requested a certificate of "system:node:cp1"`},
+		"a node for an administrator":   {asks("system:node:w1", clients, "admin"), `requested a certificate of "admin"`},
+		"a token for its node":          {asks("system:bootstrap:abcdef", kubelets, "system:node:w1"), ""},
+		"a token for an administrator":  {asks("system:bootstrap:abcdef", clients, "admin"), "system:bootstrap:abcdef requested a certificate of the signer " + clients},
+		"somebody else":                 {asks("admin", clients, "x"), ""},
 		"a request that was approved":   {request("fine", certificatesv1.CertificateApproved, "AirgapJoin"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

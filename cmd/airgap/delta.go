@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -78,9 +79,9 @@ func (o deltaOptions) baseTrust(own string) (*trust, error) {
 }
 
 func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
-	f, err := os.Open(o.from)
+	f, err := host.OpenPlain(o.from)
 	if err != nil {
-		return nil, fmt.Errorf("read receipt: %w", err)
+		return nil, hint(fmt.Errorf("read receipt: %w", err), "name the file itself")
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, registry.MaxReceipt))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 )
@@ -94,9 +94,9 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 
 // loadFacts reads what airgap survey wrote, or its script.
 func loadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
-	f, err := os.Open(path)
+	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, fmt.Errorf("read facts: %w", err)
+		return nil, hint(fmt.Errorf("read facts: %w", err), "put the file itself there")
 	}
 	defer f.Close()
 	read := func(r io.Reader) (*preflight.Facts, error) { return preflight.ReadSurvey(ctx, r) }

@@ -5,8 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"airgap.dev/airgap/preflight"
@@ -64,5 +66,26 @@ func TestSaveFactsMakesItsDirectory(t *testing.T) {
 	}
 	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a stick: %v", err)
+	}
+}
+
+// TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
+// links to this host's files, and FIFOs.
+func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	link, fifo := filepath.Join(dir, "link.facts.yaml"), filepath.Join(dir, "fifo.survey")
+	if err := errors.Join(os.Symlink("/etc/hostname", link), syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{link: "a symbolic link", fifo: "no regular file"} {
+		if _, err := loadFacts(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("facts: %v", err)
+		}
+		if _, err := (deltaOptions{from: path}).inventory(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("receipt: %v", err)
+		}
+		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("report: %v", err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -73,9 +74,9 @@ func reportFiles(path string) ([]string, error) {
 }
 
 func loadReport(path string) (preflight.Reports, error) {
-	f, err := os.Open(path)
+	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, fmt.Errorf("read reports: %w", err)
+		return nil, hint(fmt.Errorf("read reports: %w", err), "put the file itself there")
 	}
 	defer f.Close()
 	all, err := preflight.ReadReports(f)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ import sees to; a certificate that was renewed is served from the next connectio
 					Users:   users,
 					Brought: registry.Store{Dir: f.store}.Brought,
 					Peers:   peers,
-					Join:    http.StripPrefix("/join/", http.FileServer(http.Dir(join))),
+					Join:    registry.JoinFiles(join),
 					Log:     log,
 					Version: version(),
 				},

@@ -37,7 +37,8 @@ type server struct {
 }
 
 // pulling measures how fast layers come out, with 1, 8 and 64 clients at a time,
-// beside registry:3 with the same images; and what 64 slow clients cost in memory.
+// beside registry:3 with the same images; what it costs to serve them in place; and
+// what 64 slow clients cost in memory.
 func (b *bench) pulling(ctx context.Context, w *figures) error {
 	pki := filepath.Join(b.Work, "pki")
 	pem, err := scenario.SelfSigned(ctx, pki, loopback)
@@ -75,7 +76,35 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 		size := layers.size
 		perGB(fmt.Sprintf("pull-%d-clients", clients), m[0].took, size, "registry:3", m[1].took, size, 1.0).print(w)
 	}
+	if err := b.inPlace(ctx, w, transport, ours, layers, pki); err != nil {
+		return err
+	}
 	return b.slowly(ctx, w, transport, layers, pki)
+}
+
+// inPlace measures what it costs to verify at every read: a bundle that the store links
+// to, beside the same bundle as a copy in the store.
+func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, copied *server, l layers, pki string) error {
+	links := filepath.Join(b.Work, "links")
+	err := errors.Join(os.RemoveAll(links), os.Mkdir(links, 0o755))
+	if err == nil {
+		err = os.Symlink(filepath.Join(b.ours(), "bank"), filepath.Join(links, "bank"))
+	}
+	if err != nil {
+		return err
+	}
+	linked, err := b.serve(ctx, rt, links, pki)
+	if err != nil {
+		return err
+	}
+	defer linked.end()
+	const clients = 8
+	m, err := rounds(linked.pull(ctx, rt, l, clients), copied.pull(ctx, rt, l, clients))
+	if err != nil {
+		return err
+	}
+	perGB(fmt.Sprintf("pull-in-place-%d-clients", clients), m[0].took, l.size, "store-copy", m[1].took, l.size, 1.05).print(w)
+	return nil
 }
 
 // slowly has 64 clients read at a modem's pace.
@@ -231,7 +260,7 @@ func get(ctx context.Context, rt http.RoundTripper, addr, path string, header ..
 	return resp, nil
 }
 
-// serve starts airgap's registry over a store, in place.
+// serve starts airgap's registry over a store.
 func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string) (*server, error) {
 	addr, err := freePort()
 	if err != nil {

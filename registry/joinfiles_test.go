@@ -1,0 +1,44 @@
+package registry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestJoinFiles: /join/ gives regular files of its directory, and nothing that a link
+// leads to.
+func TestJoinFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "join")
+	h := JoinFiles(dir)
+	get := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/join/"+path, nil))
+		return w.Code, w.Body.String()
+	}
+	if code, _ := get("cluster.json"); code != http.StatusNotFound {
+		t.Errorf("before there is the directory: %d", code)
+	}
+	must(t, os.Mkdir(dir, 0o755))
+	secret := filepath.Join(filepath.Dir(dir), "ca.key")
+	must(t, os.WriteFile(secret, []byte("PRIVATE KEY"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "cluster.json"), []byte("{}"), 0o644))
+	must(t, os.Mkdir(filepath.Join(dir, "below"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "below", "file"), []byte("deep"), 0o644))
+	must(t, os.Symlink(secret, filepath.Join(dir, "out")))
+	must(t, os.Symlink("cluster.json", filepath.Join(dir, "in")))
+	must(t, os.Symlink("..", filepath.Join(dir, "up")))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	if code, text := get("cluster.json"); code != http.StatusOK || text != "{}" {
+		t.Errorf("cluster.json: %d %s", code, text)
+	}
+	for _, path := range []string{"", "below", "below/", "below/file", "out", "in", "up/ca.key", "../ca.key", "fifo", "missing"} {
+		if code, text := get(path); code != http.StatusNotFound || strings.Contains(text, "KEY") {
+			t.Errorf("%q: %d %s", path, code, text)
+		}
+	}
+}
