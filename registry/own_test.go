@@ -75,7 +75,7 @@ func TestALinkInPlaceIsNotServed(t *testing.T) {
 			refusedInPlace(t, s, f)
 		}
 	}
-	must(t, os.WriteFile(rpm, right, 0o644))
+	must(t, errors.Join(os.Remove(rpm), os.WriteFile(rpm, right, 0o644))) // it may be a link
 	if resp, body, err := r.get(t, http.MethodGet, "/airgap.rpm"); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
 		t.Errorf("repaired: %v, %d bytes, %v", resp, len(body), err)
 	}

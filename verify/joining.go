@@ -12,7 +12,7 @@ import (
 )
 
 // keptBinding is a ClusterRoleBinding: to which ClusterRole it binds, and those of its
-// subjects that a bootstrap token may come as.
+// subjects that a bootstrap token or a node may come as.
 type keptBinding struct {
 	objectMeta
 
@@ -45,14 +45,14 @@ func keepBinding(o *rbacv1.ClusterRoleBinding) *keptBinding {
 	return kept
 }
 
-// comesWithToken: besides groups of its own a token has those of everybody who has a
-// name.
+// comesWithToken also takes nodes: one of them must not get the certificate of another.
+// Besides groups of its own a token has those of everybody who has a name.
 func comesWithToken(s rbacv1.Subject) bool {
 	switch s.Kind {
 	case rbacv1.GroupKind:
-		return s.Name == "system:bootstrappers" || strings.HasPrefix(s.Name, "system:bootstrappers:") || s.Name == "system:authenticated"
+		return s.Name == "system:bootstrappers" || strings.HasPrefix(s.Name, "system:bootstrappers:") || s.Name == "system:authenticated" || s.Name == "system:nodes"
 	case rbacv1.UserKind:
-		return strings.HasPrefix(s.Name, "system:bootstrap:")
+		return strings.HasPrefix(s.Name, "system:bootstrap:") || strings.HasPrefix(s.Name, "system:node:")
 	}
 	return false
 }
@@ -70,7 +70,7 @@ func approvesNodes(r rbacv1.PolicyRule) bool {
 }
 
 func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
-	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username, foreign: foreignRequest(&o.Spec)}
+	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username, foreign: foreignRequest(o)}
 	for _, c := range o.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied && strings.HasPrefix(c.Reason, deniedByAirgap) {
 			kept.refused = c.Message
@@ -79,12 +79,19 @@ func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
 	return kept
 }
 
+// joinTokensGroup is that of the tokens of airgap join, which kubeadm.Approver decides about.
+const joinTokensGroup = "system:bootstrappers:airgap:join"
+
 // foreignRequest is what a node requests in another name than its own, or a bootstrap
-// token from a signer that is not for nodes. It stays pending: nothing else reports it.
-func foreignRequest(r *certificatesv1.CertificateSigningRequestSpec) string {
-	switch {
-	case strings.HasPrefix(r.Username, "system:bootstrap:") && r.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName:
+// token from a signer that is not for nodes, or one that is no join token. It stays
+// pending: nothing else reports it.
+func foreignRequest(o *certificatesv1.CertificateSigningRequest) string {
+	r := o.Spec
+	switch token := strings.HasPrefix(r.Username, "system:bootstrap:"); {
+	case token && r.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName:
 		return "a certificate of the signer " + r.SignerName
+	case token && !slices.Contains(r.Groups, joinTokensGroup) && len(o.Status.Conditions) == 0:
+		return "a certificate with a bootstrap token that is no join token"
 	case strings.HasPrefix(r.Username, "system:node:"):
 		if name := requestedName(r.Request); name != r.Username {
 			return fmt.Sprintf("a certificate of %q", name)

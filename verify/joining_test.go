@@ -46,6 +46,10 @@ func TestJoinTokens(t *testing.T) {
 		}
 	}
 	const kubelets, clients = certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeAPIServerClientSignerName
+	join := func(o *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+		o.Spec.Groups = []string{"system:bootstrappers", "system:bootstrappers:airgap:join"}
+		return o
+	}
 	anyNode := "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
 	roles := []metav1.Object{
 		role(anyNode, "certificatesigningrequests/nodeclient", "create"), role("own", "certificatesigningrequests/selfnodeclient", "create"),
@@ -59,6 +63,8 @@ func TestJoinTokens(t *testing.T) {
 		"to airgap's tokens":            {binding("x", anyNode, "Group", "system:bootstrappers:airgap:join"), "any node"},
 		"to all tokens":                 {binding("x", anyNode, "Group", "system:bootstrappers"), "any node"},
 		"to everybody":                  {binding("x", anyNode, "Group", "system:authenticated"), "any node"},
+		"to all nodes":                  {binding("x", anyNode, "Group", "system:nodes"), "any node is approved for Group system:nodes"},
+		"to one node":                   {binding("x", anyNode, "User", "system:node:w1"), "any node"},
 		"to one token":                  {binding("x", anyNode, "User", "system:bootstrap:abcdef"), "any node"},
 		"by another role":               {binding("x", "everything", "Group", "system:bootstrappers"), "any node"},
 		"nodes for themselves":          {binding("rotation", "own", "Group", "system:nodes"), ""},
@@ -71,7 +77,8 @@ func TestJoinTokens(t *testing.T) {
 		"a node for its server":         {asks("system:node:w1", certificatesv1.KubeletServingSignerName, "system:node:w1"), ""},
 		"a node for another one":        {asks("system:node:w1", kubelets, "system:node:cp1"), `system:node:w1 requested a certificate of "system:node:cp1"`},
 		"a node for an administrator":   {asks("system:node:w1", clients, "admin"), `requested a certificate of "admin"`},
-		"a token for its node":          {asks("system:bootstrap:abcdef", kubelets, "system:node:w1"), ""},
+		"a token for its node":          {join(asks("system:bootstrap:abcdef", kubelets, "system:node:w1")), ""},
+		"a token that is no join token": {asks("system:bootstrap:abcdef", kubelets, "system:node:w1"), "with a bootstrap token that is no join token"},
 		"a token for an administrator":  {asks("system:bootstrap:abcdef", clients, "admin"), "system:bootstrap:abcdef requested a certificate of the signer " + clients},
 		"somebody else":                 {asks("admin", clients, "x"), ""},
 		"a request that was approved":   {request("fine", certificatesv1.CertificateApproved, "AirgapJoin"), ""},
