@@ -74,9 +74,9 @@ func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	part, from, size := c.locate(k)
 	within := off - k*ChunkSize
 	p = p[:min(int64(len(p)), size-within)]
-	switch s := c.seals.of(k); {
-	case s == nil:
-	case s == c.seals.kept:
+	switch s := c.seals.of(k); s {
+	case nil:
+	case c.seals.kept:
 		n, err := part.file.ReadAt(p, from+within)
 		return n, c.readError(part, k, err)
 	default:

@@ -93,7 +93,7 @@ func TestAMountedStickThatLies(t *testing.T) {
 	must(t, err)
 	defer b.Close()
 	for range 2 {
-		if data, err := readWhole(b, "files/driver.run", (*bundle.Content).Open); err != nil || !bytes.Equal(data, big) {
+		if data, err := readRunfile(b, (*bundle.Content).Open); err != nil || !bytes.Equal(data, big) {
 			t.Fatalf("%d bytes, %v", len(data), err)
 		}
 		if _, err := b.Vouched("INSTALL.txt"); err != nil {
@@ -101,7 +101,7 @@ func TestAMountedStickThatLies(t *testing.T) {
 		}
 	}
 	lying.Store(true)
-	if data, err := readWhole(b, "files/driver.run", (*bundle.Content).Open); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
+	if data, err := readRunfile(b, (*bundle.Content).Open); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
 		t.Errorf("content: %d bytes, %v", len(data), err)
 	}
 	if data, err := b.Vouched("INSTALL.txt"); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {

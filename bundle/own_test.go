@@ -152,9 +152,9 @@ func TestEachReadIsVerified(t *testing.T) {
 	must(t, err)
 	defer b.Close()
 	read := map[string]func() ([]byte, error){
-		"content": func() ([]byte, error) { return readWhole(b, "files/driver.run", (*bundle.Content).Open) },
+		"content": func() ([]byte, error) { return readRunfile(b, (*bundle.Content).Open) },
 		"reader": func() ([]byte, error) {
-			return readWhole(b, "files/driver.run", func(c *bundle.Content) io.ReadCloser { return io.NopCloser(c.Reader()) })
+			return readRunfile(b, func(c *bundle.Content) io.ReadCloser { return io.NopCloser(c.Reader()) })
 		},
 		"file system": func() ([]byte, error) { return fs.ReadFile(b.FS(), "files/driver.run") },
 		"some bytes": func() ([]byte, error) {
@@ -203,7 +203,7 @@ func TestNoReadIsBelieved(t *testing.T) {
 			must(t, err)
 			on = true
 			for range 4 {
-				if data, err := readWhole(b, "files/driver.run", (*bundle.Content).Open); err == nil && !bytes.Equal(data, big) || err != nil && !bytes.HasPrefix(big, data) {
+				if data, err := readRunfile(b, (*bundle.Content).Open); err == nil && !bytes.Equal(data, big) || err != nil && !bytes.HasPrefix(big, data) {
 					t.Errorf("every %d: other bytes came, %v", every, err)
 				}
 				if data, err := b.Vouched("INSTALL.txt"); err == nil && !strings.HasPrefix(string(data), "rpm --import") {
@@ -215,8 +215,8 @@ func TestNoReadIsBelieved(t *testing.T) {
 	}
 }
 
-func readWhole(b *bundle.Bundle, path string, open func(*bundle.Content) io.ReadCloser) ([]byte, error) {
-	c, err := b.File(path)
+func readRunfile(b *bundle.Bundle, open func(*bundle.Content) io.ReadCloser) ([]byte, error) {
+	c, err := b.File("files/driver.run")
 	if err != nil {
 		return nil, err
 	}

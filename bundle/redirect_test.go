@@ -103,7 +103,7 @@ func TestRealmOfAnotherSite(t *testing.T) {
 		"https://auth.docker.io/token": "its token server is auth.docker.io",
 		"http://auth.docker.io/token":  "not allowed for a secure registry",
 	} {
-		bearer := func(w http.ResponseWriter, r *http.Request) bool {
+		bearer := func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="x"`, realm))
 			w.WriteHeader(http.StatusUnauthorized)
 			return true

@@ -45,7 +45,7 @@ func (a Approver) Run(ctx context.Context) error {
 	for {
 		err := a.round(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was ended
 		}
 		if err != nil {
 			a.Say("%v", err)

@@ -38,7 +38,7 @@ func names(bad ...string) func(string) bool {
 // withoutNodeRBAC matches authorization modes without those that the cluster needs.
 func withoutNodeRBAC(value string) bool {
 	modes := words([]string{value})
-	return !slices.Contains(modes, "AlwaysAllow") && !(slices.Contains(modes, "Node") && slices.Contains(modes, "RBAC"))
+	return !slices.Contains(modes, "AlwaysAllow") && (!slices.Contains(modes, "Node") || !slices.Contains(modes, "RBAC"))
 }
 
 // withoutPolicies matches an API server without the groups that it has by default, or without

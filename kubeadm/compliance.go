@@ -202,12 +202,12 @@ func (c Config) decides(control Control) any {
 }
 
 func lookup(fields map[string]any, path []string) any {
-	value := fields[path[0]]
-	if len(path) == 1 {
-		return value
+	var value any = fields
+	for _, name := range path {
+		inner, _ := value.(map[string]any)
+		value = inner[name]
 	}
-	inner, _ := value.(map[string]any)
-	return lookup(inner, path[1:])
+	return value
 }
 
 // Wanted says in words what a Control asks for.

@@ -26,11 +26,11 @@ type broughtImages struct {
 func (s Store) Brought() ([]string, error) {
 	file := filepath.Join(s.Dir, broughtName)
 	text, err := os.ReadFile(file)
-	if host.IgnoreMissing(err) != nil {
-		return nil, fmt.Errorf("read names of earlier bundles: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil
+		return nil, fmt.Errorf("read names of earlier bundles: %w", err)
 	}
 	var known broughtImages
 	if err := json.Unmarshal(text, &known); err != nil {

@@ -56,7 +56,7 @@ type session struct {
 }
 
 func newPushers(file string) *pushers {
-	return &pushers{file: file, hashing: newTurns(hashings), tokens: map[[sha256.Size]byte]session{}}
+	return &pushers{file: file, hashing: newTurns(), tokens: map[[sha256.Size]byte]session{}}
 }
 
 // any reports whether somebody may push. The file may come while the registry

@@ -30,8 +30,8 @@ type turns struct {
 	order   []string                // addresses that wait, the next one first
 }
 
-func newTurns(atATime int) *turns {
-	return &turns{free: atATime, waiting: map[string][]chan error{}}
+func newTurns() *turns {
+	return &turns{free: hashings, waiting: map[string][]chan error{}}
 }
 
 // take waits for a turn, which give ends.

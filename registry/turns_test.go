@@ -36,7 +36,7 @@ func (t *turns) waits(from string) int {
 }
 
 func TestTurnsAreFair(t *testing.T) {
-	q := newTurns(1)
+	q := newTurns()
 	must(t, q.take(t.Context(), "busy"))
 	served := make(chan string, 100)
 	ask := func(ctx context.Context, from string) {
@@ -70,7 +70,7 @@ func TestTurnsAreFair(t *testing.T) {
 }
 
 func TestTurnsAreBounded(t *testing.T) {
-	q := newTurns(1)
+	q := newTurns()
 	must(t, q.take(t.Context(), "x"))
 	for range waitingPerAddress {
 		if _, err := q.queue("x"); err != nil {
@@ -96,7 +96,7 @@ func TestTurnsAreBounded(t *testing.T) {
 
 // A turn that comes to a caller which leaves at the same moment is not lost.
 func TestTurnOfOneThatLeft(t *testing.T) {
-	q := newTurns(1)
+	q := newTurns()
 	must(t, q.take(t.Context(), "x"))
 	turn, err := q.queue("y")
 	must(t, err)
@@ -108,7 +108,7 @@ func TestTurnOfOneThatLeft(t *testing.T) {
 // The newest login of an address is judged first, and one that was refused for it gives
 // no turn away.
 func TestNewestLoginOfAnAddressIsFirst(t *testing.T) {
-	q := newTurns(1)
+	q := newTurns()
 	must(t, q.take(t.Context(), "x"))
 	var all []chan error
 	for range waitingPerAddress + 1 {

@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"maps"
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -60,9 +61,7 @@ func TestPackTakesLinksWithin(t *testing.T) {
 	packed, err := chart.Pack(dir)
 	must(t, err)
 	names := map[string]string{}
-	for name, data := range untar(t, packed) {
-		names[name] = data
-	}
+	maps.Copy(names, untar(t, packed))
 	for name := range names {
 		if strings.Contains(name, "ignored") {
 			t.Errorf("%s is in the chart", name)

@@ -14,7 +14,7 @@ import (
 // listener fails the test upon any connection.
 func listener(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("true"))
 	}))
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {

@@ -35,7 +35,7 @@ func TestLessVouches(t *testing.T) {
 		}
 		w[base+"/key.asc"] = append(w[base+"/key.asc"], public...)
 	}
-	older := func(w web, _ *Repository, s *Seen) { s.Timestamp += 86400 }
+	older := func(_ web, _ *Repository, s *Seen) { s.Timestamp += 86400 }
 	for name, c := range map[string]struct {
 		change func(web, *Repository, *Seen)
 		first  bool // no earlier plan
@@ -66,7 +66,7 @@ func TestLessVouches(t *testing.T) {
 		"a key more, first":               {change: other, first: true},
 		"an older state":                  {change: older, want: "older than what airgap.lock saw (2026-03-02 12:00:00)"},
 		"an older state at another place": {change: func(w web, r *Repository, s *Seen) { older(w, r, s); s.Location = "https://elsewhere" }},
-		"no time any more":                {change: func(w web, r *Repository, _ *Seen) { w.publish(t, base, aKey(), one) }, want: "older than what"},
+		"no time any more":                {change: func(w web, _ *Repository, _ *Seen) { w.publish(t, base, aKey(), one) }, want: "older than what"},
 		"the next mirror has it all": {change: func(w web, r *Repository, s *Seen) {
 			for _, name := range []string{"repodata/repomd.xml", "repodata/repomd.xml.asc", "repodata/primary.xml.gz", "repodata/filelists.xml.gz"} {
 				w[mirror+"/"+name] = w[base+"/"+name]

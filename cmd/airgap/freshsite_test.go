@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example/"
 	if err == nil || !strings.Contains(err.Error(), "airgap.yaml of bundle bank:6:") || !strings.Contains(err.Error(), "AlwaysAllow lets everybody do everything") {
 		t.Errorf("got %v", err)
 	}
-	if hinted, is := err.(*coded); !is || !strings.Contains(hinted.hint, "airgap bundle") {
+	if hinted, is := errors.AsType[*coded](err); !is || !strings.Contains(hinted.hint, "airgap bundle") {
 		t.Errorf("no hint: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // smallEtcd gives out a snapshot that is whole, and no database.
 type smallEtcd struct{}
 
-func (smallEtcd) Snapshot(_ context.Context, room func(int64) error, w io.Writer) error {
+func (smallEtcd) Snapshot(_ context.Context, _ func(int64) error, w io.Writer) error {
 	pages := make([]byte, 4096)
 	sum := sha256.Sum256(pages)
 	_, err := w.Write(append(pages, sum[:]...))

@@ -13,7 +13,7 @@ func TestReadPrivateAsItsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	home, err := os.MkdirTemp("/var/tmp", "home")
+	home, err := os.MkdirTemp("/var/tmp", "home") //nolint:usetesting // where a stranger may go
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	_, _, shadow := owned(t)

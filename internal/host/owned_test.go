@@ -110,7 +110,7 @@ func TestOwnedRefuses(t *testing.T) {
 
 // TestOwnedRaces: the user swaps files while root writes.
 func TestOwnedRaces(t *testing.T) {
-	for name, link := range map[string]func(old, new string) error{"link": os.Symlink, "hard link": os.Link} {
+	for name, link := range map[string]func(target, name string) error{"link": os.Symlink, "hard link": os.Link} {
 		t.Run(name, func(t *testing.T) {
 			o, dir, shadow := owned(t)
 			must(t, link(shadow, Draft(dir+"/data")), link(shadow, dir+"/data"))

@@ -74,7 +74,7 @@ func (g guard) refuse(r *http.Request, earlier []*http.Request) error {
 		return nil
 	}
 	from, to := Origin(earlier[0].URL), Origin(r.URL)
-	reason := ""
+	var reason string
 	switch {
 	case earlier[0].URL.Scheme == "https" && r.URL.Scheme != "https":
 		reason = "it leaves https, and everybody on the way could read and change what follows; name an address that stays with https"

@@ -28,7 +28,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 func TestOpenWantsTheSigner(t *testing.T) {
 	b := taken(t)
 	trust, theirs := own(t, b), newKey(t)
-	print := bundle.Fingerprint(trust.Keys[0])
+	fingerprint := bundle.Fingerprint(trust.Keys[0])
 	signAs := func(t *testing.T, dir string, key *ecdsa.PrivateKey) {
 		sumsAgain(t, dir, func() { write(t, dir, "etc/kubernetes/pki/ca.key", "theirs") })
 		if err := vouchFor(dir, key); err != nil {
@@ -42,10 +42,10 @@ func TestOpenWantsTheSigner(t *testing.T) {
 		says  string
 	}{
 		"by its key":          {func(*testing.T, string) {}, trust, nil, ""},
-		"by its fingerprint":  {func(*testing.T, string) {}, Trust{Fingerprints: []string{print}}, nil, ""},
-		"by one of several":   {func(*testing.T, string) {}, Trust{Fingerprints: []string{bundle.Fingerprint(&theirs.PublicKey), print}}, nil, ""},
-		"another fingerprint": {func(*testing.T, string) {}, Trust{Fingerprints: []string{bundle.Fingerprint(&theirs.PublicKey)}}, ErrSigner, "it is signed with key " + print},
-		"no key is wanted":    {func(*testing.T, string) {}, Trust{}, ErrSigner, print},
+		"by its fingerprint":  {func(*testing.T, string) {}, Trust{Fingerprints: []string{fingerprint}}, nil, ""},
+		"by one of several":   {func(*testing.T, string) {}, Trust{Fingerprints: []string{bundle.Fingerprint(&theirs.PublicKey), fingerprint}}, nil, ""},
+		"another fingerprint": {func(*testing.T, string) {}, Trust{Fingerprints: []string{bundle.Fingerprint(&theirs.PublicKey)}}, ErrSigner, "it is signed with key " + fingerprint},
+		"no key is wanted":    {func(*testing.T, string) {}, Trust{}, ErrSigner, fingerprint},
 		"signed by others":    {func(t *testing.T, dir string) { signAs(t, dir, theirs) }, trust, ErrSigner, "it is signed with key " + bundle.Fingerprint(&theirs.PublicKey)},
 		"others' signature beside our key": {func(t *testing.T, dir string) {
 			signAs(t, dir, theirs)
@@ -54,7 +54,7 @@ func TestOpenWantsTheSigner(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, dir, publicName, string(public))
-		}, Trust{Fingerprints: []string{print}}, ErrSigner, "does not fit SHA256SUMS"},
+		}, Trust{Fingerprints: []string{fingerprint}}, ErrSigner, "does not fit SHA256SUMS"},
 		"no signature":    {func(t *testing.T, dir string) { remove(t, dir, signatureName) }, trust, ErrUnsigned, ""},
 		"empty signature": {func(t *testing.T, dir string) { write(t, dir, signatureName, "") }, trust, ErrUnsigned, ""},
 		"no signature, no list": {func(t *testing.T, dir string) {

@@ -121,6 +121,8 @@ func withoutUnicodeEscapes(line []byte) (v view) {
 }
 
 // oldWords are the Korean words in EUC-KR.
+//
+//nolint:gochecknoglobals // made once, never changed
 var oldWords = sync.OnceValue(func() (all [][]byte) {
 	for _, word := range koreanWords() {
 		if old, err := korean.EUCKR.NewEncoder().Bytes([]byte(word)); err == nil {

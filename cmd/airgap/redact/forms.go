@@ -116,7 +116,7 @@ func (r *Redactor) found(line []byte, st *state) []span {
 	all := st.next(line)
 	unescaped := []byte(nil)
 	for i, p := range r.engine.patterns {
-		if !has[i] && !(p.command && goesOn != nil && goesOn[i]) || p.needs != "" && !bytes.ContainsAny(line, p.needs) || p.maybe != nil && !p.maybe(line) {
+		if !has[i] && (!p.command || goesOn == nil || !goesOn[i]) || p.needs != "" && !bytes.ContainsAny(line, p.needs) || p.maybe != nil && !p.maybe(line) {
 			continue
 		}
 		text := line
@@ -159,7 +159,7 @@ func mayHaveCode(line []byte) bool {
 	return false
 }
 
-func noCode(r rune) bool { return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z') }
+func noCode(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 
 // bearer is a token, but for words: "bearer authentication".
 func bearer(line []byte, m []int) (from, to int) {

@@ -27,8 +27,10 @@ func either(words ...string) string {
 }
 
 var (
+	//nolint:gochecknoglobals // parts of the expressions below, never changed
 	koreanNames = either(koreanWords()...)
-	particles   = either("은", "는", "이", "가", "을", "를", "로", "으로", "도", "의")
+	//nolint:gochecknoglobals // as above
+	particles = either("은", "는", "이", "가", "을", "를", "로", "으로", "도", "의")
 	// A remark in brackets may follow the word: 비밀번호(관리자).
 	koreanForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:\s*[(（][^()（）]{0,40}[)）])?` + particles + `?` + gap + `(?:[:=：＝→]|\]|-?->)` + spaces)
 	// Without a sign it is ASCII behind a particle or a blank.

@@ -15,6 +15,8 @@ type engine struct {
 }
 
 // theEngine is made when it is first needed: the same for all redactors, and never changed.
+//
+//nolint:gochecknoglobals // as said
 var theEngine = sync.OnceValue(newEngine)
 
 func newEngine() *engine {
