@@ -486,7 +486,7 @@ func TestUsedToken(t *testing.T) {
 	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
 	code := c.code(t, "cp2", keys)
 	e := c.entry(t, "cp2", code)
-	ticket, err := e.Admit(t.Context())
+	_, err := e.Admit(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,7 +511,8 @@ func TestUsedToken(t *testing.T) {
 	}
 	asked := false
 	e.Code = func(context.Context) (Code, error) { asked = true; return code, nil }
-	if ticket, err = e.Admit(t.Context()); err != nil || asked {
+	ticket, err := e.Admit(t.Context())
+	if err != nil || asked {
 		t.Errorf("a host that has its certificate was asked for a code (%v): %v", asked, err)
 	}
 	if got, err := ticket.Parcel(t.Context()); err != nil || string(got["/etc/kubernetes/pki/ca.key"]) != "PLANTED" {

@@ -1,10 +1,10 @@
 package chart_test
 
 import (
-	"maps"
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"

@@ -63,7 +63,7 @@ func unitDirectories(text string) (all []string) {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if at, is := below[key]; is {
-			for _, dir := range strings.FieldsSeq(value) {
+			for dir := range strings.FieldsSeq(value) {
 				all = append(all, at+strings.TrimLeft(dir, "-+"))
 			}
 		}

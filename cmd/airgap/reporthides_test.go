@@ -14,7 +14,7 @@ func TestReportHidesSecrets(t *testing.T) {
 	var hidden []string
 	for line := range strings.Lines(string(nodereport.UnitText())) {
 		if value, is := strings.CutPrefix(strings.TrimSpace(line), "InaccessiblePaths="); is {
-			for _, path := range strings.FieldsSeq(value) {
+			for path := range strings.FieldsSeq(value) {
 				hidden = append(hidden, strings.TrimPrefix(path, "-/"))
 			}
 		}

@@ -82,12 +82,12 @@ func Escape(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case r == '\r' && strings.HasPrefix(text[1:], "\n"):
 		case !acts(r):
 			b.WriteRune(r)
 		default:
@@ -95,6 +95,7 @@ func Escape(text string) string {
 				fmt.Fprintf(&b, `\u%04x`, unit)
 			}
 		}
+		text = text[size:]
 	}
 	return b.String()
 }
