@@ -82,11 +82,11 @@ func (a Approver) round(ctx context.Context) error {
 	// One that cannot be decided keeps no other from its decision.
 	var undecided error
 	for i := range list.Items {
-		if err := a.handle(ctx, &list.Items[i]); locked(err) || ctx.Err() != nil {
+		err := a.handle(ctx, &list.Items[i])
+		if locked(err) || ctx.Err() != nil {
 			return err
-		} else {
-			undecided = errors.Join(undecided, err)
 		}
+		undecided = errors.Join(undecided, err)
 	}
 	if undecided != nil {
 		return undecided

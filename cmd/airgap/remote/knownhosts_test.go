@@ -120,7 +120,7 @@ func TestKnownHostsAsTheirUser(t *testing.T) {
 		t.Skip("needs root")
 	}
 	const stranger = 54321
-	home, err := os.MkdirTemp("/var/tmp", "home")
+	home, err := os.MkdirTemp("/var/tmp", "home") //nolint:usetesting // where a stranger may go
 	if err != nil {
 		t.Fatal(err)
 	}
