@@ -199,7 +199,7 @@ func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture, also ..
 
 func userStays() exception {
 	return exception{
-		`^[+-] (user|group)\tairgap:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its user, as packages do: a number given out again could own somebody's files",
+		`^[+-] (user|group)\tairgap(-approver)?:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its users, as packages do: a number given out again could own somebody's files",
 	}
 }
 
