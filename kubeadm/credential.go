@@ -105,7 +105,7 @@ func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// rest reaches the cluster's API servers, as nobody.
+// rest reaches the cluster's API servers without credentials.
 func (j JoinMaterial) rest() *rest.Config {
 	config := &rest.Config{
 		Host: "https://" + j.APIServer, Timeout: 10 * time.Second, Proxy: direct,

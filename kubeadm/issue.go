@@ -152,7 +152,7 @@ func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.S
 	return err
 }
 
-// permission is what somebody may do with the Secrets of one code.
+// permission is what an account may do with the Secrets of one code.
 type permission struct {
 	name    string
 	subject rbacv1.Subject

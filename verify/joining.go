@@ -24,7 +24,7 @@ type keptBinding struct {
 type keptRole struct {
 	objectMeta
 
-	approves bool // the controller manager approves a certificate of any node for whoever has it
+	approves bool // the controller manager approves a certificate of any node for its holder
 }
 
 // keptRequest is a CertificateSigningRequest: what airgap's approver has denied, and

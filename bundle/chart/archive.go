@@ -54,7 +54,7 @@ func checkTar(data []byte, left *int64, depth int) error {
 	}
 }
 
-// checkEntry refuses what Helm reads as an empty file, but whoever unpacks the archive
+// checkEntry refuses what Helm reads as an empty file, but a program that unpacks the archive
 // would follow. A link within the chart is fine.
 func checkEntry(h *tar.Header) error {
 	switch h.Typeflag {

@@ -98,7 +98,7 @@ func untar(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// TestArchivesOfOthers: entries that whoever unpacks the archive would follow, and
+// TestArchivesOfOthers: entries that a program that unpacks the archive would follow, and
 // archives that grow.
 func TestArchivesOfOthers(t *testing.T) {
 	link := func(kind byte, name, to string) []byte {
