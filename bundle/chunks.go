@@ -109,7 +109,7 @@ func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	if _, err := part.file.ReadAt(piece, at+from); err != nil {
 		return 0, c.readError(part, k, err)
 	}
-	if !c.seals.fits(s, k, int(i), piece) {
+	if !c.seals.fits(s, int(i), piece) {
 		clear(piece)
 		return 0, c.damage(part, k, "it is not what it was when it was verified")
 	}

@@ -1,0 +1,81 @@
+package bundle
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"math/bits"
+)
+
+// tagKey is the secret of a universal hash over blocks of the same length. Two different
+// blocks have the same tag for one key in 2^63, whatever the blocks are, as long as
+// nobody sees the key or a tag. That is all that a seal needs, and it takes
+// half the time of GMAC. The hash is NH with words of 64 bits, as in VMAC
+// (draft-krovetz-vmac-01), over pieces of 1 KiB and once more over their sums; its
+// bound is theorem 4.2 of "UMAC: Fast and Secure Message Authentication" (CRYPTO '99).
+type tagKey struct {
+	piece [pieceSize / 8]uint64
+	whole [2 * block / pieceSize]uint64
+}
+
+// pieceSize keeps the key small, so that it stays in the processor's cache. Bytes.
+const pieceSize = 1 << 10
+
+// tag is the hash of a block.
+type tag struct{ hi, lo uint64 }
+
+func newTagKey() *tagKey {
+	var random [8 * (pieceSize/8 + 2*block/pieceSize)]byte
+	rand.Read(random[:]) // never fails
+	k := new(tagKey)
+	for i := range k.piece {
+		k.piece[i] = word(random[:], i)
+	}
+	for i := range k.whole {
+		k.whole[i] = word(random[:], len(k.piece)+i)
+	}
+	return k
+}
+
+// tag is the hash of at most a block. A last piece that is short counts as if zeros
+// followed it: what is compared has the same length.
+func (k *tagKey) tag(p []byte) tag {
+	var sum tag
+	whole := k.whole[:]
+	for ; len(p) >= pieceSize; p, whole = p[pieceSize:], whole[2:] {
+		sum = sum.plus(nh(&k.piece, (*[pieceSize]byte)(p)).times(whole))
+	}
+	if len(p) > 0 {
+		var padded [pieceSize]byte
+		copy(padded[:], p)
+		sum = sum.plus(nh(&k.piece, &padded).times(whole))
+	}
+	return sum
+}
+
+func (t tag) times(key []uint64) (hi, lo uint64) { return bits.Mul64(t.hi+key[0], t.lo+key[1]) }
+
+// nh adds up products of two words each, a word of the key added to each word of the
+// piece. Two sums in turn let the processor multiply while it adds.
+func nh(key *[pieceSize / 8]uint64, piece *[pieceSize]byte) tag {
+	var even, odd tag
+	for i := 0; i < pieceSize/64; i++ {
+		k, m := (*[8]uint64)(key[8*i:8*i+8]), (*[64]byte)(piece[64*i:64*i+64])
+		a, b := bits.Mul64(k[0]+word(m[:], 0), k[1]+word(m[:], 1))
+		c, d := bits.Mul64(k[2]+word(m[:], 2), k[3]+word(m[:], 3))
+		even, odd = even.plus(a, b), odd.plus(c, d)
+		a, b = bits.Mul64(k[4]+word(m[:], 4), k[5]+word(m[:], 5))
+		c, d = bits.Mul64(k[6]+word(m[:], 6), k[7]+word(m[:], 7))
+		even, odd = even.plus(a, b), odd.plus(c, d)
+	}
+	return even.plus(odd.hi, odd.lo)
+}
+
+// plus is the sum of two numbers of 128 bits.
+func (t tag) plus(hi, lo uint64) tag {
+	lo, carry := bits.Add64(t.lo, lo, 0)
+	hi, _ = bits.Add64(t.hi, hi, carry)
+	return tag{hi, lo}
+}
+
+// word is the i-th word of 64 bits.
+func word(p []byte, i int) uint64 { return binary.LittleEndian.Uint64(p[8*i : 8*i+8]) }

@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"math/big"
+	"testing"
+)
+
+// TestTag compares the tag with NH's definition in exact arithmetic.
+func TestTag(t *testing.T) {
+	k := newTagKey()
+	for _, size := range []int{1, 7, 512, pieceSize, pieceSize + 1, 3*pieceSize - 8, block - 1, block} {
+		p := make([]byte, size)
+		rand.Read(p)
+		var sums []uint64
+		for from := 0; from < size; from += pieceSize {
+			var padded [pieceSize]byte
+			copy(padded[:], p[from:])
+			words := make([]uint64, pieceSize/8)
+			for i := range words {
+				words[i] = binary.LittleEndian.Uint64(padded[8*i:])
+			}
+			sums = append(sums, byDefinition(k.piece[:], words)...)
+		}
+		want := byDefinition(k.whole[:], sums)
+		if got := k.tag(p); got.hi != want[0] || got.lo != want[1] {
+			t.Errorf("%d bytes: %x %x, want %x", size, got.hi, got.lo, want)
+		}
+	}
+}
+
+// byDefinition is NH over words of 64 bits: both halves of a sum of 128 bits.
+func byDefinition(key, words []uint64) []uint64 {
+	two64 := new(big.Int).Lsh(big.NewInt(1), 64)
+	plus := func(i int) *big.Int {
+		a, b := new(big.Int).SetUint64(key[i]), new(big.Int).SetUint64(words[i])
+		return a.Add(a, b).Mod(a, two64)
+	}
+	sum := new(big.Int)
+	for i := 0; i < len(words); i += 2 {
+		sum.Add(sum, new(big.Int).Mul(plus(i), plus(i+1)))
+	}
+	hi, lo := new(big.Int).DivMod(sum, two64, new(big.Int))
+	return []uint64{hi.Mod(hi, two64).Uint64(), lo.Uint64()}
+}
+
+// TestTagOfOtherBytes changes each byte of a block, and swaps pieces: a tag that fits
+// then is a fault of the hash, since chance has one in 2^63.
+func TestTagOfOtherBytes(t *testing.T) {
+	k, p := newTagKey(), make([]byte, block)
+	rand.Read(p)
+	want := k.tag(p)
+	for i := range p {
+		p[i] ^= 1 << (i % 8)
+		if k.tag(p) == want {
+			t.Fatalf("byte %d changed, the tag did not", i)
+		}
+		p[i] ^= 1 << (i % 8)
+	}
+	swapped := bytes.Join([][]byte{p[pieceSize : 2*pieceSize], p[:pieceSize], p[2*pieceSize:]}, nil)
+	if k.tag(swapped) == want {
+		t.Error("two pieces changed places, the tag did not change")
+	}
+	if newTagKey().tag(p) == want {
+		t.Error("another key has the same tag")
+	}
+}
+
+func BenchmarkTag(b *testing.B) {
+	k, p := newTagKey(), make([]byte, block)
+	b.SetBytes(block)
+	for b.Loop() {
+		k.tag(p)
+	}
+}
