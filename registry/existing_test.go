@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -31,7 +32,7 @@ type bank struct {
 
 	before func(http.ResponseWriter, *http.Request) bool // false: it has answered
 	after  func(*http.Request)                           // the engine has
-	sent   atomic.Int64                                  // uploads that were begun
+	sent   sync.Map                                      // digests of layers and configurations that were sent
 }
 
 // newBank lets everybody pull, and push whoever has the password.
@@ -43,8 +44,8 @@ func newBank(t testing.TB, path string) *bank {
 	app := newEngine(t.Context(), storage{StorageDriver: f, writable: true, pushed: dir})
 	b := &bank{before: func(http.ResponseWriter, *http.Request) bool { return true }, after: func(*http.Request) {}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			b.sent.Add(1)
+		if digest := r.URL.Query().Get("digest"); r.Method == http.MethodPut && digest != "" {
+			b.sent.Store(digest, true)
 		}
 		if b.before(w, r) {
 			app.ServeHTTP(w, r)
@@ -69,6 +70,14 @@ func onlyWith(user, password string) func(http.ResponseWriter, *http.Request) bo
 		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, http.StatusUnauthorized)
 		return false
 	}
+}
+
+// distinct is how many layers and configurations were sent. A request of a push that
+// ended early may arrive late, during the next push: each digest counts once.
+func (b *bank) distinct() int {
+	n := 0
+	b.sent.Range(func(any, any) bool { n++; return true })
+	return n
 }
 
 func (e Existing) host() string { host, _ := e.split(); return host }
@@ -118,7 +127,7 @@ func TestPushToExisting(t *testing.T) {
 	if has, err := b.Has(t.Context(), "quay.io/org/app", "sha256:"+strings.Repeat("0", 64)); has || err != nil {
 		t.Errorf("Has what is not there: %t, %v", has, err)
 	}
-	b.sent.Store(0)
+	b.sent.Clear()
 	pushed, err = b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
 	for _, p := range pushed {
@@ -126,8 +135,8 @@ func TestPushToExisting(t *testing.T) {
 			t.Errorf("again: %+v", p)
 		}
 	}
-	if n := b.sent.Load(); n > 0 {
-		t.Errorf("%d uploads were begun again", n)
+	if n := b.distinct(); n > 0 {
+		t.Errorf("%d layers and configurations were sent again", n)
 	}
 }
 
@@ -218,11 +227,11 @@ func TestPushGoesOn(t *testing.T) {
 	if _, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "507") {
 		t.Errorf("with a full disk: %v", err)
 	}
-	b.sent.Store(0)
+	b.sent.Clear()
 	full.Store(false)
 	_, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
-	if again := b.sent.Load(); again == 0 || again >= 7 {
+	if again := b.distinct(); again == 0 || again >= 7 {
 		t.Errorf("%d of 7 layers and configurations were sent when it went on", again)
 	}
 }
