@@ -58,7 +58,7 @@ func (t tag) times(key []uint64) (hi, lo uint64) { return bits.Mul64(t.hi+key[0]
 // piece. Two sums in turn let the processor multiply while it adds.
 func nh(key *[pieceSize / 8]uint64, piece *[pieceSize]byte) tag {
 	var even, odd tag
-	for i := 0; i < pieceSize/64; i++ {
+	for i := range pieceSize / 64 {
 		k, m := (*[8]uint64)(key[8*i:8*i+8]), (*[64]byte)(piece[64*i:64*i+64])
 		a, b := bits.Mul64(k[0]+word(m[:], 0), k[1]+word(m[:], 1))
 		c, d := bits.Mul64(k[2]+word(m[:], 2), k[3]+word(m[:], 3))
