@@ -100,12 +100,17 @@ func (m Machine) Client(kubeconfig string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// RESTConfig reads one of the cluster's kubeconfig files on this host.
+// RESTConfig reads one of the cluster's kubeconfig files on this host. As AdminConf says,
+// requests wait until an API server that has just started knows the administrator's rights.
 func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
 	if _, err := os.Stat(m.path(kubeconfig)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
 	}
-	return Kubeconfig(m.path(kubeconfig))
+	config, err := Kubeconfig(m.path(kubeconfig))
+	if err == nil && kubeconfig == AdminConf {
+		config.Wrap(awaitRoles)
+	}
+	return config, err
 }
 
 // Kubeconfig reads a kubeconfig file. A cluster in an air gap is asked
