@@ -1,0 +1,249 @@
+// Package operators says which images the pods of known operators pull.
+//
+// Many operators have image names in their code, so no object shows them.
+// What is known about them is data: one file for each operator in rules/, with
+// the versions it holds for and the source of the fact. The objects of a
+// bundle flow in; image references and a list of all operators flow out. An
+// operator whose version no rule covers is named, and so is a workload that
+// may create pods and that no rule knows.
+//
+// Nothing is fetched, and no cluster is asked.
+package operators
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/distribution/reference"
+
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// Set is the objects of one add-on or file.
+type Set struct {
+	Of        string // "add-on search"
+	Namespace string // of objects that name none
+	Objects   []workload.Object
+}
+
+// Operator is a workload whose program creates pods.
+type Operator struct {
+	By       string   `json:"by"`             // "add-on search: StatefulSet elastic/operator"
+	Image    string   `json:"image"`          // that recognised it, or its first one
+	Rule     string   `json:"rule,omitempty"` // "": no rule knows it
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// maxVersions bounds the versions of one operator in one bundle: each of them
+// is held against all its custom resources.
+const maxVersions = 8
+
+// Find lists the operators among the objects of all sets, and the images that
+// their pods pull according to the rules. Custom resources count in whichever
+// set they are.
+func Find(sets []Set, rules []Rule) ([]workload.Ref, []Operator) {
+	f := finder{byRepository: byPath(rules), resources: resourcesOf(sets), creators: creatorsOf(sets), done: map[string][]string{}}
+	for _, s := range sets {
+		for _, o := range s.Objects {
+			if images := podImages(o); len(images) > 0 {
+				f.workload(s, o, images)
+			}
+		}
+	}
+	return f.refs, f.operators
+}
+
+type finder struct {
+	byRepository map[string][]*Rule // by the last part of the repository's path
+	resources    map[string][]resource
+	creators     creators
+	done         map[string][]string // images that were expanded already, by rule
+	refs         []workload.Ref
+	operators    []Operator
+}
+
+// workload looks for a rule that knows one of the images; without one it asks
+// whether the workload may create pods.
+func (f *finder) workload(s Set, o workload.Object, images []string) {
+	by := s.Of + ": " + o.Title(s.Namespace)
+	known := false
+	for _, image := range images {
+		named, err := reference.ParseNormalizedNamed(image)
+		if err != nil {
+			continue // resolving the images reports it
+		}
+		for _, rule := range f.byRepository[lastPart(named.Name())] {
+			if rule.knows(named) {
+				known = true
+				f.apply(rule, o, Operator{By: by, Image: image, Rule: rule.Name}, named)
+			}
+		}
+	}
+	if !known && f.creators.may(o, s.Namespace) {
+		f.operators = append(f.operators, Operator{By: by, Image: images[0], Warnings: []string{
+			"it may create pods, and no rule knows their images: list those that it names only in its code in images.list",
+		}})
+	}
+}
+
+// apply adds what the rule says about this version of the operator.
+func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named reference.Named) {
+	key := named.String()
+	seen := f.done[rule.Name]
+	switch {
+	case slices.Contains(seen, key):
+	case len(seen) >= maxVersions:
+		op.Warnings = []string{fmt.Sprintf("the bundle has more than %d versions of this operator; the images of this one's pods are not looked up", maxVersions)}
+	default:
+		f.done[rule.Name] = append(seen, key)
+		op.Warnings = f.expand(rule, o, op, named)
+	}
+	f.operators = append(f.operators, op)
+}
+
+// expand adds the references and returns what could not be told.
+func (f *finder) expand(rule *Rule, o workload.Object, op Operator, named reference.Named) []string {
+	tag, number, err := versionOf(named)
+	if err != nil {
+		return []string{fmt.Sprintf("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)}
+	}
+	r := rule.rangeOf(number)
+	if r == nil {
+		return []string{fmt.Sprintf("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)}
+	}
+	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Name(), "/"+lastPart(named.Name())), matches: r.Matches}
+	var warnings []string
+	add := func(templates []string, of operand, where, instead string) {
+		for _, t := range templates {
+			image, err := of.expand(t)
+			if err != nil {
+				warnings = append(warnings, fmt.Sprintf("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead))
+				continue
+			}
+			f.refs = append(f.refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
+		}
+	}
+	if !hasWord(o, r.Unless) {
+		add(r.Images, of, op.By, "")
+	}
+	found := len(r.Images) > 0
+	for _, want := range r.Resources {
+		for _, one := range f.resources[want.key()] {
+			found = true
+			if !want.silent(one.Object) {
+				add(want.Images, of.with(one.Object, want.Defaults), one.title, want.instead())
+			}
+		}
+	}
+	switch {
+	case r.Shown != "":
+		return nil // the objects name what the rule cannot tell
+	case len(r.Resources) > 0 && !found:
+		warnings = append(warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
+	}
+	return warnings
+}
+
+// resource is an object with its place: "add-on search: Elasticsearch logs/es".
+type resource struct {
+	workload.Object
+	title string
+}
+
+// resourcesOf are all objects by group and kind.
+func resourcesOf(sets []Set) map[string][]resource {
+	all := map[string][]resource{}
+	for _, s := range sets {
+		for _, o := range s.Objects {
+			gvk := o.GroupVersionKind()
+			key := gvk.Group + "/" + gvk.Kind
+			all[key] = append(all[key], resource{o, s.Of + ": " + o.Title(s.Namespace)})
+		}
+	}
+	return all
+}
+
+// podImages are those of the containers of a workload that stays.
+func podImages(o workload.Object) []string {
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, o.GetKind()) || o.GroupVersionKind().Group != "apps" {
+		return nil
+	}
+	spec := podSpec(o)
+	var images []string
+	for _, key := range []string{"containers", "initContainers"} {
+		list, _ := spec[key].([]any)
+		for _, item := range list {
+			c, _ := item.(map[string]any)
+			if image, _ := c["image"].(string); image != "" && !slices.Contains(images, image) {
+				images = append(images, image)
+			}
+		}
+	}
+	return images
+}
+
+// hasWord reports whether a container of the workload has one of the words as
+// an argument or as a variable.
+func hasWord(o workload.Object, words []string) bool {
+	spec := podSpec(o)
+	for _, key := range []string{"containers", "initContainers"} {
+		list, _ := spec[key].([]any)
+		for _, item := range list {
+			c, _ := item.(map[string]any)
+			command, _ := c["command"].([]any)
+			arguments, _ := c["args"].([]any)
+			for _, one := range slices.Concat(command, arguments) {
+				if flag, _, _ := strings.Cut(text(one), "="); slices.Contains(words, flag) {
+					return true
+				}
+			}
+			variables, _ := c["env"].([]any)
+			for _, one := range variables {
+				variable, _ := one.(map[string]any)
+				if slices.Contains(words, text(variable["name"])) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func podSpec(o workload.Object) map[string]any {
+	spec, _ := o.Object["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	pod, _ := template["spec"].(map[string]any)
+	return pod
+}
+
+// versionOf is the tag of an image, and the version that it is.
+func versionOf(named reference.Named) (string, *semver.Version, error) {
+	tagged, is := named.(reference.Tagged)
+	if !is {
+		return "", nil, fmt.Errorf("its image has no tag")
+	}
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(tagged.Tag(), "v"))
+	if err != nil {
+		return "", nil, fmt.Errorf("tag %s is no version", tagged.Tag())
+	}
+	return tagged.Tag(), v, nil
+}
+
+func byPath(rules []Rule) map[string][]*Rule {
+	all := map[string][]*Rule{}
+	for i := range rules {
+		last := map[string]bool{}
+		for _, repository := range rules[i].Operator {
+			last[lastPart(repository)] = true
+		}
+		for _, part := range slices.Sorted(maps.Keys(last)) {
+			all[part] = append(all[part], &rules[i])
+		}
+	}
+	return all
+}
+
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
