@@ -19,6 +19,9 @@ type Request struct {
 	// Manifests are files of Kubernetes objects whose images are carried:
 	// https URLs, or paths relative to Dir, as in Addons.
 	Manifests []string
+	// Rules are files that say which images an operator's pods pull (package
+	// operators), relative to Dir.
+	Rules []string
 	// Network is what the pod network's plugin takes of its project; its objects
 	// are applied before the add-ons', by who patches them. nil: nothing.
 	Network     *AddonNeed

@@ -35,16 +35,18 @@ type Operator struct {
 	Image    string   `json:"image"`          // that recognised it, or its first one
 	Rule     string   `json:"rule,omitempty"` // "": no rule knows it
 	Warnings []string `json:"warnings,omitempty"`
+
+	Refs []workload.Ref `json:"-"` // what its pods pull, by the rule
 }
 
 // maxVersions bounds the versions of one operator in one bundle: each of them
 // is held against all its custom resources.
 const maxVersions = 8
 
-// Find lists the operators among the objects of all sets, and the images that
+// Find lists the operators among the objects of all sets, with the images that
 // their pods pull according to the rules. Custom resources count in whichever
 // set they are.
-func Find(sets []Set, rules []Rule) ([]workload.Ref, []Operator) {
+func Find(sets []Set, rules []Rule) []Operator {
 	f := finder{byRepository: byPath(rules), resources: resourcesOf(sets), creators: creatorsOf(sets), done: map[string][]string{}}
 	for _, s := range sets {
 		for _, o := range s.Objects {
@@ -53,7 +55,7 @@ func Find(sets []Set, rules []Rule) ([]workload.Ref, []Operator) {
 			}
 		}
 	}
-	return f.refs, f.operators
+	return f.operators
 }
 
 type finder struct {
@@ -61,7 +63,6 @@ type finder struct {
 	resources    map[string][]resource
 	creators     creators
 	done         map[string][]string // images that were expanded already, by rule
-	refs         []workload.Ref
 	operators    []Operator
 }
 
@@ -99,23 +100,22 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 		op.Warnings = []string{fmt.Sprintf("the bundle has more than %d versions of this operator; the images of this one's pods are not looked up", maxVersions)}
 	default:
 		f.done[rule.Name] = append(seen, key)
-		op.Warnings = f.expand(rule, o, op, named)
+		op.Refs, op.Warnings = f.expand(rule, o, op.By, named)
 	}
 	f.operators = append(f.operators, op)
 }
 
-// expand adds the references and returns what could not be told.
-func (f *finder) expand(rule *Rule, o workload.Object, op Operator, named reference.Named) []string {
+// expand makes the references, and says what could not be told.
+func (f *finder) expand(rule *Rule, o workload.Object, by string, named reference.Named) (refs []workload.Ref, warnings []string) {
 	tag, number, err := versionOf(named)
 	if err != nil {
-		return []string{fmt.Sprintf("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)}
+		return nil, []string{fmt.Sprintf("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)}
 	}
 	r := rule.rangeOf(number)
 	if r == nil {
-		return []string{fmt.Sprintf("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)}
+		return nil, []string{fmt.Sprintf("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)}
 	}
 	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Name(), "/"+lastPart(named.Name())), matches: r.Matches}
-	var warnings []string
 	add := func(templates []string, of operand, where, instead string) {
 		for _, t := range templates {
 			image, err := of.expand(t)
@@ -123,11 +123,11 @@ func (f *finder) expand(rule *Rule, o workload.Object, op Operator, named refere
 				warnings = append(warnings, fmt.Sprintf("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead))
 				continue
 			}
-			f.refs = append(f.refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
+			refs = append(refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
 		}
 	}
 	if !hasWord(o, r.Unless) {
-		add(r.Images, of, op.By, "")
+		add(r.Images, of, by, "")
 	}
 	found := len(r.Images) > 0
 	for _, want := range r.Resources {
@@ -140,11 +140,11 @@ func (f *finder) expand(rule *Rule, o workload.Object, op Operator, named refere
 	}
 	switch {
 	case r.Shown != "":
-		return nil // the objects name what the rule cannot tell
+		return refs, nil // the objects name what the rule cannot tell
 	case len(r.Resources) > 0 && !found:
 		warnings = append(warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
 	}
-	return warnings
+	return refs, warnings
 }
 
 // resource is an object with its place: "add-on search: Elasticsearch logs/es".

@@ -72,14 +72,14 @@ metadata: {name: old}
 spec: {version: 2.9.0}
 `),
 	}
-	refs, found := operators.Find(sets, []operators.Rule{parse(t, database)})
+	found := operators.Find(sets, []operators.Rule{parse(t, database)})
 	want := []workload.Ref{
 		{Image: "mirror.corp/copies/db/proxy:v1.2.0", Where: "add-on db: StatefulSet ns/operator, by rule database"},
 		{Image: "registry.example/db/server:15", Where: "add-on shop: Database ns/till, by rule database"},
 		{Image: "registry.example/db/copy:1.2.0-3.1.0", Where: "add-on shop: Backup vault/nightly, by rule database"},
 	}
-	if !slices.Equal(refs, want) {
-		t.Errorf("got  %q\nwant %q", refs, want)
+	if got := refsOf(found); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if len(found) != 1 || found[0].Rule != "database" || len(found[0].Warnings) != 0 {
 		t.Errorf("operators: %+v", found)
@@ -102,7 +102,7 @@ func TestWarnings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/"+tc.image, tc.more)+tc.objects)}
-			_, found := operators.Find(sets, []operators.Rule{parse(t, database)})
+			found := operators.Find(sets, []operators.Rule{parse(t, database)})
 			if len(found) != 1 || len(found[0].Warnings) != 1 || !strings.Contains(found[0].Warnings[0], tc.want) {
 				t.Errorf("operators are %+v, want %q", found, tc.want)
 			}
@@ -115,7 +115,7 @@ func TestWarnings(t *testing.T) {
 func TestNothingToRunYet(t *testing.T) {
 	rule := parse(t, strings.ReplaceAll(database, `    images: ["{repository}/proxy:{version}"]`+"\n", ""))
 	sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", ""))}
-	_, found := operators.Find(sets, []operators.Rule{rule})
+	found := operators.Find(sets, []operators.Rule{rule})
 	if len(found) != 1 || len(found[0].Warnings) != 1 || !strings.Contains(found[0].Warnings[0], "no object of kind Database, Backup is in this bundle") {
 		t.Errorf("operators are %+v", found)
 	}
@@ -124,8 +124,8 @@ func TestNothingToRunYet(t *testing.T) {
 // TestNamedByArgument: the object names the image, and the default does not count.
 func TestNamedByArgument(t *testing.T) {
 	for _, more := range []string{", args: [--proxy-image=registry.example/p:1]", ", command: [/operator, --proxy-image, registry.example/p:1]", ", env: [{name: --proxy-image, value: x}]"} {
-		refs, _ := operators.Find([]operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", more))}, []operators.Rule{parse(t, database)})
-		if len(refs) > 0 {
+		found := operators.Find([]operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", more))}, []operators.Rule{parse(t, database)})
+		if refs := refsOf(found); len(refs) > 0 {
 			t.Errorf("%s: %q", more, refs)
 		}
 	}
@@ -138,7 +138,7 @@ func TestManyVersions(t *testing.T) {
 	for i := range 20 {
 		text.WriteString(run("Deployment", fmt.Sprintf("o%d", i), fmt.Sprintf("registry.example/db/operator:1.2.%d", i), ""))
 	}
-	_, found := operators.Find([]operators.Set{set(t, "f", text.String())}, []operators.Rule{parse(t, database)})
+	found := operators.Find([]operators.Set{set(t, "f", text.String())}, []operators.Rule{parse(t, database)})
 	if len(found) != 20 || !strings.Contains(strings.Join(found[19].Warnings, " "), "more than 8 versions") {
 		t.Errorf("%d operators, the last is %+v", len(found), found[len(found)-1])
 	}
@@ -185,8 +185,8 @@ func TestUnknownOperators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets := []operators.Set{set(t, "add-on w", run("Deployment", "w", "registry.example/w:1", "")), set(t, "add-on roles", tc.objects)}
-			refs, found := operators.Find(sets, builtin(t))
-			if (len(found) == 1) != tc.may || len(refs) > 0 {
+			found := operators.Find(sets, builtin(t))
+			if (len(found) == 1) != tc.may || len(refsOf(found)) > 0 {
 				t.Fatalf("operators are %+v", found)
 			}
 			if tc.may && (found[0].By != "add-on w: Deployment ns/w" || found[0].Image != "registry.example/w:1" || found[0].Rule != "" || !strings.Contains(found[0].Warnings[0], "images.list")) {

@@ -21,8 +21,8 @@ func TestRules(t *testing.T) {
 				t.Fatal("has no example")
 			}
 			for i, e := range rule.Examples {
-				refs, found := operators.Find([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objectsOf(e)}}, []operators.Rule{rule})
-				if got := imagesOf(refs); !slices.Equal(got, e.Images) {
+				found := operators.Find([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objectsOf(e)}}, []operators.Rule{rule})
+				if got := imagesOf(refsOf(found)); !slices.Equal(got, e.Images) {
 					t.Errorf("example %d: the rule finds\n%s\nwant\n%s", i, strings.Join(got, "\n"), strings.Join(e.Images, "\n"))
 				}
 				if len(found) != 1 || found[0].Rule != rule.Name || len(found[0].Warnings) > 0 {
@@ -38,7 +38,7 @@ func TestRulesTogether(t *testing.T) {
 	rules := builtin(t)
 	for _, rule := range rules {
 		for _, e := range rule.Examples {
-			_, found := operators.Find([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objectsOf(e)}}, rules)
+			found := operators.Find([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objectsOf(e)}}, rules)
 			if len(found) != 1 || found[0].Rule != rule.Name {
 				t.Errorf("%s: operators are %+v", rule.Name, found)
 			}
@@ -62,6 +62,14 @@ func objectsOf(e operators.Example) []workload.Object {
 	var all []workload.Object
 	for i, fields := range e.Objects {
 		all = append(all, workload.Object{Unstructured: &unstructured.Unstructured{Object: fields}, At: fmt.Sprintf("object %d", i+1)})
+	}
+	return all
+}
+
+func refsOf(found []operators.Operator) []workload.Ref {
+	var all []workload.Ref
+	for _, o := range found {
+		all = append(all, o.Refs...)
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
@@ -156,11 +157,13 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	tellMoved(p, plan.Moved)
 	tellRetagged(p, plan.Retagged)
 	tellSecrets(p, plan.Secrets)
+	tellOperators(p, plan.Operators)
 	for _, n := range plan.Notices {
 		p.Say("not checked: %s", n)
 	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
+		proof.Operators = plan.Operators
 		return a.print(proof, func(w io.Writer) error {
 			proof.list(w)
 			return errors.Join(writeBase(w, plan.Base), proof.sum(w))
@@ -192,7 +195,7 @@ func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.P
 	if err != nil {
 		return err
 	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report}, func(w io.Writer) error {
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report, Operators: plan.Operators}, func(w io.Writer) error {
 		return errors.Join(writeBundled(w, dir, plan.Lock, report, keys), writeBase(w, plan.Base))
 	})
 }
@@ -203,6 +206,8 @@ type bundled struct {
 	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
 	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
 	Report bundle.Report `json:"report"`
+	// Operators are the programs that make pods themselves, and what is not known about those.
+	Operators []operators.Operator `json:"operators,omitempty"`
 }
 
 func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys *signingKeys) error {
@@ -263,7 +268,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Own: []bundle.OwnImage{programImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
+		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {
 		return nil, trustChanged(runtimeInTheWay(c, err))
