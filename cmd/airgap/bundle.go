@@ -265,6 +265,9 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNetworkSource(ctx, client, c, filepath.Dir(o.config)); err != nil {
+		return nil, err
+	}
 	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Own: []bundle.OwnImage{programImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
