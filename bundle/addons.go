@@ -113,7 +113,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 	if need.dir == networkDir { // a plugin knows what its own operator runs
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
-		p.Sets = append(p.Sets, operators.Set{Of: need.what, Namespace: need.Namespace, Objects: objects})
+		p.Sets = append(p.Sets, operators.Set{Of: need.what, Namespace: need.Namespace, Installed: true, Objects: objects})
 		p.Lock.Addons = append(p.Lock.Addons, locked)
 	}
 	if from.moved != nil {

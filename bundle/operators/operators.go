@@ -26,6 +26,7 @@ import (
 type Set struct {
 	Of        string // "add-on search"
 	Namespace string // of objects that name none
+	Installed bool   // else the images of the objects are carried only
 	Objects   []workload.Object
 }
 
@@ -50,7 +51,7 @@ func Find(sets []Set, rules []Rule) []Operator {
 	f := finder{byRepository: byPath(rules), resources: resourcesOf(sets), creators: creatorsOf(sets), done: map[string][]string{}}
 	for _, s := range sets {
 		for _, o := range s.Objects {
-			if images := podImages(o); len(images) > 0 {
+			if images := PodImages(o); len(images) > 0 {
 				f.workload(s, o, images)
 			}
 		}
@@ -166,8 +167,9 @@ func resourcesOf(sets []Set) map[string][]resource {
 	return all
 }
 
-// podImages are those of the containers of a workload that stays.
-func podImages(o workload.Object) []string {
+// PodImages are those of the containers of a Deployment, StatefulSet or
+// DaemonSet.
+func PodImages(o workload.Object) []string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, o.GetKind()) || o.GroupVersionKind().Group != "apps" {
 		return nil
 	}
@@ -206,6 +208,22 @@ func hasWord(o workload.Object, words []string) bool {
 				if slices.Contains(words, text(variable["name"])) {
 					return true
 				}
+			}
+		}
+	}
+	return false
+}
+
+// HasVariable reports whether a container of the workload has a variable with
+// that value.
+func HasVariable(o workload.Object, name, value string) bool {
+	list, _ := podSpec(o)["containers"].([]any)
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		variables, _ := c["env"].([]any)
+		for _, one := range variables {
+			if variable, _ := one.(map[string]any); variable["name"] == name && variable["value"] == value {
+				return true
 			}
 		}
 	}

@@ -276,6 +276,9 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, trustChanged(runtimeInTheWay(c, err))
 	}
+	if err := tellClashes(broughtTwice(c, plan.Sets), "airgap brings the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows their sections", p); err != nil {
+		return nil, err
+	}
 	return plan, checkNetwork(c, surveyed, plan)
 }
 
