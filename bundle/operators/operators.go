@@ -109,7 +109,7 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 // expand makes the references, and says what could not be told.
 func (f *finder) expand(rule *Rule, o workload.Object, by string, named reference.Named) (refs []workload.Ref, warnings []string) {
 	tag, number, err := versionOf(named)
-	if err != nil {
+	if err != nil && !rule.anyVersion() {
 		return nil, []string{fmt.Sprintf("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)}
 	}
 	r := rule.rangeOf(number)
@@ -237,7 +237,8 @@ func podSpec(o workload.Object) map[string]any {
 	return pod
 }
 
-// versionOf is the tag of an image, and the version that it is.
+// versionOf is the tag of an image, and the version that it is; the tag also
+// with the error that it is none.
 func versionOf(named reference.Named) (string, *semver.Version, error) {
 	tagged, is := named.(reference.Tagged)
 	if !is {
@@ -245,7 +246,7 @@ func versionOf(named reference.Named) (string, *semver.Version, error) {
 	}
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(tagged.Tag(), "v"))
 	if err != nil {
-		return "", nil, fmt.Errorf("tag %s is no version", tagged.Tag())
+		return tagged.Tag(), nil, fmt.Errorf("tag %s is no version", tagged.Tag())
 	}
 	return tagged.Tag(), v, nil
 }

@@ -121,6 +121,15 @@ func TestNothingToRunYet(t *testing.T) {
 	}
 }
 
+// TestEveryVersion: a range of all versions holds for a tag that is none.
+func TestEveryVersion(t *testing.T) {
+	rule := parse(t, "name: trainer\noperator: [registry.example/trainer]\nranges: [{versions: '*', source: s, images: ['registry.example/init:{version}']}]\n")
+	found := operators.Find([]operators.Set{set(t, "add-on a", run("Deployment", "trainer", "registry.example/trainer:v1-5525468", ""))}, []operators.Rule{rule})
+	if len(found) != 1 || len(found[0].Warnings) > 0 || !slices.Equal(imagesOf(found[0].Refs), []string{"registry.example/init:v1-5525468"}) {
+		t.Errorf("operators are %+v", found)
+	}
+}
+
 // TestNamedByArgument: the object names the image, and the default does not count.
 func TestNamedByArgument(t *testing.T) {
 	for _, more := range []string{", args: [--proxy-image=registry.example/p:1]", ", command: [/operator, --proxy-image, registry.example/p:1]", ", env: [{name: --proxy-image, value: x}]"} {

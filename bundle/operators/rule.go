@@ -29,7 +29,7 @@ type Rule struct {
 // Range is what holds for some versions. Images, Resources and Shown say where
 // the images of the pods come from; one of them is required.
 type Range struct {
-	Versions string `json:"versions"` // ">=1.2.0 <1.6.0"
+	Versions string `json:"versions"` // ">=1.2.0 <1.6.0"; "*" holds for tags that are no version, too
 	Source   string `json:"source"`   // project, file and version that say so
 	// Shown says where the objects themselves name the images, so that nothing is
 	// missing where Images and Resources cannot tell.
@@ -199,10 +199,18 @@ func (r *Rule) knows(image reference.Named) bool {
 	})
 }
 
-// rangeOf is the first range that holds for a version; nil without one.
+// everyVersion is a range that asks for no version.
+const everyVersion = "*"
+
+func (r *Rule) anyVersion() bool {
+	return slices.ContainsFunc(r.Ranges, func(one Range) bool { return one.Versions == everyVersion })
+}
+
+// rangeOf is the first range that holds for a version, nil for a tag that is
+// none; nil without such a range.
 func (r *Rule) rangeOf(version *semver.Version) *Range {
 	for i := range r.Ranges {
-		if r.Ranges[i].constraint.Check(version) {
+		if one := r.Ranges[i]; one.Versions == everyVersion || version != nil && one.constraint.Check(version) {
 			return &r.Ranges[i]
 		}
 	}

@@ -68,8 +68,8 @@ Cilium's chart are fetched and locked here, and patched when they are applied. W
 upstream has changed so that a patch finds nothing is told now.
 
 A chart that makes passwords or keys while it is rendered is refused: they would lie
-on the stick. Image names that only an operator's program knows belong into
-images.list.
+on the stick. Image names that only an operator's program knows come from rules: airgap docs
+operators. An operator without a rule is named; its images belong into images.list.
 
 With --delta-from the bundle leaves out what a bundle before, or a signed receipt
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
