@@ -19,15 +19,13 @@ type Request struct {
 	// Manifests are files of Kubernetes objects whose images are carried:
 	// https URLs, or paths relative to Dir, as in Addons.
 	Manifests []string
-	// Rules are files that say which images an operator's pods pull (package
-	// operators), relative to Dir.
-	Rules []string
 	// Network is what the pod network's plugin takes of its project; its objects
 	// are applied before the add-ons', by who patches them. nil: nothing.
 	Network     *AddonNeed
 	Addons      []AddonNeed
-	Dir         string // of airgap.yaml
-	KubeVersion string // "1.36.3": what charts are rendered for
+	Dir         string   // of airgap.yaml
+	KubeVersion string   // "1.36.3": what charts are rendered for
+	Rules       []string // files that say what the pods of an operator pull (package operators), relative to Dir
 	Files       []FileNeed
 	Packages    *rpm.Request // nil: no RPMs
 	Locked      *Locked      // nil: everything is decided anew
