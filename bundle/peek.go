@@ -10,7 +10,7 @@ import (
 )
 
 // Manifest reads a file of objects (https URL, or path relative to dir) before
-// anything is planned; nil where there is no such file.
+// planning; nil if the file does not exist.
 func (c *Client) Manifest(ctx context.Context, dir, from string) ([]workload.Object, error) {
 	m, err := c.readManifest(ctx, Request{Dir: dir}, from, "")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -19,7 +19,7 @@ func (c *Client) Manifest(ctx context.Context, dir, from string) ([]workload.Obj
 	return m.objects, err
 }
 
-// ChartAt reads the chart at a path relative to dir before anything is planned.
+// ChartAt reads the chart at a path relative to dir before planning.
 func ChartAt(dir, path string) (*chart.Chart, error) {
 	archive, err := readChart(dir, path)
 	if err != nil {

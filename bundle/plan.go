@@ -35,8 +35,8 @@ type Plan struct {
 	Notices []string
 	// Sets are the objects of all add-ons and of images.manifests.
 	Sets []operators.Set
-	// Operators are the workloads that make pods whose images stand in no object,
-	// as far as a rule knows them, and those that no rule knows.
+	// Operators are the workloads that create pods themselves: those with a rule,
+	// and those that can create pods and have no rule.
 	Operators []operators.Operator
 
 	small   map[string][]byte // contents known already, by path

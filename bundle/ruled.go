@@ -15,10 +15,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// planOperators names the operators among the objects, and returns the images
-// that rules know of their pods. An image that its registry does not have is a
-// warning: the rule is about another version then, or the site's registry has
-// only a part.
+// planOperators lists the operators among the objects, and returns the images
+// that the rules name for their pods. If a registry does not have such an image,
+// the operator gets a warning: the rule may be wrong for this version.
 func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
 	rules, err := rulesOf(r)
 	if err != nil {
@@ -45,8 +44,8 @@ func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress
 	return p.needsOfOperators(missing), nil
 }
 
-// needsOfOperators are the images that are there; missing says why the others
-// are not.
+// needsOfOperators are the images that a registry has; missing has the reasons
+// for the others.
 func (p *Plan) needsOfOperators(missing map[string]string) []Need {
 	var needs []Need
 	for i := range p.Operators {
@@ -88,8 +87,8 @@ func rulesOf(r Request) ([]operators.Rule, error) {
 	return operators.With(rules, own), errors.Join(errs...)
 }
 
-// missing says why a registry does not give an image; "" where it does, and
-// where it did not answer: resolving all images reports that.
+// missing is the reason why a registry does not have an image; "" if it has it.
+// It is also "" if the registry did not answer: resolving all images reports that.
 func (c *Client) missing(ctx context.Context, image string, r Request) (string, error) {
 	named, err := parseName(image)
 	if err != nil {

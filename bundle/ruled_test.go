@@ -80,7 +80,7 @@ func TestOperators(t *testing.T) {
 	}
 	for i, want := range []struct{ by, rule, warning string }{
 		{"add-on search: StatefulSet search/elastic-operator", "eck", "image docker.elastic.co/kibana/kibana:9.9.9, for search.yaml: Kibana logs, by rule eck, is not carried: does not exist in"},
-		{"add-on search: Deployment search/own", "", "it may create pods, and no rule knows their images"},
+		{"add-on search: Deployment search/own", "", "it can create pods, and no rule knows their images"},
 	} {
 		if got := p.Operators[i]; got.By != want.by || got.Rule != want.rule || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], want.warning) {
 			t.Errorf("operator %+v, want %+v", got, want)

@@ -43,8 +43,8 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
 }
 
-// checkCalicoManifest judges the version that the manifest runs; said is that of
-// airgap.yaml, "" where a directory decides.
+// checkCalicoManifest checks the version that the manifest runs. said is the
+// version of airgap.yaml, "" if the directory decides.
 func checkCalicoManifest(tag, said string) error {
 	if err := checkCalico("calico.yaml", tag); err != nil || said == "" {
 		return err

@@ -9,28 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// VersionError is about what was fetched: it is of a version that airgap does
-// not install, or of another one than airgap.yaml says.
+// VersionError reports a manifest or chart of a version that airgap does not
+// install, or of a different version than airgap.yaml names.
 type VersionError struct {
 	What  string // "calico.yaml", "the chart"
 	Found string // "Calico v3.29.3"
 	Want  string // "3.31 or later"
-	Set   string // what to do
+	Set   string // how to fix it
 }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s is of %s, expected %s: %s", e.What, e.Found, e.Want, e.Set)
 }
 
-// Stated is what says which version lies at the source of airgap.yaml; empty
-// where the version itself is asked for.
+// Stated is the file that shows which version the source of airgap.yaml has. It
+// is empty if airgap fetches by version.
 type Stated struct {
-	Manifest string // https URL, or path beside airgap.yaml
-	Chart    string // path beside airgap.yaml
+	Manifest string // https URL, or path relative to airgap.yaml
+	Chart    string // path relative to airgap.yaml
 }
 
-// SourceOf is what CheckSource has to see before anything is made of the
-// source: a directory or a chart may be of any version.
+// SourceOf is the file that CheckSource needs before planning: a directory or a
+// chart may have any version.
 func SourceOf(c Config) Stated {
 	switch {
 	case c.Plugin == Calico && c.Calico.Source != "" && c.Calico.Form == OperatorForm:
@@ -41,8 +41,8 @@ func SourceOf(c Config) Stated {
 	return Stated{}
 }
 
-// CheckSource compares what Stated leads to with airgap.yaml: the objects of
-// the manifest, nil where the directory has none, or the version of the chart.
+// CheckSource compares the file of Stated with airgap.yaml: the objects of the
+// manifest, nil if it does not exist, or the version of the chart.
 func CheckSource(c Config, objects []*unstructured.Unstructured, chart string) error {
 	stated := SourceOf(c)
 	switch {
@@ -51,7 +51,7 @@ func CheckSource(c Config, objects []*unstructured.Unstructured, chart string) e
 	case stated.Manifest == "":
 		return nil
 	case len(objects) == 0 && c.Calico.Version == "":
-		return fmt.Errorf("network.calico.version is not set, and %s does not exist, which would say it: set network.calico.version to what %s has", stated.Manifest, c.Calico.Source)
+		return fmt.Errorf("network.calico.version is not set, and %s, which names it, does not exist: set network.calico.version to the version of %s", stated.Manifest, c.Calico.Source)
 	case len(objects) == 0:
 		return nil
 	}
@@ -66,8 +66,8 @@ func CheckSource(c Config, objects []*unstructured.Unstructured, chart string) e
 	return sameCalico(stated.Manifest, tag, c.Calico.version())
 }
 
-// checkCalico wants a version of Calico that airgap installs. A tag that is no
-// version tells nothing.
+// checkCalico refuses a version of Calico that airgap does not install. A tag
+// that is not a version passes.
 func checkCalico(what, tag string) error {
 	if v, err := semver.NewVersion(tag); err == nil && core(v).LessThan(semver.New(3, firstCalicoMinor, 0, "", "")) {
 		return &VersionError{what, "Calico " + tag, fmt.Sprintf("3.%d or later", firstCalicoMinor), "take a later version at network.calico.source"}
@@ -75,12 +75,12 @@ func checkCalico(what, tag string) error {
 	return nil
 }
 
-// sameCalico wants the version of airgap.yaml. What a site adds to a tag of its
-// own does not count.
+// sameCalico refuses a different version than airgap.yaml names. A suffix that a
+// site adds to its tags does not count.
 func sameCalico(what, tag, want string) error {
 	found, err := semver.NewVersion(tag)
 	if err != nil {
-		return nil //nolint:nilerr // a tag that is no version tells nothing
+		return nil //nolint:nilerr // a tag that is not a version passes
 	}
 	if wanted, err := semver.NewVersion(want); err == nil && !core(found).Equal(core(wanted)) {
 		return &VersionError{what, "Calico " + tag, want + ", by network.calico.version or its default", "set network.calico.version to " + core(found).Original()}
@@ -88,12 +88,13 @@ func sameCalico(what, tag, want string) error {
 	return nil
 }
 
-// checkCalicoOperator wants the operator of the minor whose images are carried.
+// checkCalicoOperator refuses an operator that installs a different minor than
+// the one that the bundle carries images for.
 func checkCalicoOperator(tag, version string) error {
 	v, err := semver.NewVersion(tag)
 	of, known := calicoLines()[line(version)]
 	if err != nil || !known || of.operator == v.Major()*1000+v.Minor() {
-		return nil //nolint:nilerr // a tag that is no version tells nothing
+		return nil //nolint:nilerr // a tag that is not a version passes
 	}
 	found, set := "an unknown Calico", "take the operator of Calico "+version+" at network.calico.source"
 	for _, name := range operatorLines() {
@@ -104,12 +105,12 @@ func checkCalicoOperator(tag, version string) error {
 	return &VersionError{"tigera-operator.yaml, with operator " + tag + ",", found, version + ", by network.calico.version or its default", set}
 }
 
-// checkCilium wants a released version that airgap installs: a chart before 1.18
-// has values of other types.
+// checkCilium refuses pre-releases and versions before 1.18: the values of those
+// charts have other types.
 func checkCilium(what, version string) error {
 	v, err := semver.NewVersion(version)
 	if err != nil {
-		return nil //nolint:nilerr // a tag that is no version tells nothing
+		return nil //nolint:nilerr // a tag that is not a version passes
 	}
 	if v.Prerelease() != "" || v.LessThan(semver.New(1, firstCiliumMinor, 0, "", "")) {
 		return &VersionError{what, "Cilium " + version, fmt.Sprintf("a release from 1.%d on", firstCiliumMinor), "take such a version at network.cilium.source, " + ciliumVersion + " for instance"}
@@ -117,7 +118,7 @@ func checkCilium(what, version string) error {
 	return nil
 }
 
-// core is a version without what was added to it, with the v that Calico's have.
+// core is a version without pre-release and build, with the leading v of Calico's tags.
 func core(v *semver.Version) *semver.Version {
 	return semver.MustParse(fmt.Sprintf("v%d.%d.%d", v.Major(), v.Minor(), v.Patch()))
 }
@@ -132,7 +133,7 @@ func tagOf(image string) string {
 // version is that of airgap.yaml, or the default one.
 func (c CalicoConfig) version() string { return cmp.Or(c.Version, calicoVersion) }
 
-// imageOf is the image of a workload's container; "" where it has none.
+// imageOf is the image of a container of a workload; "" if there is none.
 func (p *patched) imageOf(kind, namespace, name, container string) string {
 	o := p.one(kind, namespace, name)
 	spec, _ := nested(o.Object, "spec", "template", "spec")

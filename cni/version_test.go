@@ -33,8 +33,8 @@ func tagged(objects []*unstructured.Unstructured, repository, tag string) []*uns
 	return all
 }
 
-// TestVersionsOfASource: what lies at a source is held to the limits and to the
-// version of airgap.yaml, whatever its directory is called.
+// TestVersionsOfASource: limits and the version of airgap.yaml hold for a
+// directory and for a chart.
 func TestVersionsOfASource(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	for name, tc := range map[string]struct {
@@ -72,7 +72,7 @@ func TestVersionsOfASource(t *testing.T) {
 	}
 }
 
-// TestCheckSource: what is looked at before anything is made of it.
+// TestCheckSource: a source is checked before planning.
 func TestCheckSource(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	manifest := cni.Config{Plugin: cni.Calico}
@@ -92,7 +92,7 @@ func TestCheckSource(t *testing.T) {
 		"another patch":            {operator(""), tagged(fetched, "quay.io/calico/", "v3.32.2"), "", "https://mirror.corp/calico/calico.yaml is of Calico v3.32.2, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.32.2"},
 		"another than said":        {operator("v3.31.7"), fetched, "", "set network.calico.version to v3.32.4"},
 		"too old":                  {operator(""), tagged(fetched, "quay.io/calico/", "v3.29.3"), "", "expected 3.31 or later"},
-		"nothing says it":          {operator(""), nil, "", "network.calico.version is not set, and https://mirror.corp/calico/calico.yaml does not exist"},
+		"nothing says it":          {operator(""), nil, "", "network.calico.version is not set, and https://mirror.corp/calico/calico.yaml, which names it, does not exist"},
 		"airgap.yaml alone":        {operator("v3.31.7"), nil, "", ""},
 		"no manifest of Calico":    {operator(""), fetched[:1], "", "calico.yaml: patch upstream's objects: DaemonSet kube-system/calico-node is not there"},
 		"a chart":                  {cilium, nil, "1.20.3", ""},

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// FuzzParse: whatever stands in a file of rules is read or refused, and what
-// was read finds the same images twice, all of which are references.
+// FuzzParse: any file is read as a rule or refused. A rule finds the same images
+// twice.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("rules/*.yaml")
 	if err != nil || len(files) == 0 {

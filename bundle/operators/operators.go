@@ -1,11 +1,11 @@
 // Package operators says which images the pods of known operators pull.
 //
 // Many operators have image names in their code, so no object shows them.
-// What is known about them is data: one file for each operator in rules/, with
-// the versions it holds for and the source of the fact. The objects of a
-// bundle flow in; image references and a list of all operators flow out. An
-// operator whose version no rule covers is named, and so is a workload that
-// may create pods and that no rule knows.
+// Rules name these images as data: one file for each operator in rules/, with
+// its range of versions and the source of the fact. The objects of a bundle
+// flow in; a list of operators with image references flows out. The list also
+// has operators of a version without a rule, and workloads without a rule that
+// can create pods.
 //
 // Nothing is fetched, and no cluster is asked.
 package operators
@@ -30,23 +30,23 @@ type Set struct {
 	Objects   []workload.Object
 }
 
-// Operator is a workload whose program creates pods.
+// Operator is a workload that creates pods itself.
 type Operator struct {
 	By       string   `json:"by"`             // "add-on search: StatefulSet elastic/operator"
-	Image    string   `json:"image"`          // that recognised it, or its first one
-	Rule     string   `json:"rule,omitempty"` // "": no rule knows it
+	Image    string   `json:"image"`          // its image, the first one without a rule
+	Rule     string   `json:"rule,omitempty"` // name of the rule; "": none
 	Warnings []string `json:"warnings,omitempty"`
 
-	Refs []workload.Ref `json:"-"` // what its pods pull, by the rule
+	Refs []workload.Ref `json:"-"` // images of its pods, by the rule
 }
 
-// maxVersions bounds the versions of one operator in one bundle: each of them
-// is held against all its custom resources.
+// maxVersions bounds the versions of one operator in one bundle: each version
+// is compared with all custom resources of the operator.
 const maxVersions = 8
 
 // Find lists the operators among the objects of all sets, with the images that
-// their pods pull according to the rules. Custom resources count in whichever
-// set they are.
+// their pods pull according to the rules. The custom resources of an operator
+// may be in any set.
 func Find(sets []Set, rules []Rule) []Operator {
 	f := finder{byRepository: byPath(rules), resources: resourcesOf(sets), creators: creatorsOf(sets), done: map[string][]string{}}
 	for _, s := range sets {
@@ -67,8 +67,8 @@ type finder struct {
 	operators    []Operator
 }
 
-// workload looks for a rule that knows one of the images; without one it asks
-// whether the workload may create pods.
+// workload looks for a rule for one of the images. Without a rule it checks
+// whether the workload can create pods.
 func (f *finder) workload(s Set, o workload.Object, images []string) {
 	by := s.Of + ": " + o.Title(s.Namespace)
 	known := false
@@ -86,12 +86,12 @@ func (f *finder) workload(s Set, o workload.Object, images []string) {
 	}
 	if !known && f.creators.may(o, s.Namespace) {
 		f.operators = append(f.operators, Operator{By: by, Image: images[0], Warnings: []string{
-			"it may create pods, and no rule knows their images: list those that it names only in its code in images.list",
+			"it can create pods, and no rule knows their images: list the images that stand only in its code in images.list",
 		}})
 	}
 }
 
-// apply adds what the rule says about this version of the operator.
+// apply adds the images of this version of the operator.
 func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named reference.Named) {
 	key := named.String()
 	seen := f.done[rule.Name]
@@ -106,7 +106,7 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 	f.operators = append(f.operators, op)
 }
 
-// expand makes the references, and says what could not be told.
+// expand makes the references, and reports each image that the rule cannot name.
 func (f *finder) expand(rule *Rule, o workload.Object, by string, named reference.Named) (refs []workload.Ref, warnings []string) {
 	tag, number, err := versionOf(named)
 	if err != nil && !rule.anyVersion() {
@@ -141,7 +141,7 @@ func (f *finder) expand(rule *Rule, o workload.Object, by string, named referenc
 	}
 	switch {
 	case r.Shown != "":
-		return refs, nil // the objects name what the rule cannot tell
+		return refs, nil // the objects name all other images
 	case len(r.Resources) > 0 && !found:
 		warnings = append(warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
 	}
@@ -237,8 +237,8 @@ func podSpec(o workload.Object) map[string]any {
 	return pod
 }
 
-// versionOf is the tag of an image, and the version that it is; the tag also
-// with the error that it is none.
+// versionOf is the tag of an image and its version. A tag that is not a version
+// is returned with the error.
 func versionOf(named reference.Named) (string, *semver.Version, error) {
 	tagged, is := named.(reference.Tagged)
 	if !is {
@@ -246,7 +246,7 @@ func versionOf(named reference.Named) (string, *semver.Version, error) {
 	}
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(tagged.Tag(), "v"))
 	if err != nil {
-		return tagged.Tag(), nil, fmt.Errorf("tag %s is no version", tagged.Tag())
+		return tagged.Tag(), nil, fmt.Errorf("tag %s is not a version", tagged.Tag())
 	}
 	return tagged.Tag(), v, nil
 }

@@ -92,7 +92,7 @@ func TestWarnings(t *testing.T) {
 	for name, tc := range map[string]struct{ image, more, objects, want string }{
 		"another version":    {"db/operator:v2.0.0", "", "", "rule database knows versions >=1.0.0 <2.0.0, not v2.0.0"},
 		"a pre-release":      {"db/operator:v1.5.0-rc1", "", "", "not v1.5.0-rc1"},
-		"no version":         {"db/operator:latest", "", "", "tag latest is no version"},
+		"no version":         {"db/operator:latest", "", "", "tag latest is not a version"},
 		"no tag":             {"db/operator@sha256:" + strings.Repeat("a", 64), "", "", "its image has no tag"},
 		"no match":           {"db/operator:1.3.0", "", fmt.Sprintf(resource, "Database", ""), "the rule does not say what goes with version 1.3.0; list it in images.list, or set spec.image"},
 		"no field":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", ""), "spec.version is not set"},
@@ -110,8 +110,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestNothingToRunYet: without images of its own and without an object of its
-// kinds, an operator pulls something only later.
+// TestNothingToRunYet: an operator without an object of its kinds pulls images
+// only later.
 func TestNothingToRunYet(t *testing.T) {
 	rule := parse(t, strings.ReplaceAll(database, `    images: ["{repository}/proxy:{version}"]`+"\n", ""))
 	sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", ""))}
@@ -153,8 +153,8 @@ func TestManyVersions(t *testing.T) {
 	}
 }
 
-// TestUnknownOperators: who may create pods is told by the roles, those of the
-// cluster too; who may not is no operator.
+// TestUnknownOperators: roles and bindings, the built-in ones too, decide whether
+// a workload can create pods.
 func TestUnknownOperators(t *testing.T) {
 	const (
 		group   = "apiVersion: rbac.authorization.k8s.io/v1\n"
@@ -205,7 +205,7 @@ func TestUnknownOperators(t *testing.T) {
 	}
 }
 
-// TestParseErrors name file, field and what is expected.
+// TestParseErrors: each names file, field and the expected value.
 func TestParseErrors(t *testing.T) {
 	for change, want := range map[string]string{
 		"name: database->name: Data Base":                                 "name \"Data Base\"",

@@ -7,12 +7,12 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// creators are the service accounts that may create pods, or what makes pods.
+// creators are the service accounts that can create pods or workloads.
 type creators struct {
 	accounts map[string]bool // "namespace/name"; "namespace/*" and "*" for whole groups
 }
 
-// may reports whether the pods of a workload run under such an account.
+// may reports whether the pods of a workload run with such an account.
 func (c creators) may(o workload.Object, namespace string) bool {
 	if ns := o.GetNamespace(); ns != "" {
 		namespace = ns
@@ -30,8 +30,8 @@ func (c creators) may(o workload.Object, namespace string) bool {
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// creatorsOf follows the bindings of all sets to the roles of all sets, and to
-// the roles that every cluster has.
+// creatorsOf follows the bindings of all sets to the roles of all sets and to
+// the built-in roles of Kubernetes.
 func creatorsOf(sets []Set) creators {
 	roles := creatingRoles(sets)
 	c := creators{accounts: map[string]bool{}}
@@ -68,7 +68,7 @@ func namespaceOf(o workload.Object, s Set) string {
 	return s.Namespace
 }
 
-// account is the key of a subject; "" for people.
+// account is the key of a subject; "" for a subject that is not a service account.
 func account(subject map[string]any, namespace string) string {
 	name := text(subject["name"])
 	switch subject["kind"] {
@@ -93,8 +93,9 @@ func account(subject map[string]any, namespace string) string {
 }
 
 // creatingRoles are the roles with the right, as "ClusterRole/NAME" and
-// "Role/NAMESPACE/NAME". A role that gathers others has it when each of its
-// labels is on one that does: that may name one too many, and misses none.
+// "Role/NAMESPACE/NAME". An aggregated role has the right if each label of its
+// selector is on some role with the right. This can report a role too many and
+// misses none.
 func creatingRoles(sets []Set) map[string]bool {
 	roles := map[string]bool{"ClusterRole/cluster-admin": true, "ClusterRole/admin": true, "ClusterRole/edit": true}
 	labels := map[string]bool{}
@@ -120,14 +121,14 @@ func creatingRoles(sets []Set) map[string]bool {
 		}
 	})
 	each(func(o workload.Object, key string) {
-		if gathers(o, labels) {
+		if aggregates(o, labels) {
 			roles[key] = true
 		}
 	})
 	return roles
 }
 
-func gathers(o workload.Object, labels map[string]bool) bool {
+func aggregates(o workload.Object, labels map[string]bool) bool {
 	list, _ := fieldOf(o.Object, "aggregationRule.clusterRoleSelectors").([]any)
 	for _, item := range list {
 		selector, _ := item.(map[string]any)
@@ -143,7 +144,7 @@ func gathers(o workload.Object, labels map[string]bool) bool {
 	return false
 }
 
-// podMakers are the resources whose creation makes pods, by API group.
+// podMakers are the resources that run pods, by API group.
 func podMakers() map[string][]string {
 	return map[string][]string{
 		"":      {"pods", "replicationcontrollers"},
@@ -152,8 +153,8 @@ func podMakers() map[string][]string {
 	}
 }
 
-// creates reports whether one rule of a role allows it. A rule with names of
-// objects does not: the API server knows no name yet when it decides.
+// creates reports whether one rule of a role allows it. A rule with resourceNames
+// does not: the API server does not know the name of a new object.
 func creates(item any) bool {
 	rule, _ := item.(map[string]any)
 	if names, _ := rule["resourceNames"].([]any); len(names) > 0 || !has(rule["verbs"], "create") {

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// Rule is what is known about one operator.
+// Rule names the images that the pods of one operator pull.
 type Rule struct {
 	Name     string    `json:"name"`
 	Operator []string  `json:"operator"` // repositories of its image: "quay.io/kubevirt/virt-operator"
@@ -26,16 +26,16 @@ type Rule struct {
 	Examples []Example `json:"examples,omitempty"` // airgap's own rules need one; a test holds them to it
 }
 
-// Range is what holds for some versions. Images, Resources and Shown say where
-// the images of the pods come from; one of them is required.
+// Range holds for some versions. Images, Resources and Shown say where the images
+// of the pods come from; at least one is required.
 type Range struct {
-	Versions string `json:"versions"` // ">=1.2.0 <1.6.0"; "*" holds for tags that are no version, too
-	Source   string `json:"source"`   // project, file and version that say so
-	// Shown says where the objects themselves name the images, so that nothing is
-	// missing where Images and Resources cannot tell.
+	Versions string `json:"versions"` // ">=1.2.0 <1.6.0"; "*" includes tags that are not versions
+	Source   string `json:"source"`   // project, file and version of the fact
+	// Shown says where the objects name the images themselves. Then an image that
+	// Images and Resources cannot name is not a gap.
 	Shown string `json:"shown,omitempty"`
 	// Unless are arguments and variables of the operator's pod, "--solver-image" or
-	// "SOLVER_IMAGE": with one of them the object names the images, and Images do not count.
+	// "SOLVER_IMAGE". If one of them is set, the object names the images, and Images do not count.
 	Unless []string `json:"unless,omitempty"`
 	// Matches are the values of {matched} by the operator's version, without v.
 	Matches   map[string]string `json:"matches,omitempty"`
@@ -45,19 +45,19 @@ type Range struct {
 	constraint *semver.Constraints
 }
 
-// Resource is what the operator runs for each custom resource of a kind.
+// Resource has the images that the operator runs for each custom resource of a kind.
 type Resource struct {
 	Group    string            `json:"group"`
 	Kind     string            `json:"kind"`
-	When     map[string]string `json:"when,omitempty"`     // ranges of versions in fields; others are left alone
-	Unless   []string          `json:"unless,omitempty"`   // fields: with one of them the operator does not choose
+	When     map[string]string `json:"when,omitempty"`     // ranges of versions in fields; other resources are skipped
+	Unless   []string          `json:"unless,omitempty"`   // fields; if one is set, the resource names its image
 	Defaults map[string]string `json:"defaults,omitempty"` // of fields that may be left out
 	Images   []string          `json:"images"`
 
 	when map[string]*semver.Constraints
 }
 
-// Example is objects, and what the rule makes of them.
+// Example is objects, and the images that the rule finds for them.
 type Example struct {
 	Objects []map[string]any `json:"objects"`
 	Images  []string         `json:"images"`
@@ -66,7 +66,7 @@ type Example struct {
 //go:embed rules/*.yaml
 var files embed.FS
 
-// Builtin are the rules that airgap brings, by name.
+// Builtin are the rules of airgap, sorted by file name.
 func Builtin() ([]Rule, error) { return read(files) }
 
 func read(files fs.FS) ([]Rule, error) {
@@ -149,7 +149,7 @@ func (r *Range) check() error {
 		return fmt.Errorf("versions: %q: expected a range such as \">=1.2.0 <1.6.0\"", r.Versions)
 	}
 	if strings.TrimSpace(r.Source) == "" {
-		return errors.New("source: expected the project, file and version that say so")
+		return errors.New("source: expected the project, file and version of the fact")
 	}
 	if r.Shown == "" && len(r.Images) == 0 && len(r.Resources) == 0 {
 		return errors.New("images: expected images, resources, or in shown where the objects name the images")
@@ -199,15 +199,15 @@ func (r *Rule) knows(image reference.Named) bool {
 	})
 }
 
-// everyVersion is a range that asks for no version.
+// everyVersion is the range that includes tags that are not versions.
 const everyVersion = "*"
 
 func (r *Rule) anyVersion() bool {
 	return slices.ContainsFunc(r.Ranges, func(one Range) bool { return one.Versions == everyVersion })
 }
 
-// rangeOf is the first range that holds for a version, nil for a tag that is
-// none; nil without such a range.
+// rangeOf is the first range that holds for a version; nil if there is none. The
+// version is nil for a tag that is not a version.
 func (r *Rule) rangeOf(version *semver.Version) *Range {
 	for i := range r.Ranges {
 		if one := r.Ranges[i]; one.Versions == everyVersion || version != nil && one.constraint.Check(version) {
@@ -237,9 +237,9 @@ func (r *Range) kinds() []string {
 
 func (r Resource) key() string { return r.Group + "/" + r.Kind }
 
-// silent reports whether the object itself decides on its image, or has
-// another version than the resource is about. A version that cannot be read
-// counts: that the image is not known is reported then.
+// silent reports whether the object names its image itself, or has a version
+// outside of When. A version that cannot be parsed is inside, so that the missing
+// image is reported.
 func (r Resource) silent(o workload.Object) bool {
 	for path, versions := range r.when {
 		if v, err := semver.NewVersion(cmp.Or(text(fieldOf(o.Object, path)), r.Defaults[path])); err == nil && !versions.Check(v) {
@@ -252,7 +252,7 @@ func (r Resource) silent(o workload.Object) bool {
 	})
 }
 
-// instead is the other way out of an image that is not known.
+// instead is another way to make the image known.
 func (r Resource) instead() string {
 	if len(r.Unless) == 0 {
 		return ""

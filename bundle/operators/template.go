@@ -16,7 +16,7 @@ import (
 // bytes: a tag has at most 128.
 const maxValue = 128
 
-// operand is what the placeholders of a template stand for.
+// operand has the values of the placeholders.
 type operand struct {
 	tag        string            // {version}: the operator's tag, "v1.5.0"
 	number     string            // {number}: without the v, "1.5.0"
@@ -74,8 +74,8 @@ func (of operand) value(name string) (string, error) {
 	return value, nil
 }
 
-// text is a value as it stands in a version or a name. A number is none: 7.10
-// would be 7.1.
+// text is a value of a field that is text. A number is not a version: 7.10 would
+// be 7.1.
 func text(value any) string {
 	s, _ := value.(string)
 	return s

@@ -13,9 +13,9 @@ import (
 	"airgap.dev/airgap/gpu"
 )
 
-// broughtTwice are objects of add-ons that do what airgap does itself on these
-// hosts: a driver, the pod network, the device plugin, the runtime's
-// configuration. Only what is certain by the objects is named.
+// broughtTwice finds add-ons that install something that airgap installs on these
+// hosts too: the GPU driver, the pod network, the device plugin, the
+// configuration of the runtime. It reports only certain cases.
 func broughtTwice(c *config.Cluster, sets []operators.Set) []clash {
 	var all []clash
 	for _, s := range sets {
@@ -33,15 +33,15 @@ func broughtTwice(c *config.Cluster, sets []operators.Set) []clash {
 	return all
 }
 
-// drivers judges what NVIDIA's operator installs on the hosts. What its policy
-// does not say is switched on.
+// drivers checks the parts that NVIDIA's operator installs on the hosts. A part
+// that its policy does not mention is enabled.
 func drivers(c *config.Cluster, of string, o workload.Object) []clash {
 	if o.GroupVersionKind().Group != "nvidia.com" {
 		return nil
 	}
 	ours := len(c.GPUNodes()) > 0
 	driver := o.GetKind() == "NVIDIADriver" || o.GetKind() == "ClusterPolicy" && operand(o, "driver")
-	var others []string // that airgap has its own of
+	var others []string // parts that airgap installs too
 	if o.GetKind() == "ClusterPolicy" {
 		for _, name := range []string{"toolkit", "devicePlugin"} {
 			if operand(o, name) {
@@ -75,8 +75,8 @@ func operand(o workload.Object, name string) bool {
 	return enabled || !is
 }
 
-// networks are the images of pod networks that run on every node, and of the
-// operator that makes one, by the ends of their paths.
+// networks are the images of pod networks on every node, and of Calico's
+// operator, by the ends of their repositories.
 func networks() map[string]string {
 	return map[string]string{
 		"calico/node": "Calico", "tigera/operator": "Calico", "cilium/cilium": "Cilium",
@@ -87,8 +87,8 @@ func networks() map[string]string {
 	}
 }
 
-// runtimeWriters are images of programs that write the runtime's configuration
-// on the hosts.
+// runtimeWriters are images of programs that change the configuration of the
+// runtime on the hosts.
 func runtimeWriters() []string {
 	return []string{"kata-containers/kata-deploy", "k8s/container-toolkit", "containerd-shim-spin/node-installer", "kwasm/kwasm-node-installer"}
 }
@@ -103,25 +103,25 @@ func secondProgram(c *config.Cluster, of string, s operators.Set, o workload.Obj
 	for end, name := range networks() {
 		if is(end) && makesNetwork(end, s, o) {
 			return []clash{{of: of, fatal: true,
-				found: fmt.Sprintf("it brings the pod network %s (%s), and airgap brings %s: two of them write what the runtime starts pods with", name, image, c.Network.Plugin),
-				fix:   "remove it, and say what it sets in the section network"}}
+				found: fmt.Sprintf("it installs the pod network %s (%s), and airgap installs %s: both write the CNI configuration of the runtime", name, image, c.Network.Plugin),
+				fix:   "remove it, and set network.plugin instead"}}
 		}
 	}
 	switch {
 	case is("k8s-device-plugin") && len(c.GPUNodes()) > 0:
 		same := o.Title(s.Namespace) == "DaemonSet "+gpu.PluginNamespace+"/"+gpu.PluginName
 		return []clash{{of: of, fatal: same, // one object with two contents
-			found: fmt.Sprintf("it brings NVIDIA's device plugin (%s), and nodes with the role gpu have airgap's: the kubelet keeps the one that registers last", image),
+			found: fmt.Sprintf("it installs NVIDIA's device plugin (%s), and nodes with the role gpu have airgap's: the kubelet uses the one that registers last", image),
 			fix:   "remove it; the section gpu sets version, MIG strategy and time slices"}}
 	case slices.ContainsFunc(runtimeWriters(), is):
 		return []clash{{of: of,
-			found: fmt.Sprintf("its program (%s) writes the configuration of %s on the hosts, which airgap writes too", image, c.Runtime.Name),
-			fix:   "airgap status reports the difference, and airgap install takes it back"}}
+			found: fmt.Sprintf("its program (%s) changes the configuration of %s on the hosts, which airgap manages", image, c.Runtime.Name),
+			fix:   "airgap status reports the difference, and airgap install restores its own configuration"}}
 	}
 	return nil
 }
 
-// makesNetwork leaves out what only adds network policies to another network.
+// makesNetwork leaves out programs that only add network policies to another network.
 func makesNetwork(end string, s operators.Set, o workload.Object) bool {
 	switch end {
 	case "tigera/operator":
@@ -134,7 +134,7 @@ func makesNetwork(end string, s operators.Set, o workload.Object) bool {
 	return o.GetKind() == "DaemonSet"
 }
 
-// chained reports whether a set has Cilium work behind another network.
+// chained reports whether Cilium works behind another network.
 func chained(s operators.Set) bool {
 	return slices.ContainsFunc(s.Objects, func(o workload.Object) bool {
 		data, _ := o.Object["data"].(map[string]any)

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestBroughtTwice: add-ons that bring what airgap brings, with add-on and
-// value; what can be beside it passes.
+// TestBroughtTwice: add-ons that install something that airgap installs too are
+// reported with add-on and value; others pass.
 func TestBroughtTwice(t *testing.T) {
 	policy := func(spec string) string {
 		return "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {" + spec + "}\n"
@@ -34,10 +34,10 @@ func TestBroughtTwice(t *testing.T) {
 		"its driver is the site's":     {policy("driver: {enabled: false}, " + all), false, false, ""},
 		"a driver of its own kind":     {"apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: default}\nspec: {driverType: gpu}\n", true, true, "airgap's driver"},
 		"a policy of somebody else":    {"apiVersion: example.com/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n", true, false, ""},
-		"the device plugin's chart":    {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), true, false, "brings NVIDIA's device plugin"},
-		"the device plugin in place":   {strings.Replace(run("DaemonSet", "nvidia-device-plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), "metadata: {", "metadata: {namespace: kube-system, ", 1), true, true, "brings NVIDIA's device plugin"},
+		"the device plugin's chart":    {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), true, false, "installs NVIDIA's device plugin"},
+		"the device plugin in place":   {strings.Replace(run("DaemonSet", "nvidia-device-plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), "metadata: {", "metadata: {namespace: kube-system, ", 1), true, true, "installs NVIDIA's device plugin"},
 		"the device plugin elsewhere":  {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), false, false, ""},
-		"Calico":                       {run("DaemonSet", "calico-node", "docker.io/calico/node:v3.32.0", ""), false, true, "it brings the pod network Calico (docker.io/calico/node:v3.32.0), and airgap brings flannel"},
+		"Calico":                       {run("DaemonSet", "calico-node", "docker.io/calico/node:v3.32.0", ""), false, true, "it installs the pod network Calico (docker.io/calico/node:v3.32.0), and airgap installs flannel"},
 		"Calico of a mirror":           {run("DaemonSet", "calico-node", "harbor.corp/quay/calico/node:v3.32.0", ""), false, true, "pod network Calico"},
 		"Calico for policies only":     {run("DaemonSet", "calico-node", "docker.io/calico/node:v3.32.0", "{name: CALICO_NETWORKING_BACKEND, value: none}"), false, false, ""},
 		"Calico's operator":            {run("Deployment", "tigera-operator", "quay.io/tigera/operator:v1.42.0", ""), false, true, "pod network Calico"},
@@ -45,7 +45,7 @@ func TestBroughtTwice(t *testing.T) {
 		"Cilium behind another":        {run("DaemonSet", "cilium", "quay.io/cilium/cilium:v1.20.0", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cilium-config}\ndata: {cni-chaining-mode: generic-veth}\n", false, false, ""},
 		"flannel":                      {run("DaemonSet", "kube-flannel-ds", "ghcr.io/flannel-io/flannel:v0.28.0", ""), false, true, "pod network flannel"},
 		"a tool of Cilium":             {run("Deployment", "hubble", "quay.io/cilium/hubble-relay:v1.20.0", ""), false, false, ""},
-		"Kata":                         {run("DaemonSet", "kata-deploy", "quay.io/kata-containers/kata-deploy:3.20.0", ""), false, false, "writes the configuration of containerd on the hosts"},
+		"Kata":                         {run("DaemonSet", "kata-deploy", "quay.io/kata-containers/kata-deploy:3.20.0", ""), false, false, "changes the configuration of containerd on the hosts"},
 		"something else on every node": {run("DaemonSet", "agent", "registry.example/agent:1", ""), true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -206,7 +206,7 @@ type bundled struct {
 	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
 	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
 	Report bundle.Report `json:"report"`
-	// Operators are the programs that make pods themselves, and what is not known about those.
+	// Operators are the workloads that create pods themselves, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
 }
 
@@ -276,7 +276,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, trustChanged(runtimeInTheWay(c, err))
 	}
-	if err := tellClashes(broughtTwice(c, plan.Sets), "airgap brings the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows their sections", p); err != nil {
+	if err := tellClashes(broughtTwice(c, plan.Sets), "airgap installs the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows the sections network and gpu", p); err != nil {
 		return nil, err
 	}
 	return plan, checkNetwork(c, surveyed, plan)

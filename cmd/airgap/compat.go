@@ -36,8 +36,8 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 	return cards, tellClashes(append(clashes, more...), "airgap bundle --matrix shows what goes together, and by whom that is said", p)
 }
 
-// tellClashes says what nobody supports and returns what cannot work, all of it
-// at once, with a hint.
+// tellClashes prints warnings, and returns one error with all combinations that
+// cannot work, with a hint.
 func tellClashes(all []clash, hint string, p ui.Progress) error {
 	var fatal []string
 	for _, x := range together(all) {

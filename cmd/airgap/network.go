@@ -46,9 +46,9 @@ func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 	return need, nil
 }
 
-// checkNetworkSource looks at which version lies at the source of the pod network,
-// before images of another one are resolved and a chart is rendered that takes
-// other values.
+// checkNetworkSource checks the version at the source of the pod network, before
+// images of a different version are resolved or an older chart fails on values of
+// other types.
 func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cluster, dir string) error {
 	stated := cni.SourceOf(c.Network)
 	var objects []*unstructured.Unstructured
@@ -65,7 +65,7 @@ func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cl
 	case stated.Chart != "":
 		chart, err := bundle.ChartAt(dir, stated.Chart)
 		if err != nil {
-			return nil //nolint:nilerr // planning reports it, with all else that is wrong
+			return nil //nolint:nilerr // planning reports it, with all other problems
 		}
 		version = chart.Version
 	}

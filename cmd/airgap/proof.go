@@ -16,7 +16,7 @@ type proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
 	ClosedWorld sums          `json:"closedWorld"`
-	// Operators are the programs that make pods themselves, and what is not known about those.
+	// Operators are the workloads that create pods themselves, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func (p proof) list(w io.Writer) {
 	p.listOperators(w)
 }
 
-// listOperators names the programs that make pods themselves.
+// listOperators prints the operators.
 func (p proof) listOperators(w io.Writer) {
 	for _, o := range p.Operators {
 		rule := "no rule"
@@ -95,7 +95,7 @@ func (p proof) listOperators(w io.Writer) {
 	}
 }
 
-// tellOperators says what is not known about the pods of operators.
+// tellOperators prints the warnings about operators.
 func tellOperators(p ui.Progress, all []operators.Operator) {
 	for _, o := range all {
 		for _, warning := range o.Warnings {
