@@ -16,12 +16,13 @@ const module = "airgap.dev/airgap"
 // allowed are the arrows of docs/design.md: who may import whom. Everybody may
 // import the internal packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":          {"bundle/rpm", "bundle/chart", "bundle/workload"},
-	"bundle/chart":    {"bundle/workload"},
-	"bundle/rpm":      {},
-	"bundle/workload": {},
-	"registry":        {"bundle"},
-	"preflight":       {"gpu/nvml"},
+	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/workload", "bundle/operators"},
+	"bundle/operators": {"bundle/workload"},
+	"bundle/chart":     {"bundle/workload"},
+	"bundle/rpm":       {},
+	"bundle/workload":  {},
+	"registry":         {"bundle"},
+	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
 	"kubeadm":            {"manifests"},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -109,9 +110,10 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 		}
 	}
 	images = append(images, found...)
-	if need.dir == networkDir {
+	if need.dir == networkDir { // a plugin knows what its own operator runs
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
+		p.Sets = append(p.Sets, operators.Set{Of: need.what, Namespace: need.Namespace, Installed: true, Objects: objects})
 		p.Lock.Addons = append(p.Lock.Addons, locked)
 	}
 	if from.moved != nil {
@@ -241,6 +243,7 @@ func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress
 	errs := []error{err}
 	var needs []Need
 	for i, m := range found {
+		p.Sets = append(p.Sets, operators.Set{Of: presentable(r.Manifests[i]), Objects: m.objects})
 		refs, err := workload.Images(m.objects, "")
 		if err != nil {
 			errs = append(errs, fmt.Errorf("images.manifests: %w", err))

@@ -12,6 +12,7 @@ type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
 	// Manifests are read for their images only; addons are installed too.
 	Manifests []string `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
+	Rules     []string `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files that say which images the pods of an operator pull, beside airgap's own rules: paths relative to airgap.yaml. A rule with the name of one of airgap's takes its place. The page operators has the format."`
 }
 
 // Validate reports every reference and every source that is none.
@@ -20,6 +21,11 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 	for n, ref := range i.List {
 		if _, err := FullName(ref); err != nil {
 			all = append(all, field.Invalid(at.Child("list").Index(n), ref, err.Error()))
+		}
+	}
+	for n, file := range i.Rules {
+		if file == "" || isURL(file) {
+			all = append(all, field.Invalid(at.Child("rules").Index(n), presentable(file), "expected a path"))
 		}
 	}
 	return append(all, validateManifests(i.Manifests, at.Child("manifests"))...)

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -32,6 +33,11 @@ type Plan struct {
 	// Notices are sentences that say what could not be checked: a repository without a
 	// signature, values without a schema.
 	Notices []string
+	// Sets are the objects of all add-ons and of images.manifests.
+	Sets []operators.Set
+	// Operators are the workloads that create pods themselves: those with a rule,
+	// and those that can create pods and have no rule.
+	Operators []operators.Operator
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
@@ -67,9 +73,10 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	}
 	carried, errCarried := p.planManifests(ctx, c, r, progress)
 	installed, errInstalled := p.planAddons(ctx, c, r, progress)
-	r.Images = slices.Concat(r.Images, carried, installed)
+	ruled, errRuled := p.planOperators(ctx, c, r, progress)
+	r.Images = slices.Concat(r.Images, carried, installed, ruled)
 	err = errors.Join(
-		errCarried, errInstalled,
+		errCarried, errInstalled, errRuled,
 		p.planImages(ctx, c, r, *platform, progress),
 		p.planOwn(r.Own),
 		p.planFiles(ctx, c, r, progress),

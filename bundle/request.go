@@ -23,8 +23,9 @@ type Request struct {
 	// are applied before the add-ons', by who patches them. nil: nothing.
 	Network     *AddonNeed
 	Addons      []AddonNeed
-	Dir         string // of airgap.yaml
-	KubeVersion string // "1.36.3": what charts are rendered for
+	Dir         string   // of airgap.yaml
+	KubeVersion string   // "1.36.3": what charts are rendered for
+	Rules       []string // files that say what the pods of an operator pull (package operators), relative to Dir
 	Files       []FileNeed
 	Packages    *rpm.Request // nil: no RPMs
 	Locked      *Locked      // nil: everything is decided anew

@@ -13,7 +13,7 @@ import (
 // CalicoConfig is the section network.calico of airgap.yaml.
 type CalicoConfig struct {
 	Form      string `yaml:"form,omitempty" json:"form,omitempty" jsonschema:"enum=manifest,enum=operator,default=manifest" jsonschema_description:"What of Calico's is installed: its plain manifest, which needs three images, or its operator, with Typha and Calico's own API."`
-	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, from 3.31 on."`
+	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, from 3.31 on. With source: left out, form manifest takes what the directory has."`
 	Source    string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Directory with Calico's manifests of that version: https URL, or path beside airgap.yaml. Default: the project's own on GitHub."`
 	BGP       bool   `yaml:"bgp,omitempty" json:"bgp,omitempty" jsonschema:"default=false" jsonschema_description:"Whether nodes exchange routes by BGP (TCP 179). VXLAN does not need it."`
 	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"What Calico writes its rules with. auto follows kube-proxy's mode, as it has to be for Services to work; iptables means that over nf_tables, as Enterprise Linux has it."`
@@ -27,9 +27,10 @@ const (
 	iptables = "iptables"
 	nftables = "nftables"
 
-	calicoVersion = "v3.32.4" // Calico's requirements: tested with Kubernetes 1.34 to 1.36
-	vxlanStandard = 4789      // IANA's port, and Calico's default
-	bgpPort       = 179
+	firstCalicoMinor = 31        // of 3: the first that knows nftables as kube-proxy does
+	calicoVersion    = "v3.32.4" // Calico's requirements: tested with Kubernetes 1.34 to 1.36
+	vxlanStandard    = 4789      // IANA's port, and Calico's default
+	bgpPort          = 179
 )
 
 // calicoURL is where Calico's project has the manifests of its releases.
@@ -44,7 +45,9 @@ func (calico) name() string { return Calico }
 func (calico) defaults(c *Config) {
 	c.Port = cmp.Or(c.Port, vxlanStandard)
 	c.Calico.Form = cmp.Or(c.Calico.Form, ManifestForm)
-	c.Calico.Version = cmp.Or(c.Calico.Version, calicoVersion)
+	if c.Calico.Source == "" { // else the directory says it
+		c.Calico.Version = c.Calico.version()
+	}
 	c.Calico.Dataplane = cmp.Or(c.Calico.Dataplane, Auto)
 }
 
@@ -68,10 +71,10 @@ func calicoForms() []string { return []string{ManifestForm, OperatorForm} }
 
 func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 	var major, minor int
-	if _, err := fmt.Sscanf(line(c.Version), "%d.%d", &major, &minor); err != nil || major != 3 || minor < 31 {
+	if _, err := fmt.Sscanf(line(c.version()), "%d.%d", &major, &minor); err != nil || major != 3 || minor < firstCalicoMinor {
 		return field.ErrorList{field.Invalid(at, c.Version, "want an exact version from 3.31 on, such as "+calicoVersion)}
 	}
-	if lines := operatorLines(); c.Form == OperatorForm && !slices.Contains(lines, line(c.Version)) {
+	if lines := operatorLines(); c.Form == OperatorForm && !slices.Contains(lines, line(c.version())) {
 		return field.ErrorList{field.Invalid(at, c.Version, "the operator's images are known for "+strings.Join(lines, ", ")+"; or choose form: manifest, which shows its own")}
 	}
 	return nil
@@ -80,16 +83,16 @@ func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 // images are those that the operator runs; the manifest shows all.
 func (calico) images(c Config) (nodes, others []string) {
 	if c.Calico.Form == OperatorForm {
-		of := calicoLines()[line(c.Calico.Version)]
-		return calicoReferences(of.nodes, c.Calico.Version), calicoReferences(of.others, c.Calico.Version)
+		of := calicoLines()[line(c.Calico.version())]
+		return calicoReferences(of.nodes, c.Calico.version()), calicoReferences(of.others, c.Calico.version())
 	}
 	return nil, nil
 }
 
 func (calico) upstream(c Config, _ Cluster) Upstream {
-	dir := cmp.Or(c.Calico.Source, fmt.Sprintf(calicoURL, "v"+trimV(c.Calico.Version)))
+	dir := cmp.Or(c.Calico.Source, fmt.Sprintf(calicoURL, "v"+trimV(c.Calico.version())))
 	if c.Calico.Form == OperatorForm {
-		definitions := calicoLines()[line(c.Calico.Version)].definitions
+		definitions := calicoLines()[line(c.Calico.version())].definitions
 		return Upstream{Namespace: "tigera-operator", Manifests: []string{below(dir, definitions), below(dir, "tigera-operator.yaml")}}
 	}
 	return Upstream{Namespace: "kube-system", Manifests: []string{below(dir, "calico.yaml")}}

@@ -9,6 +9,7 @@ import (
 // calicoLine is what differs between the minors of Calico where its operator
 // installs it.
 type calicoLine struct {
+	operator      uint64   // major times 1000 and minor of the operator that installs it
 	definitions   string   // file of the kinds that it and the operator read
 	nodes, others []string // images that the operator runs on every node, and on some
 }
@@ -27,9 +28,9 @@ func calicoLines() map[string]calicoLine {
 	nodes := strings.Fields("node cni pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner")
 	others := strings.Fields("typha kube-controllers apiserver goldmane whisker whisker-backend")
 	return map[string]calicoLine{
-		"3.31": {"operator-crds.yaml", nodes, others},
-		"3.32": {"v1_crd_projectcalico_org.yaml", nodes, append(slices.Clone(others), "webhooks")},
-		"3.33": {"v1_crd_projectcalico_org.yaml", strings.Fields("node calico third-party-cni-plugins"), []string{"whisker"}},
+		"3.31": {1040, "operator-crds.yaml", nodes, others},
+		"3.32": {1042, "v1_crd_projectcalico_org.yaml", nodes, append(slices.Clone(others), "webhooks")},
+		"3.33": {1044, "v1_crd_projectcalico_org.yaml", strings.Fields("node calico third-party-cni-plugins"), []string{"whisker"}},
 	}
 }
 

@@ -19,6 +19,7 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	p.set(settings, strconv.Itoa(c.podMTU()), "data", "veth_mtu")
 
 	daemon := p.one("DaemonSet", "kube-system", "calico-node")
+	p.fail(checkCalicoManifest(tagOf(p.imageOf("DaemonSet", "kube-system", "calico-node", "calico-node")), c.Calico.Version))
 	node := p.container(daemon, "calico-node")
 	node.setEnv("CALICO_IPV4POOL_IPIP", "Never")
 	node.setEnv("CALICO_IPV4POOL_VXLAN", vxlanMode(c))
@@ -29,9 +30,10 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	node.putEnv("CALICO_IPV4POOL_CIDR", k.PodSubnet)
 	node.dropEnv("FELIX_IPINIPMTU") // of a tunnel that there is not
 	if !c.Calico.BGP {
-		// BIRD does not run, so its probes would never pass.
-		node.dropProbeArgument("livenessProbe", "-bird-live")
-		node.dropProbeArgument("readinessProbe", "-bird-ready")
+		// BIRD does not run, so its probes would never pass. Up to 3.32 the flags have
+		// one dash.
+		node.dropProbeArgument("livenessProbe", "-bird-live", "--bird-live")
+		node.dropProbeArgument("readinessProbe", "-bird-ready", "--bird-ready")
 	}
 
 	felix := felixSettings(c, plane)
@@ -39,6 +41,15 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	p.annotate(daemon, "airgap.dev/configuration", checksum(backend, strconv.Itoa(c.podMTU())))
 	felix["ipipEnabled"] = false
 	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
+}
+
+// checkCalicoManifest checks the version that the manifest runs. said is the
+// version of airgap.yaml, "" if the directory decides.
+func checkCalicoManifest(tag, said string) error {
+	if err := checkCalico("calico.yaml", tag); err != nil || said == "" {
+		return err
+	}
+	return sameCalico("calico.yaml", tag, said)
 }
 
 // vxlanMode is that of Calico's IPPool.

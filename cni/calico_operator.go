@@ -8,7 +8,7 @@ import (
 // as they are, and so does the registry of its images: every node's runtime asks
 // the cluster's registries for all hosts.
 func calicoOperator(p *patched, c Config, k Cluster, plane string) {
-	p.one("Deployment", "tigera-operator", "tigera-operator")
+	p.fail(checkCalicoOperator(tagOf(p.imageOf("Deployment", "tigera-operator", "tigera-operator", "tigera-operator")), c.Calico.version()))
 	felix := felixSettings(c, plane)
 	delete(felix, "nftablesMode") // the operator's, by linuxDataplane
 	if len(felix) > 0 {

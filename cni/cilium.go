@@ -17,8 +17,9 @@ type CiliumConfig struct {
 }
 
 const (
-	ciliumVersion = "1.20.3"
-	ciliumCharts  = "https://helm.cilium.io"
+	firstCiliumMinor = 18 // of 1: before, values of the chart have other types
+	ciliumVersion    = "1.20.3"
+	ciliumCharts     = "https://helm.cilium.io"
 )
 
 // cilium brings NetworkPolicy, its own included. kube-proxy stays: what serves
@@ -35,7 +36,7 @@ func (cilium) defaults(c *Config) {
 func (cilium) check(c Config, at *field.Path) field.ErrorList {
 	problems := c.encapsulations(at, VXLAN, Native)
 	var major, minor int
-	if _, err := fmt.Sscanf(line(c.Cilium.Version), "%d.%d", &major, &minor); err != nil || major != 1 || minor < 18 {
+	if _, err := fmt.Sscanf(line(c.Cilium.Version), "%d.%d", &major, &minor); err != nil || major != 1 || minor < firstCiliumMinor {
 		problems = append(problems, field.Invalid(at.Child("cilium", "version"), c.Cilium.Version, "want an exact version from 1.18 on, such as "+ciliumVersion))
 	}
 	return append(problems, checkSource(at.Child("cilium", "source"), c.Cilium.Source, "oci")...)
@@ -80,6 +81,7 @@ func ciliumValues(c Config, k Cluster) map[string]any {
 // that a chart does not know, and what was chosen later has to get in here.
 func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	p := &patched{objects: fetched}
+	p.fail(checkCilium("the chart", tagOf(p.imageOf("DaemonSet", "kube-system", "cilium", "cilium-agent"))))
 	settings := p.one("ConfigMap", "kube-system", "cilium-config")
 	set := func(key, value string) { p.set(settings, value, "data", key) }
 	set("kube-proxy-replacement", "false")

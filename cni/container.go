@@ -63,16 +63,20 @@ func (c *container) dropEnv(name string) {
 	}
 }
 
-// dropProbeArgument takes a word out of the command of a probe that has it.
-func (c *container) dropProbeArgument(probe, word string) {
+// dropProbeArgument takes a word out of the command of a probe that has it in
+// one of its spellings.
+func (c *container) dropProbeArgument(probe string, spellings ...string) {
 	if c.err != nil {
 		return
 	}
 	exec, _ := nested(c.fields, probe, "exec")
 	command, _ := exec["command"].([]any)
-	left := slices.DeleteFunc(slices.Clone(command), func(one any) bool { return one == word })
+	left := slices.DeleteFunc(slices.Clone(command), func(one any) bool {
+		word, _ := one.(string)
+		return slices.Contains(spellings, word)
+	})
 	if len(left) == len(command) {
-		c.fail(&ShapeError{c.title, fmt.Sprintf("%s in the %s of container %s", word, probe, c.name)})
+		c.fail(&ShapeError{c.title, fmt.Sprintf("%s in the %s of container %s", spellings[0], probe, c.name)})
 		return
 	}
 	exec["command"] = left

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
@@ -67,8 +68,8 @@ Cilium's chart are fetched and locked here, and patched when they are applied. W
 upstream has changed so that a patch finds nothing is told now.
 
 A chart that makes passwords or keys while it is rendered is refused: they would lie
-on the stick. Image names that only an operator's program knows belong into
-images.list.
+on the stick. Image names that only an operator's program knows come from rules: airgap docs
+operators. An operator without a rule is named; its images belong into images.list.
 
 With --delta-from the bundle leaves out what a bundle before, or a signed receipt
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
@@ -156,11 +157,13 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	tellMoved(p, plan.Moved)
 	tellRetagged(p, plan.Retagged)
 	tellSecrets(p, plan.Secrets)
+	tellOperators(p, plan.Operators)
 	for _, n := range plan.Notices {
 		p.Say("not checked: %s", n)
 	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
+		proof.Operators = plan.Operators
 		return a.print(proof, func(w io.Writer) error {
 			proof.list(w)
 			return errors.Join(writeBase(w, plan.Base), proof.sum(w))
@@ -192,7 +195,7 @@ func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.P
 	if err != nil {
 		return err
 	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report}, func(w io.Writer) error {
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report, Operators: plan.Operators}, func(w io.Writer) error {
 		return errors.Join(writeBundled(w, dir, plan.Lock, report, keys), writeBase(w, plan.Base))
 	})
 }
@@ -203,6 +206,8 @@ type bundled struct {
 	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
 	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
 	Report bundle.Report `json:"report"`
+	// Operators are the workloads that create pods themselves, with warnings.
+	Operators []operators.Operator `json:"operators,omitempty"`
 }
 
 func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys *signingKeys) error {
@@ -260,13 +265,19 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNetworkSource(ctx, client, c, filepath.Dir(o.config)); err != nil {
+		return nil, err
+	}
 	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Own: []bundle.OwnImage{programImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
+		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {
 		return nil, trustChanged(runtimeInTheWay(c, err))
+	}
+	if err := tellClashes(broughtTwice(c, plan.Sets), "airgap installs the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows the sections network and gpu", p); err != nil {
+		return nil, err
 	}
 	return plan, checkNetwork(c, surveyed, plan)
 }

@@ -33,8 +33,14 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 	if err != nil {
 		return nil, err
 	}
+	return cards, tellClashes(append(clashes, more...), "airgap bundle --matrix shows what goes together, and by whom that is said", p)
+}
+
+// tellClashes prints warnings, and returns one error with all combinations that
+// cannot work, with a hint.
+func tellClashes(all []clash, hint string, p ui.Progress) error {
 	var fatal []string
-	for _, x := range together(append(clashes, more...)) {
+	for _, x := range together(all) {
 		if x.fatal {
 			fatal = append(fatal, x.String())
 		} else {
@@ -42,11 +48,11 @@ func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time
 		}
 	}
 	if len(fatal) == 0 {
-		return cards, nil
+		return nil
 	}
-	return nil, &coded{
+	return &coded{
 		code: exitUsage, err: fmt.Errorf("%s that cannot work\n%s", plural(len(fatal), "combination"), strings.Join(fatal, "\n")),
-		hint: "airgap bundle --matrix shows what goes together, and by whom that is said",
+		hint: hint,
 	}
 }
 

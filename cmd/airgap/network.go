@@ -46,6 +46,35 @@ func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 	return need, nil
 }
 
+// checkNetworkSource checks the version at the source of the pod network, before
+// images of a different version are resolved or an older chart fails on values of
+// other types.
+func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cluster, dir string) error {
+	stated := cni.SourceOf(c.Network)
+	var objects []*unstructured.Unstructured
+	version := ""
+	switch {
+	case stated.Manifest != "":
+		found, err := client.Manifest(ctx, dir, stated.Manifest)
+		if err != nil {
+			return fmt.Errorf("network %s: %w", c.Network.Plugin, err)
+		}
+		for _, o := range found {
+			objects = append(objects, o.Unstructured)
+		}
+	case stated.Chart != "":
+		chart, err := bundle.ChartAt(dir, stated.Chart)
+		if err != nil {
+			return nil //nolint:nilerr // planning reports it, with all other problems
+		}
+		version = chart.Version
+	}
+	if err := cni.CheckSource(c.Network, objects, version); err != nil {
+		return fmt.Errorf("network %s: %w", c.Network.Plugin, err)
+	}
+	return nil
+}
+
 // checkNetwork makes the pod network's objects of what was fetched, as install
 // will: what upstream has changed is told where another version can be had.
 func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.Plan) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -15,6 +16,8 @@ type proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
 	ClosedWorld sums          `json:"closedWorld"`
+	// Operators are the workloads that create pods themselves, with warnings.
+	Operators []operators.Operator `json:"operators,omitempty"`
 }
 
 type provenImage struct {
@@ -74,6 +77,30 @@ func (p proof) list(w io.Writer) {
 	for _, s := range p.Manifests {
 		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
 		writeNeeds(w, []string{"images.manifests"})
+	}
+	p.listOperators(w)
+}
+
+// listOperators prints the operators.
+func (p proof) listOperators(w io.Writer) {
+	for _, o := range p.Operators {
+		rule := "no rule"
+		if o.Rule != "" {
+			rule = "rule " + o.Rule
+		}
+		fmt.Fprintf(w, "operator %s\n           %s, %s\n", o.By, o.Image, rule)
+		for _, warning := range o.Warnings {
+			fmt.Fprintf(w, "           not known: %s\n", warning)
+		}
+	}
+}
+
+// tellOperators prints the warnings about operators.
+func tellOperators(p ui.Progress, all []operators.Operator) {
+	for _, o := range all {
+		for _, warning := range o.Warnings {
+			p.Say("warning: %s, operator %s: %s", o.By, o.Image, warning)
+		}
 	}
 }
 

@@ -53,6 +53,9 @@ type Server struct {
 // calico is where Calico's project has the manifests of its default version here.
 const calico = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/"
 
+// calico333 is the same of the line with the other shape.
+const calico333 = "raw.githubusercontent.com/projectcalico/calico/v3.33.0/manifests/"
+
 // cilium is the repository of Cilium's charts.
 const cilium = "helm.cilium.io/"
 
@@ -63,6 +66,7 @@ func Serve(t testing.TB) *Server {
 		calico + "calico.yaml":                   read(t, "upstream/calico.yaml"),
 		calico + "v1_crd_projectcalico_org.yaml": read(t, "upstream/v1_crd_projectcalico_org.yaml"),
 		calico + "tigera-operator.yaml":          read(t, "upstream/tigera-operator.yaml"),
+		calico333 + "calico.yaml":                read(t, "upstream/calico-3.33.yaml"),
 	}}
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +101,7 @@ func Charts(t testing.TB) map[string][]byte {
 // Images are those that the server has.
 func Images() []string {
 	images := []string{
-		"quay.io/tigera/operator:v1.42.8",
+		"quay.io/tigera/operator:v1.42.8", "quay.io/calico/node:v3.33.0", "quay.io/calico/calico:v3.33.0",
 		"quay.io/cilium/cilium:v1.20.3", "quay.io/cilium/operator-generic:v1.20.3", "quay.io/cilium/cilium-envoy:v1.37.0-1",
 	}
 	for component := range strings.FieldsSeq("node cni typha kube-controllers apiserver pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner goldmane whisker whisker-backend webhooks") {

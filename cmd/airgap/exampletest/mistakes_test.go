@@ -31,7 +31,11 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		"modules of another kernel":        {"rhel10-cilium", []string{"55.9.1.el10_0\n", "55.27.1.el10_0\n"}, 1, []string{"kernel-uname-r = 6.12.0-55.27.1.el10_0.x86_64"}},
 		"a mirror without a login":         {company, []string{", login: *artifactory", ""}, 1, []string{"https://artifactory.corp.example/artifactory/", "401 Unauthorized; login, in packages.repositories or in sources.rewrite"}},
 		"a proxy that opens TLS":           {company, []string{"  ca: corporate-ca.pem\n", ""}, 1, []string{"certificate signed by unknown authority"}},
-		"a key written into the file":      {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2, []string{"inline credential"}},
+		"a second driver": {"gpu-box", []string{"\nimages:\n", "\naddons: [{name: gpu-operator, manifests: [gpu-policy.yaml]}]\nimages:\n"}, 2,
+			[]string{"add-on gpu-operator: ClusterPolicy cluster-policy: driver.enabled is true", "to false: driver.enabled, toolkit.enabled, devicePlugin.enabled"}},
+		"Calico's operator of another version": {"gpu-box", []string{"\nimages:\n", "\nnetwork: {plugin: calico, calico: {form: operator, source: .}} # calico.yaml\nimages:\n"}, 1,
+			[]string{"network calico: calico.yaml is of Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
+		"a key written into the file": {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2, []string{"inline credential"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := plan(t, program, u, visit(t, u, tc.example, cases()[tc.example], tc.edits...))

@@ -56,6 +56,8 @@ func beside(t testing.TB, u *upstream) map[string][]byte {
 		"entitlement-key.pem":        keyPEM(t, subscriber.PrivateKey),
 		"corporate-ca.pem":           u.company.pem(),
 		"artifactory.password":       []byte(password + "\n"),
+		"gpu-policy.yaml":            []byte("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {driver: {enabled: true}}\n"),
+		"calico.yaml":                []byte("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: calico-node, namespace: kube-system}\nspec: {template: {spec: {containers: [{name: calico-node, image: 'quay.io/calico/node:v3.31.7'}]}}}\n"),
 	}
 }
 

@@ -1,0 +1,252 @@
+package operators_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// database is a rule of the tests.
+const database = `name: database
+operator: [registry.example/db/operator]
+ranges:
+  - versions: ">=1.0.0 <2.0.0"
+    source: its code
+    matches: {1.2.0: "15"}
+    unless: [--proxy-image]
+    images: ["{repository}/proxy:{version}"]
+    resources:
+      - {group: db.example, kind: Database, unless: [spec.image], images: ["registry.example/db/server:{matched}"]}
+      - {group: db.example, kind: Backup, when: {spec.version: ">=3.0.0"}, defaults: {spec.tool: copy}, images: ["registry.example/db/{spec.tool}:{number}-{spec.version}"]}
+`
+
+func parse(t *testing.T, text string) operators.Rule {
+	t.Helper()
+	rule, err := operators.Parse("rule.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rule
+}
+
+func set(t *testing.T, of, text string) operators.Set {
+	t.Helper()
+	objects, err := workload.Parse(of+".yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operators.Set{Of: of, Namespace: "ns", Objects: objects}
+}
+
+// run is a workload with an image; more goes into its container.
+func run(kind, name, image, more string) string {
+	return fmt.Sprintf("apiVersion: apps/v1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: {serviceAccountName: %s, containers: [{name: c, image: %q%s}]}}}\n---\n", kind, name, name, image, more)
+}
+
+// TestFind: the operator is in one set, its custom resources are in another.
+func TestFind(t *testing.T) {
+	sets := []operators.Set{
+		set(t, "add-on db", run("StatefulSet", "operator", "mirror.corp/copies/db/operator:v1.2.0@sha256:"+strings.Repeat("a", 64), "")),
+		set(t, "add-on shop", `
+apiVersion: db.example/v1
+kind: Database
+metadata: {name: till}
+---
+apiVersion: db.example/v1
+kind: Database
+metadata: {name: own}
+spec: {image: registry.example/mine:1}
+---
+apiVersion: db.example/v1
+kind: Backup
+metadata: {name: nightly, namespace: vault}
+spec: {version: 3.1.0}
+---
+apiVersion: db.example/v1
+kind: Backup
+metadata: {name: old}
+spec: {version: 2.9.0}
+`),
+	}
+	found := operators.Find(sets, []operators.Rule{parse(t, database)})
+	want := []workload.Ref{
+		{Image: "mirror.corp/copies/db/proxy:v1.2.0", Where: "add-on db: StatefulSet ns/operator, by rule database"},
+		{Image: "registry.example/db/server:15", Where: "add-on shop: Database ns/till, by rule database"},
+		{Image: "registry.example/db/copy:1.2.0-3.1.0", Where: "add-on shop: Backup vault/nightly, by rule database"},
+	}
+	if got := refsOf(found); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if len(found) != 1 || found[0].Rule != "database" || len(found[0].Warnings) != 0 {
+		t.Errorf("operators: %+v", found)
+	}
+}
+
+// TestWarnings: what a rule cannot tell is named, with what to do.
+func TestWarnings(t *testing.T) {
+	resource := "apiVersion: db.example/v1\nkind: %s\nmetadata: {name: r}\nspec: {%s}\n"
+	for name, tc := range map[string]struct{ image, more, objects, want string }{
+		"another version":    {"db/operator:v2.0.0", "", "", "rule database knows versions >=1.0.0 <2.0.0, not v2.0.0"},
+		"a pre-release":      {"db/operator:v1.5.0-rc1", "", "", "not v1.5.0-rc1"},
+		"no version":         {"db/operator:latest", "", "", "tag latest is not a version"},
+		"no tag":             {"db/operator@sha256:" + strings.Repeat("a", 64), "", "", "its image has no tag"},
+		"no match":           {"db/operator:1.3.0", "", fmt.Sprintf(resource, "Database", ""), "the rule does not say what goes with version 1.3.0; list it in images.list, or set spec.image"},
+		"no field":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", ""), "spec.version is not set"},
+		"a number":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: 3.1"), "spec.version is not set"},
+		"no tag of an image": {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '3.1.0 evil'"), "is no image reference"},
+		"too long":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '"+strings.Repeat("3", 300)+"'"), "spec.version has 300 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/"+tc.image, tc.more)+tc.objects)}
+			found := operators.Find(sets, []operators.Rule{parse(t, database)})
+			if len(found) != 1 || len(found[0].Warnings) != 1 || !strings.Contains(found[0].Warnings[0], tc.want) {
+				t.Errorf("operators are %+v, want %q", found, tc.want)
+			}
+		})
+	}
+}
+
+// TestNothingToRunYet: an operator without an object of its kinds pulls images
+// only later.
+func TestNothingToRunYet(t *testing.T) {
+	rule := parse(t, strings.ReplaceAll(database, `    images: ["{repository}/proxy:{version}"]`+"\n", ""))
+	sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", ""))}
+	found := operators.Find(sets, []operators.Rule{rule})
+	if len(found) != 1 || len(found[0].Warnings) != 1 || !strings.Contains(found[0].Warnings[0], "no object of kind Database, Backup is in this bundle") {
+		t.Errorf("operators are %+v", found)
+	}
+}
+
+// TestEveryVersion: a range of all versions holds for a tag that is none.
+func TestEveryVersion(t *testing.T) {
+	rule := parse(t, "name: trainer\noperator: [registry.example/trainer]\nranges: [{versions: '*', source: s, images: ['registry.example/init:{version}']}]\n")
+	found := operators.Find([]operators.Set{set(t, "add-on a", run("Deployment", "trainer", "registry.example/trainer:v1-5525468", ""))}, []operators.Rule{rule})
+	if len(found) != 1 || len(found[0].Warnings) > 0 || !slices.Equal(imagesOf(found[0].Refs), []string{"registry.example/init:v1-5525468"}) {
+		t.Errorf("operators are %+v", found)
+	}
+}
+
+// TestNamedByArgument: the object names the image, and the default does not count.
+func TestNamedByArgument(t *testing.T) {
+	for _, more := range []string{", args: [--proxy-image=registry.example/p:1]", ", command: [/operator, --proxy-image, registry.example/p:1]", ", env: [{name: --proxy-image, value: x}]"} {
+		found := operators.Find([]operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", more))}, []operators.Rule{parse(t, database)})
+		if refs := refsOf(found); len(refs) > 0 {
+			t.Errorf("%s: %q", more, refs)
+		}
+	}
+}
+
+// TestManyVersions: a hostile file with many operators is not worked through
+// against all its objects.
+func TestManyVersions(t *testing.T) {
+	var text strings.Builder
+	for i := range 20 {
+		text.WriteString(run("Deployment", fmt.Sprintf("o%d", i), fmt.Sprintf("registry.example/db/operator:1.2.%d", i), ""))
+	}
+	found := operators.Find([]operators.Set{set(t, "f", text.String())}, []operators.Rule{parse(t, database)})
+	if len(found) != 20 || !strings.Contains(strings.Join(found[19].Warnings, " "), "more than 8 versions") {
+		t.Errorf("%d operators, the last is %+v", len(found), found[len(found)-1])
+	}
+}
+
+// TestUnknownOperators: roles and bindings, the built-in ones too, decide whether
+// a workload can create pods.
+func TestUnknownOperators(t *testing.T) {
+	const (
+		group   = "apiVersion: rbac.authorization.k8s.io/v1\n"
+		subject = "subjects: [{kind: ServiceAccount, name: w, namespace: ns}]\n"
+	)
+	role := func(kind, rule string) string {
+		return group + "kind: " + kind + "\nmetadata: {name: r, labels: {gather: r}}\nrules: [" + rule + "]\n---\n"
+	}
+	bind := func(kind, to string, subjects string) string {
+		return group + "kind: " + kind + "\nmetadata: {name: b}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: " + strings.TrimSuffix(strings.TrimSuffix(to, "/r"), "/cluster-admin") + ", name: " + to[strings.IndexByte(to, '/')+1:] + "}\n" + subjects
+	}
+	const pods = `{apiGroups: [""], resources: [pods], verbs: [get, create]}`
+	for name, tc := range map[string]struct {
+		objects string
+		may     bool
+	}{
+		"pods":                                 {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", subject), true},
+		"jobs in a namespace":                  {role("Role", `{apiGroups: [batch], resources: [jobs], verbs: ["*"]}`) + bind("RoleBinding", "Role/r", subject), true},
+		"a role of the cluster in a namespace": {role("ClusterRole", `{apiGroups: ["*"], resources: [daemonsets], verbs: [create]}`) + bind("RoleBinding", "ClusterRole/r", subject), true},
+		"everything":                           {role("ClusterRole", `{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), true},
+		"cluster-admin":                        {bind("ClusterRoleBinding", "ClusterRole/cluster-admin", subject), true},
+		"by its user":                          {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: User, name: 'system:serviceaccount:ns:w'}]\n"), true},
+		"by its group":                         {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: Group, name: 'system:serviceaccounts:ns'}]\n"), true},
+		"by the group of all":                  {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: Group, name: 'system:serviceaccounts'}]\n"), true},
+		"a role that gathers others": {role("ClusterRole", pods) + group + "kind: ClusterRole\nmetadata: {name: all}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {gather: r}}]}\n---\n" +
+			strings.Replace(bind("ClusterRoleBinding", "ClusterRole/r", subject), "name: r}", "name: all}", 1), true},
+		"another account":           {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: ServiceAccount, name: x, namespace: ns}]\n"), false},
+		"another namespace":         {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: ServiceAccount, name: w, namespace: other}]\n"), false},
+		"reads pods":                {role("ClusterRole", `{apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
+		"evicts pods":               {role("ClusterRole", `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
+		"another group":             {role("ClusterRole", `{apiGroups: [metrics.k8s.io], resources: [pods], verbs: [create]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
+		"a role that nobody has":    {role("ClusterRole", pods), false},
+		"one object by its name":    {role("ClusterRole", `{apiGroups: [""], resources: [pods], verbs: [create], resourceNames: [p]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
+		"people":                    {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: User, name: w}]\n"), false},
+		"a role without rules":      {role("ClusterRole", "") + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
+		"a binding of another kind": {role("ClusterRole", pods) + "apiVersion: v1\nkind: RoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: r}\n" + subject, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := []operators.Set{set(t, "add-on w", run("Deployment", "w", "registry.example/w:1", "")), set(t, "add-on roles", tc.objects)}
+			found := operators.Find(sets, builtin(t))
+			if (len(found) == 1) != tc.may || len(refsOf(found)) > 0 {
+				t.Fatalf("operators are %+v", found)
+			}
+			if tc.may && (found[0].By != "add-on w: Deployment ns/w" || found[0].Image != "registry.example/w:1" || found[0].Rule != "" || !strings.Contains(found[0].Warnings[0], "images.list")) {
+				t.Errorf("%+v", found[0])
+			}
+		})
+	}
+}
+
+// TestParseErrors: each names file, field and the expected value.
+func TestParseErrors(t *testing.T) {
+	for change, want := range map[string]string{
+		"name: database->name: Data Base":                                 "name \"Data Base\"",
+		"operator: [registry.example/db/operator]->operator: []":          "operator: expected the repositories",
+		"operator: [registry.example/db/operator]->operator: [db:1]":      "operator[0]: \"db:1\": expected a repository",
+		"versions: \">=1.0.0 <2.0.0\"->versions: any one":                 "ranges[0].versions: \"any one\"",
+		"versions: \">=1.0.0 <2.0.0\"->versions: \"\"":                    "ranges[0].versions: \"\"",
+		"source: its code->source: \"\"":                                  "ranges[0].source: expected the project",
+		"{repository}/proxy:{version}->{where}/proxy:{version}":           "images[0]: \"{where}/proxy:{version}\": {where} is no placeholder",
+		"{repository}/proxy:{version}->{repository}/proxy":                "expected an image with its registry and a tag",
+		"{repository}/proxy:{version}->proxy:{version}":                   "expected an image with its registry",
+		"{repository}/proxy:{version}->{repository}/proxy:{spec.version}": "{spec.version} is no placeholder",
+		"matches: {1.2.0: \"15\"}->matches: null":                         "{matched} needs matches",
+		"kind: Database->kind: \"\"":                                      "resources[0].kind: expected",
+		"\">=3.0.0\"}->\"three\"}":                                        "resources[1].when: spec.version: \"three\"",
+		"source: its code->sauce: its code":                               "unknown field \"sauce\"",
+		"name: database->name: [a]":                                       "rule.yaml: ",
+		"name: database->name: a\nname: b":                                "rule.yaml: ",
+	} {
+		from, to, _ := strings.Cut(change, "->")
+		text := strings.Replace(database, from, to, 1)
+		if text == database {
+			t.Fatalf("the rule has no %q", from)
+		}
+		if _, err := operators.Parse("rule.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "rule.yaml: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+	if _, err := operators.Parse("rule.yaml", []byte("name: a\noperator: [registry.example/a]\n")); err == nil || !strings.Contains(err.Error(), "ranges: expected") {
+		t.Errorf("without ranges: %v", err)
+	}
+	if _, err := operators.Parse("rule.yaml", []byte("name: a\noperator: [registry.example/a]\nranges: [{versions: '*', source: s}]\n")); err == nil || !strings.Contains(err.Error(), "images: expected") {
+		t.Errorf("without images: %v", err)
+	}
+}
+
+// TestWith: a rule of the site takes the place of airgap's.
+func TestWith(t *testing.T) {
+	own := parse(t, strings.Replace(database, "name: database", "name: velero", 1))
+	all := operators.With(builtin(t), []operators.Rule{own, parse(t, database)})
+	if n := len(builtin(t)); len(all) != n+1 || all[n-1].Operator[0] != "registry.example/db/operator" {
+		t.Errorf("%d rules of %d", len(all), n)
+	}
+}

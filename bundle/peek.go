@@ -1,0 +1,29 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// Manifest reads a file of objects (https URL, or path relative to dir) before
+// planning; nil if the file does not exist.
+func (c *Client) Manifest(ctx context.Context, dir, from string) ([]workload.Object, error) {
+	m, err := c.readManifest(ctx, Request{Dir: dir}, from, "")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return m.objects, err
+}
+
+// ChartAt reads the chart at a path relative to dir before planning.
+func ChartAt(dir, path string) (*chart.Chart, error) {
+	archive, err := readChart(dir, path)
+	if err != nil {
+		return nil, err
+	}
+	return chart.Open(archive)
+}

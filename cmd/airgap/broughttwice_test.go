@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// TestBroughtTwice: add-ons that install something that airgap installs too are
+// reported with add-on and value; others pass.
+func TestBroughtTwice(t *testing.T) {
+	policy := func(spec string) string {
+		return "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {" + spec + "}\n"
+	}
+	run := func(kind, name, image, env string) string {
+		return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: {template: {spec: {containers: [{name: c, image: '" + image + "', env: [" + env + "]}]}}}\n"
+	}
+	const all = "toolkit: {enabled: true}, devicePlugin: {enabled: true}"
+	for name, tc := range map[string]struct {
+		objects string
+		gpu     bool // airgap.yaml has a node with the role gpu
+		fatal   bool
+		says    string // "" is nothing
+	}{
+		"gpu-operator as it is":        {policy("driver: {enabled: true}, " + all), true, true, "add-on a: ClusterPolicy cluster-policy: driver.enabled is true, and nodes with the role gpu have airgap's driver: a host loads one driver only; set these values of the chart gpu-operator to false: driver.enabled, toolkit.enabled, devicePlugin.enabled"},
+		"a policy that says nothing":   {policy(""), true, true, "driver.enabled, toolkit.enabled, devicePlugin.enabled"},
+		"without its driver":           {policy("driver: {enabled: false}, " + all), true, false, "set these values of the chart gpu-operator to false: toolkit.enabled, devicePlugin.enabled"},
+		"gpu-operator beside airgap":   {policy("driver: {enabled: false}, toolkit: {enabled: false}, devicePlugin: {enabled: false}"), true, false, ""},
+		"no node with a GPU of ours":   {policy("driver: {enabled: true}, " + all), false, false, "set the value driver.enabled of the chart gpu-operator to false, and give the servers the role gpu"},
+		"its driver is the site's":     {policy("driver: {enabled: false}, " + all), false, false, ""},
+		"a driver of its own kind":     {"apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: default}\nspec: {driverType: gpu}\n", true, true, "airgap's driver"},
+		"a policy of somebody else":    {"apiVersion: example.com/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n", true, false, ""},
+		"the device plugin's chart":    {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), true, false, "installs NVIDIA's device plugin"},
+		"the device plugin in place":   {strings.Replace(run("DaemonSet", "nvidia-device-plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), "metadata: {", "metadata: {namespace: kube-system, ", 1), true, true, "installs NVIDIA's device plugin"},
+		"the device plugin elsewhere":  {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), false, false, ""},
+		"Calico":                       {run("DaemonSet", "calico-node", "docker.io/calico/node:v3.32.0", ""), false, true, "it installs the pod network Calico (docker.io/calico/node:v3.32.0), and airgap installs flannel"},
+		"Calico of a mirror":           {run("DaemonSet", "calico-node", "harbor.corp/quay/calico/node:v3.32.0", ""), false, true, "pod network Calico"},
+		"Calico for policies only":     {run("DaemonSet", "calico-node", "docker.io/calico/node:v3.32.0", "{name: CALICO_NETWORKING_BACKEND, value: none}"), false, false, ""},
+		"Calico's operator":            {run("Deployment", "tigera-operator", "quay.io/tigera/operator:v1.42.0", ""), false, true, "pod network Calico"},
+		"Cilium":                       {run("DaemonSet", "cilium", "quay.io/cilium/cilium:v1.20.0@sha256:"+strings.Repeat("a", 64), ""), false, true, "pod network Cilium"},
+		"Cilium behind another":        {run("DaemonSet", "cilium", "quay.io/cilium/cilium:v1.20.0", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cilium-config}\ndata: {cni-chaining-mode: generic-veth}\n", false, false, ""},
+		"flannel":                      {run("DaemonSet", "kube-flannel-ds", "ghcr.io/flannel-io/flannel:v0.28.0", ""), false, true, "pod network flannel"},
+		"a tool of Cilium":             {run("Deployment", "hubble", "quay.io/cilium/hubble-relay:v1.20.0", ""), false, false, ""},
+		"Kata":                         {run("DaemonSet", "kata-deploy", "quay.io/kata-containers/kata-deploy:3.20.0", ""), false, false, "changes the configuration of containerd on the hosts"},
+		"something else on every node": {run("DaemonSet", "agent", "registry.example/agent:1", ""), true, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clusterOn(t, "el9", k8s)
+			if tc.gpu {
+				c.Nodes[0].Roles = append(c.Nodes[0].Roles, config.GPU)
+			}
+			objects, err := workload.Parse("a.yaml", []byte(tc.objects))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := broughtTwice(c, []operators.Set{{Of: "add-on a", Namespace: "a", Installed: true, Objects: objects}})
+			switch {
+			case tc.says == "" && len(found) > 0, tc.says != "" && len(found) != 1:
+				t.Fatalf("got %v", found)
+			case tc.says != "" && (found[0].fatal != tc.fatal || !strings.Contains(found[0].String(), tc.says)):
+				t.Errorf("got %v (%v), want %q", found[0], found[0].fatal, tc.says)
+			}
+			if err := tellClashes(found, "hint", ui.Discard()); (err != nil) != tc.fatal {
+				t.Errorf("error %v", err)
+			}
+			if carried := broughtTwice(c, []operators.Set{{Of: "a.yaml", Objects: objects}}); len(carried) > 0 {
+				t.Errorf("what is only carried counts: %v", carried)
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// TestDocsOperators: the page lists the rules that there are.
+func TestDocsOperators(t *testing.T) {
+	rules, err := operators.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := [][]string{{"Rule", "Image of the operator", "Versions"}}
+	for _, r := range rules {
+		var versions []string
+		for _, one := range r.Ranges {
+			versions = append(versions, "`"+one.Versions+"`")
+		}
+		rows = append(rows, []string{r.Name, "`" + strings.Join(r.Operator, "`, `") + "`", strings.Join(versions, ", ")})
+	}
+	inBoth(t, "operators.md", "operators", markdownTable(rows...))
+}
+
+// TestDocsOperatorExample: the rule on the page does what the page says.
+func TestDocsOperatorExample(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(docsDir, "operators.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("the page shows no rule")
+	}
+	rule, err := operators.Parse("operators.md", example[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := workload.Parse("ledger.yaml", []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: o}\nspec: {template: {spec: {containers: [{name: o, image: 'registry.example/ledger/operator:v1.4.0'}]}}}\n---\napiVersion: ledger.example/v1\nkind: Ledger\nmetadata: {name: main}\nspec: {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []string
+	for _, o := range operators.Find([]operators.Set{{Of: "add-on ledger", Namespace: "ledger", Objects: objects}}, []operators.Rule{rule}) {
+		for _, ref := range o.Refs {
+			images = append(images, ref.Image)
+		}
+	}
+	if got, want := strings.Join(images, " "), "registry.example/ledger/agent:v1.4.0 registry.example/ledger/server:15.2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

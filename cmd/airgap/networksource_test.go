@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cni/cnitest"
+)
+
+// TestNetworkSource: a directory and a chart of another version are refused
+// before anything is made of them.
+func TestNetworkSource(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	client, err := bundle.NewClient(upstream.Sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	manifest := upstream.Files["raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml"]
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("same/calico.yaml", string(manifest))
+	write("other/calico.yaml", strings.ReplaceAll(string(manifest), "v3.32.4", "v3.31.7"))
+	write("broken/calico.yaml", "a: [\n")
+	for name, version := range map[string]string{"old": "1.16.19", "pre": "1.21.0-pre.0", "new": "1.20.3"} {
+		// A chart before 1.18 compares a value with a text, and Helm's error says no more.
+		write(name+"/Chart.yaml", "apiVersion: v2\nname: cilium\nversion: "+version+"\n")
+		write(name+"/templates/agent.yaml", `{{ if eq .Values.kubeProxyReplacement "true" }}{{ end }}`)
+	}
+	upstream.Files["mirror.corp/calico/calico.yaml"] = []byte(strings.ReplaceAll(string(manifest), "v3.32.4", "v3.31.7"))
+	const operator = "network: {plugin: calico, calico: {form: operator, source: %}}\n"
+	for name, tc := range map[string]struct{ network, says string }{
+		"calico, the same":              {strings.Replace(operator, "%", "same", 1), ""},
+		"calico, another version":       {strings.Replace(operator, "%", "other", 1), "network calico: other/calico.yaml is of Calico v3.31.7, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.31.7"},
+		"calico, a mirror":              {strings.Replace(operator, "%", "'https://mirror.corp/calico'", 1), "https://mirror.corp/calico/calico.yaml is of Calico v3.31.7"},
+		"calico, nothing says it":       {strings.Replace(operator, "%", "'https://mirror.corp/empty'", 1), "https://mirror.corp/empty/calico.yaml, which names it, does not exist"},
+		"calico, no such directory":     {strings.Replace(operator, "%", "gone", 1), "gone/calico.yaml, which names it, does not exist"},
+		"calico, no manifest":           {strings.Replace(operator, "%", "broken", 1), "network calico: broken/calico.yaml, document 1: "},
+		"calico, said":                  {strings.Replace(operator, "%", "gone, version: v3.31.7", 1), ""},
+		"calico's manifest":             {"network: {plugin: calico, calico: {source: gone}}\n", ""},
+		"cilium, values of other types": {"network: {plugin: cilium, cilium: {source: old}}\n", "network cilium: chart old is of Cilium 1.16.19, expected a release from 1.18 on"},
+		"cilium before its release":     {"network: {plugin: cilium, cilium: {source: pre}}\n", "chart pre is of Cilium 1.21.0-pre.0"},
+		"cilium":                        {"network: {plugin: cilium, cilium: {source: new}}\n", ""},
+		"cilium, no chart":              {"network: {plugin: cilium, cilium: {source: gone}}\n", ""},
+		"flannel":                       {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := checkNetworkSource(t.Context(), client, clusterOn(t, "el9", k8s+tc.network), dir)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+		})
+	}
+}
