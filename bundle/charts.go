@@ -177,7 +177,7 @@ func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, locked *Ch
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	layer, err := layerOf(top.Manifest)
+	layer, err := layerOf(top.raw)
 	if err != nil {
 		return fetchedChart{}, err
 	}
@@ -193,7 +193,7 @@ func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, locked *Ch
 	if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
 		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, its manifest says %s", sum, layer.Digest)
 	}
-	return fetchedChart{archive: archive, digest: top.Digest.String(), moved: moved}, nil
+	return fetchedChart{archive: archive, digest: top.digest.String(), moved: moved}, nil
 }
 
 func layerOf(manifest []byte) (v1.Descriptor, error) {

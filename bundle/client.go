@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,6 +34,8 @@ type Client struct {
 	mu    sync.Mutex
 	repos map[string]http.RoundTripper // that have logged in, by rewritten name
 	shown map[string]*login            // what repositories of mirrors are shown, by rewritten name
+
+	accesses map[string]access // by rewritten name
 }
 
 // patience is how long a client puts up with a server.
@@ -53,6 +56,7 @@ func NewClient(s Sources) (*Client, error) {
 		roots:    roots,
 		patience: patience{attempts: 5, pause: 500 * time.Millisecond, stall: time.Minute},
 		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
+		accesses: map[string]access{},
 	}
 	c.base = c.transport()
 	return c, c.useMirrors()
@@ -110,9 +114,14 @@ func (c *Client) repository(upstream string) (name.Repository, error) {
 	if err != nil {
 		return name.Repository{}, fmt.Errorf("rewrite %s: %w", upstream, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, rewritten := c.sources.rule(upstream); rewritten {
+		how := c.accesses[repo.Name()]
+		how.mirror = true
+		c.accesses[repo.Name()] = how
+	}
 	if l := c.mirrorOf(upstream); l != nil && l.user != "" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.shown[repo.Name()] = l
 	}
 	return repo, nil
@@ -131,10 +140,13 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
 	}
+	var mirrors authn.Authenticator
 	if as != nil && auth == authn.Anonymous {
-		auth = &authn.Basic{Username: as.user, Password: as.password}
+		mirrors = &authn.Basic{Username: as.user, Password: as.password}
+		auth = mirrors
 	}
-	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, httpclient.Registry(c.base, repo.RegistryStr()), []string{repo.Scope(transport.PullScope)})
+	c.noteAccess(repo, auth, mirrors)
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, shortErrors{httpclient.Registry(c.base, repo.RegistryStr())}, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -142,4 +154,19 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	defer c.mu.Unlock()
 	c.repos[repo.Name()] = rt
 	return rt, nil
+}
+
+// shortErrors truncates the bodies of errors: go-containerregistry drops the status of an answer
+// whose body is larger than 64 KiB.
+type shortErrors struct{ next http.RoundTripper }
+
+func (s shortErrors) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.next.RoundTrip(r)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, 32<<10), response.Body}
+	}
+	return response, err
 }

@@ -74,7 +74,7 @@ func (l Lock) entries() map[string]Entry {
 func layoutIndex(images []Image) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, image := range images {
-		held := image.manifest()
+		held := image.Manifest()
 		digest, err := v1.NewHash(held.Digest)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", image.Name, err)
@@ -90,11 +90,12 @@ func layoutIndex(images []Image) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// manifest is the wanted platform's: the image itself, or what follows its
-// index.
-func (i Image) manifest() Blob {
-	if len(i.Blobs) > 1 && types.MediaType(i.Blobs[0].MediaType).IsIndex() {
-		return i.Blobs[1]
+// Manifest is the manifest that containerd runs: the image itself, or the first after its index.
+func (i Image) Manifest() Blob {
+	for _, b := range i.Blobs {
+		if isManifestType(b.MediaType) {
+			return b
+		}
 	}
 	return i.Blobs[0]
 }

@@ -111,7 +111,45 @@ func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
 		return err
 	}
 	defer body.Close()
-	return f.copy(ctx, i, body, task)
+	start := &beginning{Reader: body}
+	err = f.copy(ctx, i, start, task)
+	if err == nil {
+		return nil
+	}
+	if other := (*contentError)(nil); errors.As(err, &other) {
+		_, _ = io.CopyN(io.Discard, start, beginningSize) // for pageIn
+	}
+	return fmt.Errorf("%w%s%s", err, f.otherSize(i, body), pageIn(start.bytes))
+}
+
+// contentError reports bytes that differ from the lock.
+type contentError struct{ text string }
+
+func (e *contentError) Error() string { return e.text }
+
+// otherSize reports the server's Content-Length if it differs from the announced size.
+func (f *filler) otherSize(i int, body io.Reader) string {
+	if d, is := body.(*download); is && d.size >= 0 && d.size != f.layout.entries[i].Size {
+		return fmt.Sprintf(" (the server says that it has %d bytes)", d.size)
+	}
+	return ""
+}
+
+const beginningSize = 512
+
+// beginning keeps the first beginningSize bytes.
+type beginning struct {
+	io.Reader
+
+	bytes []byte
+}
+
+func (b *beginning) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if missing := beginningSize - len(b.bytes); missing > 0 {
+		b.bytes = append(b.bytes, p[:min(n, missing)]...)
+	}
+	return n, err
 }
 
 // copy writes an entry from r to its place and checks it against the lock.
@@ -127,10 +165,10 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) err
 		return err
 	}
 	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
-		return fmt.Errorf("is longer than the %d bytes that were announced", f.layout.entries[i].Size)
+		return &contentError{fmt.Sprintf("is longer than the %d bytes that were announced", f.layout.entries[i].Size)}
 	}
 	if want := f.layout.entries[i].SHA256; sum != want {
-		return fmt.Errorf("SHA-256 is %s, want %s", sum, want)
+		return &contentError{fmt.Sprintf("SHA-256 is %s, want %s", sum, want)}
 	}
 	return nil
 }
@@ -150,6 +188,7 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 	defer f.buffers.Put(buf)
 	hash := sha256.New()
 	from, to := f.layout.piecesOf(i)
+	var before int64 // bytes of the pieces before this one
 	for n := from; n < to; n++ {
 		piece := f.layout.pieces[n]
 		f.crcs[n] = 0
@@ -158,7 +197,9 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 				return "", context.Cause(ctx)
 			}
 			p := buf[:min(fillBuffer, piece.size-done)]
-			if _, err := io.ReadFull(r, p); err != nil {
+			if read, err := io.ReadFull(r, p); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return "", fmt.Errorf("ends after %d bytes, announced were %d: %w", before+done+int64(read), f.layout.entries[i].Size, io.ErrUnexpectedEOF)
+			} else if err != nil {
 				return "", err
 			}
 			hash.Write(p)
@@ -168,6 +209,7 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 			}
 			done += int64(len(p))
 		}
+		before += piece.size
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }

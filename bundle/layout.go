@@ -24,8 +24,11 @@ type piece struct {
 	entry  int    // -1 for tar's own bytes
 }
 
-// layOut places the files one after the other, in the order given.
+// layOut places the files one after the other, in the order given; see checkLayout.
 func layOut(files []Entry, partSize int64) (*layout, error) {
+	if err := checkLayout(files, partSize); err != nil {
+		return nil, err
+	}
 	l := &layout{partSize: partSize}
 	var padding []byte
 	for i, f := range files {

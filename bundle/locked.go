@@ -192,7 +192,7 @@ func (c *Client) moved(ctx context.Context, fullName string, repo name.Repositor
 	var answer *transport.Error
 	gone := errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
 	if err != nil && !gone {
-		return nil, explain(ref, err)
+		return nil, c.explain(ctx, ref, err)
 	}
 	if m.Now == digest {
 		return nil, nil

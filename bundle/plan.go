@@ -9,7 +9,8 @@ import (
 	"slices"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/containerd/platforms"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle/operators"
@@ -38,6 +39,8 @@ type Plan struct {
 	// Operators are the workloads that create pods themselves: those with a rule,
 	// and those that can create pods and have no rule.
 	Operators []operators.Operator
+	// Remarks are sentences about images of unusual shape.
+	Remarks []string
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
@@ -59,7 +62,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if !isPlainName(r.Name) {
 		return nil, fmt.Errorf("plan bundle: name %q: want letters, digits, dots, dashes", r.Name)
 	}
-	platform, err := v1.ParsePlatform(r.Platform)
+	platform, err := platforms.Parse(r.Platform)
 	if err != nil {
 		return nil, fmt.Errorf("plan bundle: platform %q: %w", r.Platform, err)
 	}
@@ -77,11 +80,14 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	r.Images = slices.Concat(r.Images, carried, installed, ruled)
 	err = errors.Join(
 		errCarried, errInstalled, errRuled,
-		p.planImages(ctx, c, r, *platform, progress),
+		p.planImages(ctx, c, r, platform, progress),
 		p.planOwn(r.Own),
 		p.planFiles(ctx, c, r, progress),
 		p.planPackages(ctx, c, r, progress),
 	)
+	if err == nil {
+		err = p.Lock.checkSizes()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
@@ -91,7 +97,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	return p, nil
 }
 
-func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platform v1.Platform, progress ui.Progress) error {
+func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platform ocispec.Platform, progress ui.Progress) error {
 	neededBy := reasons{}
 	var bad []error
 	for _, n := range request.Images {
@@ -119,19 +125,22 @@ func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platf
 		if r.moved != nil {
 			p.Moved = append(p.Moved, *r.moved)
 		}
-		p.addBlobs(c, r)
+		for _, what := range r.remarks {
+			p.Remarks = append(p.Remarks, fmt.Sprintf("image %s: %s", r.image.Name, what))
+		}
+		p.addBlobs(r)
 	}
 	return nil
 }
 
-func (p *Plan) addBlobs(c *Client, r *resolved) {
+func (p *Plan) addBlobs(r *resolved) {
 	for digest, content := range r.small {
 		p.small[BlobPath(digest)] = content
 	}
 	for _, blob := range r.image.Blobs {
 		path := BlobPath(blob.Digest)
 		if _, known := p.small[path]; !known {
-			p.origins[path] = func(ctx context.Context) (io.ReadCloser, error) { return c.openBlob(ctx, r.repo, blob.Digest) }
+			p.origins[path] = r.origin(blob.Digest)
 		}
 	}
 }

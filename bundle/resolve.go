@@ -1,36 +1,40 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
-	"slices"
 	"strings"
+	"time"
 
+	"github.com/distribution/distribution/v3/manifest/manifestlist"
+	"github.com/distribution/distribution/v3/manifest/schema2"
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
-// maxConfig bounds what an image's configuration takes in memory.
-const maxConfig = 8 << 20
-
-// resolved is an image with what was read on the way.
+// resolved is an image with the documents that were read to resolve it.
 type resolved struct {
-	image Image
-	repo  name.Repository   // where its blobs are
-	small map[string][]byte // manifests, by digest
-	moved *Moved            // nil when the tag leads where the lock says
+	image   Image
+	from    repositorySource
+	small   map[string][]byte // manifests, by digest
+	configs map[string][]byte // configurations, by digest
+	remarks []string
+	moved   *Moved // nil when the tag leads where the lock says
 }
 
-// resolve finds an image's digest, unless it is locked, and everything below it
-// for one platform.
-func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platform, locked string) (*resolved, error) {
+// resolve finds an image's digest, unless it is locked, and every blob that a server of the
+// platform fetches.
+func (c *Client) resolve(ctx context.Context, fullName string, platform ocispec.Platform, locked string) (*resolved, error) {
 	named, err := parseName(fullName)
 	if err != nil {
 		return nil, err
@@ -39,7 +43,6 @@ func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platf
 	if err != nil {
 		return nil, err
 	}
-	r := &resolved{image: Image{Name: fullName}, repo: repo, small: map[string][]byte{}}
 	ref := refIn(repo, named)
 	if locked != "" {
 		ref = repo.Digest(locked)
@@ -48,24 +51,60 @@ func (c *Client) resolve(ctx context.Context, fullName string, platform v1.Platf
 	if err != nil {
 		return nil, err
 	}
+	r := &resolved{image: Image{Name: fullName, Digest: top.digest.String()}, from: repositorySource{c, repo}, small: map[string][]byte{}, configs: map[string][]byte{}}
 	if r.moved, err = c.moved(ctx, fullName, repo, named, locked); err != nil {
 		return nil, err
 	}
-	r.image.Digest = top.Digest.String()
-	r.keep(top)
-	if !top.MediaType.IsIndex() {
-		return r, c.addImage(ctx, r, top, &platform)
-	}
-	chosen, err := choose(top.Manifest, platform)
+	t := newImageTree(r.from, platform)
+	chosen, err := t.grow(ctx, top)
 	if err != nil {
 		return nil, err
 	}
-	held, err := c.manifest(ctx, repo.Digest(chosen.Digest.String()))
-	if err != nil {
+	r.image.Blobs, r.remarks = t.list(top, chosen), t.remarks
+	for d, doc := range t.documents {
+		r.small[d.String()] = doc.raw
+	}
+	for d, config := range t.configs {
+		r.configs[d.String()] = config.raw
+	}
+	return r, nil
+}
+
+// origin opens a blob for the bundle.
+func (r *resolved) origin(d string) origin {
+	if config, known := r.configs[d]; known {
+		return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(config)), nil }
+	}
+	return func(ctx context.Context) (io.ReadCloser, error) { return r.from.blob(ctx, digest.Digest(d)) }
+}
+
+// repositorySource is an image in a repository of a registry.
+type repositorySource struct {
+	client *Client
+	repo   name.Repository
+}
+
+func (s repositorySource) document(ctx context.Context, d digest.Digest) (*document, error) {
+	return s.client.manifest(ctx, s.repo.Digest(d.String()))
+}
+
+// blob falls back to the manifest of this digest: containerd fetches a manifest as a blob if its
+// entry has an unknown media type.
+func (s repositorySource) blob(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
+	ref := s.repo.Digest(d.String())
+	body, err := s.client.openBlob(ctx, s.repo, d.String())
+	if err == nil {
+		return body, nil
+	}
+	err = s.client.explain(ctx, ref, err)
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	r.keep(held)
-	return r, c.addImage(ctx, r, held, nil)
+	raw, other := s.client.rawManifest(ctx, ref)
+	if other != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
 // refIn is the reference within the mirror's repository; a digest wins over
@@ -77,110 +116,98 @@ func refIn(repo name.Repository, named reference.Named) name.Reference {
 	return repo.Tag(named.(reference.Tagged).Tag())
 }
 
-func (c *Client) manifest(ctx context.Context, ref name.Reference) (*remote.Descriptor, error) {
-	var got *remote.Descriptor
+// manifest reads a manifest or an index of a registry; see parseDocument.
+func (c *Client) manifest(ctx context.Context, ref name.Reference) (*document, error) {
+	raw, err := c.rawManifest(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return parseDocument(raw)
+}
+
+// rawManifest verifies the digest if ref names one.
+func (c *Client) rawManifest(ctx context.Context, ref name.Reference) ([]byte, error) {
+	var raw []byte
 	err := c.retry(ctx, func() error {
-		rt, err := c.transportFor(ctx, ref.Context())
-		if err != nil {
-			return explain(ref, err)
-		}
-		got, err = remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(rt))
-		return explain(ref, err)
+		var err error
+		raw, err = c.getManifest(ctx, ref)
+		return err
 	})
-	return got, err
-}
-
-// explain puts what a registry's answer means before what it said.
-func explain(ref name.Reference, err error) error {
-	var answer *transport.Error
-	if !errors.As(err, &answer) {
-		return err
-	}
-	switch answer.StatusCode {
-	case http.StatusNotFound:
-		return fmt.Errorf("does not exist in %s: %w", ref.Context().RegistryStr(), err)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s wants credentials for it, or it does not exist: %w", ref.Context().RegistryStr(), err)
-	default:
-		return err
-	}
-}
-
-func (r *resolved) keep(d *remote.Descriptor) {
-	r.small[d.Digest.String()] = d.Manifest
-	r.image.Blobs = append(r.image.Blobs, Blob{Digest: d.Digest.String(), Size: d.Size, MediaType: string(d.MediaType)})
-}
-
-// addImage notes the configuration and layers of a manifest; want is given
-// where no index has said yet which platform the image is for.
-func (c *Client) addImage(ctx context.Context, r *resolved, d *remote.Descriptor, want *v1.Platform) error {
-	if !d.MediaType.IsImage() {
-		return fmt.Errorf("media type %s is not supported", d.MediaType)
-	}
-	manifest, err := v1.ParseManifest(strings.NewReader(string(d.Manifest)))
 	if err != nil {
-		return fmt.Errorf("read manifest: %w", err)
+		return nil, c.explain(ctx, ref, err)
 	}
-	if want != nil && manifest.Config.MediaType.IsConfig() {
-		if err := c.checkPlatform(ctx, r, manifest.Config, *want); err != nil {
-			return err
-		}
+	if by, fixed := ref.(name.Digest); fixed && digest.FromBytes(raw) != digest.Digest(by.DigestStr()) {
+		return nil, fmt.Errorf("%s gives other bytes than those of %s: they have the digest %s%s", ref.Context().RegistryStr(), by.DigestStr(), digest.FromBytes(raw), pageIn(raw))
 	}
-	for _, part := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
-		if part.MediaType == types.DockerForeignLayer || !part.MediaType.IsDistributable() {
-			return fmt.Errorf("layer %s may not be redistributed (%s): not supported", part.Digest, part.MediaType)
-		}
-		if part.Digest.Algorithm != "sha256" || part.Size < 0 {
-			return fmt.Errorf("blob %s of %d bytes: only sha256 is supported", part.Digest, part.Size)
-		}
-		blob := Blob{Digest: part.Digest.String(), Size: part.Size, MediaType: string(part.MediaType)}
-		if !slices.Contains(r.image.Blobs, blob) { // an empty layer may be there several times
-			r.image.Blobs = append(r.image.Blobs, blob)
-		}
-	}
-	return nil
+	return raw, nil
 }
 
-func (c *Client) checkPlatform(ctx context.Context, r *resolved, config v1.Descriptor, want v1.Platform) error {
-	body, err := c.openBlob(ctx, r.repo, config.Digest.String())
+func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, error) {
+	rt, err := c.transportFor(ctx, ref.Context())
 	if err != nil {
-		return fmt.Errorf("read image configuration: %w", err)
+		return nil, err
 	}
-	defer body.Close()
-	file, err := v1.ParseConfigFile(io.LimitReader(body, maxConfig))
+	repo := ref.Context()
+	url := fmt.Sprintf("%s://%s/v2/%s/manifests/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), ref.Identifier())
+	ctx, cancel := context.WithTimeoutCause(ctx, manifestTime, errStalled)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("read image configuration: %w", err)
+		return nil, err
 	}
-	if file.OS != want.OS || file.Architecture != want.Architecture {
-		return fmt.Errorf("is for %s/%s only, want %s", file.OS, file.Architecture, want)
+	request.Header.Set("Accept", strings.Join(acceptedManifests(), ","))
+	response, err := httpclient.New(rt).Do(request)
+	if err != nil {
+		return nil, presentableError(err)
 	}
-	return nil
+	defer response.Body.Close()
+	if err := transport.CheckError(response, http.StatusOK); err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxManifest+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) > maxManifest:
+		return nil, &oversizedError{namedDigest(ref, response), response.ContentLength}
+	case isPage(response.Header.Get("Content-Type"), raw):
+		return nil, &pageError{raw}
+	}
+	return raw, nil
 }
 
-// choose picks the manifest of a platform from an index; one that names no
-// variant wins, as it runs everywhere.
-func choose(index []byte, want v1.Platform) (v1.Descriptor, error) {
-	parsed, err := v1.ParseIndexManifest(strings.NewReader(string(index)))
-	if err != nil {
-		return v1.Descriptor{}, fmt.Errorf("read index: %w", err)
+// manifestTime is the time limit for one manifest.
+const manifestTime = 5 * time.Minute
+
+// acceptedManifests includes Docker schema 1, so that the error can name it.
+func acceptedManifests() []string {
+	return []string{
+		ocispec.MediaTypeImageIndex, ocispec.MediaTypeImageManifest, manifestlist.MediaTypeManifestList, schema2.MediaTypeManifest,
+		"application/vnd.docker.distribution.manifest.v1+prettyjws", "application/vnd.docker.distribution.manifest.v1+json", "*/*;q=0.1",
 	}
-	var found *v1.Descriptor
-	var others []string
-	for i, d := range parsed.Manifests {
-		if d.Platform == nil || !d.MediaType.IsImage() {
-			continue
-		}
-		if !d.Platform.Satisfies(want) {
-			others = append(others, d.Platform.String())
-			continue
-		}
-		if found == nil || found.Platform.Variant != "" && d.Platform.Variant == "" {
-			found = &parsed.Manifests[i]
-		}
+}
+
+// oversizedError refuses a manifest above maxManifest.
+type oversizedError struct {
+	digest string // with a space before it; may be empty
+	size   int64  // -1: unknown
+}
+
+func (e *oversizedError) Error() string {
+	size := fmt.Sprintf("more than %d bytes", maxManifest)
+	if e.size > maxManifest {
+		size = fmt.Sprintf("%d bytes", e.size)
 	}
-	if found == nil {
-		others = slices.DeleteFunc(others, func(p string) bool { return strings.HasPrefix(p, "unknown") })
-		return v1.Descriptor{}, fmt.Errorf("is not there for %s, only for %s", want, strings.Join(others, ", "))
+	return fmt.Sprintf("its manifest%s has %s: the servers read at most %d; ask its publisher for a smaller one", e.digest, size, maxManifest)
+}
+
+func namedDigest(ref name.Reference, response *http.Response) string {
+	named := digest.Digest(response.Header.Get("Docker-Content-Digest"))
+	if by, fixed := ref.(name.Digest); fixed {
+		named = digest.Digest(by.DigestStr())
 	}
-	return *found, nil
+	if named.Validate() != nil {
+		return ""
+	}
+	return " " + named.String()
 }

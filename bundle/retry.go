@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,8 +77,11 @@ func isPassing(err error) bool {
 	var lookup *net.DNSError
 	var policy *httpclient.RefusedError
 	var realm *httpclient.RealmError
+	var page *pageError
+	var oversized *oversizedError
+	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &policy), errors.As(err, &realm):
+	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &oversized), errors.As(err, &syntax):
 		return false
 	case refusedUs(err):
 		return false

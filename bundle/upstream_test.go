@@ -64,13 +64,19 @@ func newUpstream(t testing.TB, images ...bundletest.Image) *upstream {
 	u.StartTLS()
 	t.Cleanup(u.Close)
 	t.Cleanup(func() { close(u.stalled) })
-	u.ca = filepath.Join(t.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw})
-	must(t, os.WriteFile(u.ca, block, 0o644))
+	u.trust(t)
 	for _, image := range images {
 		u.push(t, image)
 	}
 	return u
+}
+
+// trust writes the server's certificate where clients find it.
+func (u *upstream) trust(t testing.TB) {
+	t.Helper()
+	u.ca = filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw})
+	must(t, os.WriteFile(u.ca, block, 0o644))
 }
 
 type counter struct {

@@ -90,7 +90,9 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 		}
 		p.targets = append(p.targets, t)
 	}
-	if p.pusher, err = remote.NewPusher(remote.WithTransport(rt), auth); err != nil {
+	// The library leaves out some types of layers that may not be redistributed: the bundle
+	// has them, and the registry has to have what its manifests name.
+	if p.pusher, err = remote.NewPusher(remote.WithTransport(rt), auth, remote.WithNondistributable); err != nil {
 		return nil, err
 	}
 	p.puller, err = remote.NewPuller(remote.WithTransport(rt), auth)
@@ -219,7 +221,21 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 	if was != nil {
 		result.Was = was.Digest.String()
 	}
-	var platforms []manifest
+	put := p.below(ctx, image, to)
+	if put == nil {
+		put = p.top(ctx, image, to)
+	}
+	switch {
+	case put == nil:
+		return result, p.readBack(ctx, result, to)
+	case wantsWhole(put) && image.Manifest() != image.Blobs[0]:
+		return p.platform(ctx, result, to, image.Manifest(), put)
+	}
+	return result, fmt.Errorf("%s: %w", to, put)
+}
+
+// below puts what the top leads to: in a lock, children come before their parents.
+func (p *push) below(ctx context.Context, image bundle.Image, to target) error {
 	for _, b := range image.Blobs[1:] {
 		if !isManifest(b.MediaType) {
 			continue
@@ -229,18 +245,10 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 			err = p.pusher.Put(ctx, to.repository.Digest(b.Digest), m)
 		}
 		if err != nil {
-			return result, fmt.Errorf("%s@%s: %w", to.repository, b.Digest, err)
+			return fmt.Errorf("%s@%s: %w", to.repository, b.Digest, err)
 		}
-		platforms = append(platforms, m)
 	}
-	put := p.top(ctx, image, to)
-	switch {
-	case put == nil:
-		return result, p.readBack(ctx, result, to)
-	case wantsWhole(put) && len(platforms) == 1:
-		return p.platform(ctx, result, to, platforms[0], put)
-	}
-	return result, fmt.Errorf("%s: %w", to, put)
+	return nil
 }
 
 func (p *push) top(ctx context.Context, image bundle.Image, to target) error {
@@ -253,12 +261,16 @@ func (p *push) top(ctx context.Context, image bundle.Image, to target) error {
 
 // platform gives the tag to the one platform that the bundle has. A name by digest
 // means the index and nothing else.
-func (p *push) platform(ctx context.Context, result Pushed, to target, m manifest, refused error) (Pushed, error) {
+func (p *push) platform(ctx context.Context, result Pushed, to target, of bundle.Blob, refused error) (Pushed, error) {
 	if to.digest != "" {
 		return result, fmt.Errorf("%s@%s: the registry takes this index only with all its platforms, of which the bundle has one; name the image by a tag, or by the digest of the platform's manifest, %s: %w",
-			to.repository, to.digest, m.blob.Digest, refused)
+			to.repository, to.digest, of.Digest, refused)
 	}
-	result.Platform, result.Digest = true, m.blob.Digest
+	m, err := p.manifest(of)
+	if err != nil {
+		return result, err
+	}
+	result.Platform, result.Digest = true, of.Digest
 	if err := p.pusher.Put(ctx, to.put(), m); err != nil {
 		return result, fmt.Errorf("%s: %w", to, err)
 	}

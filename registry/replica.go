@@ -224,7 +224,10 @@ func (c *Client) manifest(ctx context.Context, repository string, d digest.Diges
 	if err := answered(resp, http.StatusOK); err != nil {
 		return "", nil, fmt.Errorf("get manifest %s of %s: %w", d, repository, err)
 	}
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+	if err == nil && len(content) > maxManifest {
+		err = fmt.Errorf("get manifest %s of %s: it has more than %d bytes", d, repository, maxManifest)
+	}
 	return resp.Header.Get("Content-Type"), content, err
 }
 

@@ -58,23 +58,29 @@ func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) 
 	return nil
 }
 
-// blobsBelow are the manifest itself and everything that it needs.
+// blobsBelow are the manifest itself and everything that it needs, each once: indexes that
+// list each other twice would otherwise double with every level.
 func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]digest.Digest, error) {
-	m, err := r.manifests.Get(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	all := []digest.Digest{d}
-	for _, needed := range m.References() {
-		if !isManifest(needed.MediaType) {
-			all = append(all, needed.Digest)
+	all, seen := []digest.Digest{d}, map[digest.Digest]bool{d: true}
+	read := map[digest.Digest]bool{}
+	for manifests := []digest.Digest{d}; len(manifests) > 0; manifests = manifests[1:] {
+		if read[manifests[0]] {
 			continue
 		}
-		below, err := r.blobsBelow(ctx, needed.Digest)
+		read[manifests[0]] = true
+		m, err := r.manifests.Get(ctx, manifests[0])
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, below...)
+		for _, needed := range m.References() {
+			if isManifest(needed.MediaType) {
+				manifests = append(manifests, needed.Digest)
+			}
+			if !seen[needed.Digest] {
+				seen[needed.Digest] = true
+				all = append(all, needed.Digest)
+			}
+		}
 	}
 	return all, nil
 }

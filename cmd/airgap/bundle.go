@@ -161,6 +161,9 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	for _, n := range plan.Notices {
 		p.Say("not checked: %s", n)
 	}
+	for _, what := range plan.Remarks {
+		p.Say("note: %s", what)
+	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
 		proof.Operators = plan.Operators

@@ -54,8 +54,9 @@ func (i *images) image(t testing.TB, ref string, size int64, platforms []string)
 	for _, name := range platforms {
 		platform, err := v1.ParsePlatform(name)
 		must(t, err)
-		config := i.add(t, types.OCIConfigJSON, v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, RootFS: v1.RootFS{Type: "layers"}})
 		layer := v1.Descriptor{MediaType: types.OCILayer, Size: size, Digest: digestOf([]byte("layer of " + ref + " for " + name))}
+		root := v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Digest}} // containerd wants as many as there are layers
+		config := i.add(t, types.OCIConfigJSON, v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, RootFS: root})
 		d := i.add(t, types.OCIManifestSchema1, v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{layer}})
 		d.Platform = platform
 		index.Manifests = append(index.Manifests, d)

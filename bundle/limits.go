@@ -1,0 +1,112 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+const (
+	// maxManifest is the largest manifest or index in bytes. The engine of our registry
+	// serves 4 MiB (maxBlobGetSize in distribution's registry/storage/io.go), CRI-O reads as
+	// much, containerd a little more (MaxManifestSize in its docker resolver).
+	maxManifest = 4 << 20
+	// maxConfig is the largest configuration of an image in bytes: what CRI-O reads
+	// (MaxConfigBodySize in containers/image's iolimits). containerd has no limit.
+	maxConfig = 4 << 20
+	// maxReferences bounds the descriptors of one image, as maxReferences in containerd's
+	// core/images does.
+	maxReferences = 10_000
+	// maxNesting is how deep indexes may be nested. containerd has no such limit.
+	maxNesting = 16
+	// maxDocuments bounds the manifests, indexes and configurations of one image that a
+	// plan keeps in memory, in bytes.
+	maxDocuments = 64 << 20
+	// maxFile is the largest file of a bundle in bytes. The layout needs memory in proportion
+	// to sizes, so a larger one has to be refused first.
+	maxFile = 1 << 40
+	// maxStream is the largest bundle in bytes. Its index has a hash of 32 bytes for each
+	// chunk, in base64, and readers refuse an index above maxIndex.
+	maxStream = maxIndex / 2 / 48 * ChunkSize
+	// maxParts keeps SHA256SUMS, which has a line for each part, below maxSums.
+	maxParts = 10_000
+)
+
+// checkSizes refuses files that are too large for a bundle, and a blob that two images list
+// with different sizes.
+func (l Lock) checkSizes() error {
+	type stated struct {
+		size int64
+		by   string
+	}
+	seen := map[string]stated{}
+	var total int64
+	add := func(what, path string, size int64) error {
+		if size < 0 || size > maxFile {
+			return fmt.Errorf("%s: its size is %d bytes: a file of a bundle has at most %d", what, size, int64(maxFile))
+		}
+		before, known := seen[path]
+		if known && before.size != size {
+			return fmt.Errorf("%s has %d bytes according to %s, and %d according to %s: one of them is broken; ask its publisher, or name another version",
+				path, before.size, before.by, size, what)
+		}
+		if !known {
+			seen[path] = stated{size, what}
+			total = min(total+size, math.MaxInt64-maxFile)
+		}
+		return nil
+	}
+	for _, image := range l.Images {
+		for _, b := range image.Blobs {
+			if err := add("image "+image.Name, BlobPath(b.Digest), b.Size); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range l.Packages {
+		if err := add("package "+p.NEVRA, p.Path, p.Size); err != nil {
+			return err
+		}
+	}
+	for _, f := range l.Files {
+		if err := add("file "+f.Name, f.Path, f.Size); err != nil {
+			return err
+		}
+	}
+	if total > maxStream {
+		return tooMuch(total)
+	}
+	return nil
+}
+
+func tooMuch(bytes int64) error {
+	return fmt.Errorf("all files together have %d bytes, a bundle holds at most %d: make two bundles", bytes, int64(maxStream))
+}
+
+// checkLayout refuses sizes for which the layout would need too much memory.
+func checkLayout(files []Entry, partSize int64) error {
+	var total int64
+	for _, f := range files {
+		if f.Size < 0 || f.Size > maxFile {
+			return fmt.Errorf("lay out %s: its size is %d bytes: a file of a bundle has at most %d", f.Path, f.Size, int64(maxFile))
+		}
+		if total += f.Size + 4*tarBlock; total > maxStream {
+			return tooMuch(total)
+		}
+	}
+	if total/partSize >= maxParts {
+		return fmt.Errorf("all files together have %d bytes, in parts of %d these are more than %d parts: choose a larger part size", total, partSize, maxParts)
+	}
+	return nil
+}
+
+// shorten keeps a list readable in a message.
+func shorten(all []string) []string {
+	const most = 12
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > most {
+		return append(all[:most:most], fmt.Sprintf("and %d more", len(all)-most))
+	}
+	return all
+}

@@ -1,0 +1,56 @@
+package bundle
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestLayoutIsBounded: a size out of this world is refused before anything is laid out by it.
+func TestLayoutIsBounded(t *testing.T) {
+	many := make([]Entry, 100)
+	for i := range many {
+		many[i] = Entry{Path: fmt.Sprint(i), Size: 1 << 38}
+	}
+	for name, tc := range map[string]struct {
+		files    []Entry
+		partSize int64
+		says     string
+	}{
+		"negative":       {[]Entry{{Path: "x", Size: -1}}, DefaultPartSize, "its size is -1 bytes"},
+		"2^62":           {[]Entry{{Path: "x", Size: 1 << 62}}, DefaultPartSize, "a file of a bundle has at most"},
+		"overflows":      {[]Entry{{Path: "x", Size: 1<<63 - 1}, {Path: "y", Size: 1<<63 - 1}}, DefaultPartSize, "at most"},
+		"together":       {many, DefaultPartSize, "make two bundles"},
+		"too many parts": {many[:4], MinPartSize, "choose a larger part size"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		l, err := layOut(tc.files, tc.partSize)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, %v", name, l != nil, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+			t.Errorf("%s: %d bytes of memory", name, took)
+		}
+	}
+	if _, err := layOut([]Entry{{Path: "x", Size: 600 << 30}}, DefaultPartSize); err != nil {
+		t.Errorf("a model of 600 GiB: %v", err)
+	}
+}
+
+// TestSizesOfALock: of images, packages and files alike.
+func TestSizesOfALock(t *testing.T) {
+	blob := func(size int64) []Blob { return []Blob{{Digest: "sha256:0", Size: size}} }
+	for says, l := range map[string]Lock{
+		"image a: its size is -5 bytes":                                {Images: []Image{{Name: "a", Blobs: blob(-5)}}},
+		"package p: its size is 4611686018427387904 bytes":             {Packages: []Package{{NEVRA: "p", Size: 1 << 62}}},
+		"file f: its size is 4611686018427387904 bytes":                {Files: []File{{Name: "f", Size: 1 << 62}}},
+		"has 5 bytes according to image a, and 6 according to image b": {Images: []Image{{Name: "a", Blobs: blob(5)}, {Name: "b", Blobs: blob(6)}}},
+	} {
+		if err := l.checkSizes(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package bundle_test
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/containerd/containerd/v2/core/images"
+	memory "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
+)
+
+// TestShapesOnSite writes a bundle of all shapes that are carried, opens it, and has containerd's
+// library pull each from our registry. airgap push brings every blob as well.
+func TestShapesOnSite(t *testing.T) {
+	shelves := map[string]*shelf{} // by repository
+	var order []string
+	for i, tc := range shapes() {
+		if tc.refused == "" {
+			s := &shelf{blobs: map[digest.Digest][]byte{}}
+			s.top = tc.build(s)
+			repository := fmt.Sprintf("quay.io/shape/n%03d", i)
+			shelves[repository] = s
+			order = append(order, repository)
+		}
+	}
+	view := bundleOf(t, shelves, order)
+	h, err := registry.NewHandler(t.Context(), registry.Options{Bundles: []*bundle.Bundle{view.Top()}, Log: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	site := node{h}
+	has := pushEverything(t, view)
+	for _, image := range view.Top().Index().Lock.Images {
+		repository := strings.TrimSuffix(image.Name, ":1")
+		top, err := site.resolve(repository, "1")
+		must(t, err)
+		if top.Digest.String() != image.Digest {
+			t.Errorf("%s: the registry serves %s, locked is %s", image.Name, top.Digest, image.Digest)
+		}
+		runs, err := pullFrom(func(d ocispec.Descriptor) ([]byte, error) { return site.fetch(repository, d) }, top)
+		if err != nil {
+			t.Errorf("%s: containerd: %v", image.Name, err)
+		}
+		if locked := manifestConfig(t, shelves[repository].blobs, digest.Digest(image.Manifest().Digest)); runs.Config.Digest != locked {
+			t.Errorf("%s: runs %s, locked is %s", image.Name, runs.Config.Digest, locked)
+		}
+		for _, b := range image.Blobs {
+			if !images.IsManifestType(b.MediaType) && !images.IsIndexType(b.MediaType) && !has[b.Digest] {
+				t.Errorf("%s: %s (%s) was not pushed", image.Name, b.Digest, b.MediaType)
+			}
+		}
+	}
+}
+
+// bundleOf has one image of each repository.
+func bundleOf(t *testing.T, shelves map[string]*shelf, repositories []string) *bundle.View {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for repository, s := range shelves {
+			if strings.HasPrefix(r.URL.Path, "/v2/"+repository+"/") {
+				s.ServeHTTP(w, r)
+			}
+		}
+	}))
+	defer server.Close()
+	u := &upstream{Server: server}
+	u.trust(t)
+	want := bundle.Request{Name: "test", Platform: "linux/amd64"}
+	for _, r := range repositories {
+		want.Images = append(want.Images, bundle.Need{Reference: r + ":1", NeededBy: "images"})
+	}
+	p, err := bundle.NewPlan(t.Context(), u.client(t), want, ui.Discard())
+	must(t, err)
+	dir, o := t.TempDir(), options(t)
+	_, err = bundle.Write(t.Context(), p, dir, o, ui.Discard())
+	must(t, err)
+	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	must(t, err)
+	v := bundle.NewView(b)
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+// node asks our registry as containerd's resolver and fetcher do.
+type node struct{ registry http.Handler }
+
+func (n node) get(path, accept string) (*http.Response, []byte, error) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	n.registry.ServeHTTP(w, r)
+	body, err := io.ReadAll(w.Result().Body)
+	if err == nil && w.Code != http.StatusOK {
+		err = fmt.Errorf("%s: %d %s", path, w.Code, body)
+	}
+	return w.Result(), body, err
+}
+
+func (n node) resolve(repository, tag string) (ocispec.Descriptor, error) {
+	accept := strings.Join([]string{dockerManifest, dockerList, ociManifest, ociIndex, "*/*"}, ", ")
+	response, body, err := n.get("/v2/"+repository+"/manifests/"+tag, accept)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	return ocispec.Descriptor{MediaType: response.Header.Get("Content-Type"), Digest: digest.FromBytes(body), Size: int64(len(body))}, nil
+}
+
+func (n node) fetch(repository string, d ocispec.Descriptor) ([]byte, error) {
+	kind := "blobs"
+	if images.IsManifestType(d.MediaType) || images.IsIndexType(d.MediaType) {
+		kind = "manifests"
+	}
+	_, body, err := n.get("/v2/"+repository+"/"+kind+"/"+d.Digest.String(), d.MediaType+", */*")
+	return body, err
+}
+
+// pushEverything pushes to a registry in memory, and returns the digests of what arrived.
+func pushEverything(t *testing.T, view *bundle.View) map[string]bool {
+	t.Helper()
+	var mu sync.Mutex
+	has := map[string]bool{}
+	engine := memory.New(memory.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			mu.Lock()
+			has[r.URL.Query().Get("digest")] = true
+			mu.Unlock()
+		}
+		engine.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	to := registry.Existing{Address: server.Listener.Addr().String(), CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))}
+	pushed, err := to.Push(context.Background(), view, nil, ui.Discard())
+	must(t, err)
+	for _, p := range pushed {
+		if !p.Platform && p.Digest == "" {
+			t.Errorf("pushed %+v", p)
+		}
+	}
+	return has
+}
