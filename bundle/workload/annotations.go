@@ -24,7 +24,7 @@ func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 			Image string `json:"image"`
 		}
 		text := []byte(annotations[key])
-		err := checkAliases(text)
+		err := CheckAliases(text)
 		if err == nil {
 			err = k8syaml.Unmarshal(text, &list)
 		}
@@ -42,7 +42,7 @@ func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 
 // mapping reads a YAML or JSON text that is a mapping.
 func mapping(text []byte) (map[string]any, error) {
-	if err := checkAliases(text); err != nil {
+	if err := CheckAliases(text); err != nil {
 		return nil, err
 	}
 	var m map[string]any
@@ -58,7 +58,7 @@ func Values(file string, text []byte) (map[string]any, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", file, len(text), MaxFile)
 	}
-	if err := checkAliases(text); err != nil {
+	if err := CheckAliases(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	m := map[string]any{}
