@@ -1,0 +1,186 @@
+package chart
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	helm "helm.sh/helm/v4/pkg/chart/v2"
+)
+
+// candidate is a value that may keep a chart from making something up.
+type candidate struct {
+	path string // in the values of the chart at the top: "drawer.auth.password"
+	rank int    // the lower, the more likely
+	set  any    // what is tried
+}
+
+// Ranks of candidates.
+const (
+	readSecret = iota // a template reads it, and it is called like a secret
+	readOther         // a template reads it
+	listed            // values.yaml has it, empty, and it is called like a secret
+	switched          // it is true or false
+)
+
+// likeSecret finds names of secrets and of what makes them.
+var likeSecret = regexp.MustCompile(`(?i)pass|secret|token|key|cert|tls|(^|[._-])ca([._-]|$)|cred|salt|hash|auth|cookie|existing|random|generat|seed|uuid|crt|pem`)
+
+// reference finds names of values that name a Secret of the cluster.
+var reference = regexp.MustCompile(`(?i)existing|secret_?(name|ref)$`)
+
+// probe is what a candidate is set to. It is a name of a Secret, hexadecimal, base64, and
+// long enough for what wants 32 bytes.
+var probe = strings.Repeat("ab12", 16)
+
+// candidates are the values that the templates of differences read, through helpers and in
+// subcharts, and those of the values of their charts that are called like secrets.
+func (r *rendering) candidates(differ []difference, given map[string]any) []candidate {
+	s := search{rendering: r, given: given, found: map[string]candidate{}, defines: map[string]*parse.Tree{}}
+	s.collect(r.chart)
+	templates := map[string]bool{}
+	for _, d := range differ {
+		templates[d.template] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		s.template(name)
+	}
+	all := slices.Collect(maps.Values(s.found))
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.path, b.path)) })
+	return all
+}
+
+type search struct {
+	*rendering
+	given   map[string]any
+	found   map[string]candidate
+	defines map[string]*parse.Tree // named templates and files of all charts, by name
+}
+
+// collect parses the templates of a chart and its dependencies.
+func (s *search) collect(c *helm.Chart) {
+	for _, t := range c.Templates {
+		name := c.ChartFullPath() + "/" + t.Name
+		tree := parse.New(name)
+		tree.Mode = parse.SkipFuncCheck
+		set := map[string]*parse.Tree{}
+		if _, err := tree.Parse(string(t.Data), "", "", set); err == nil { // Helm has parsed it before
+			maps.Copy(s.defines, set)
+		}
+	}
+	for _, d := range c.Dependencies() {
+		s.collect(d)
+	}
+}
+
+// template looks at what one template reads, and at the values of its chart.
+func (s *search) template(name string) {
+	owner, prefix := s.owner(name)
+	read := reader{defines: s.defines, seen: map[string]bool{}}
+	read.named(name, unknown)
+	for _, path := range slices.Sorted(maps.Keys(read.paths)) {
+		s.add(prefix, path, readOther)
+	}
+	values, _ := at(s.values, strings.TrimSuffix(prefix, "."))
+	for _, text := range slices.Sorted(maps.Keys(read.texts)) {
+		// Helpers get the paths of values as text, and look them up.
+		if _, has := at(values, text); has || likeSecret.MatchString(text[strings.LastIndexByte(text, '.')+1:]) && strings.Contains(text, ".") {
+			s.add(prefix, text, readOther)
+		}
+	}
+	if own, is := values.(map[string]any); is {
+		s.listed(owner, own, prefix, "")
+	}
+}
+
+// owner is the chart of a template, and where its values are in those of the top.
+func (s *search) owner(name string) (*helm.Chart, string) {
+	owner, prefix := s.chart, ""
+	for _, sub := range strings.Split(name, "/charts/")[1:] {
+		sub, _, _ = strings.Cut(sub, "/")
+		if i := slices.IndexFunc(owner.Dependencies(), func(c *helm.Chart) bool { return c.Name() == sub }); i >= 0 {
+			owner, prefix = owner.Dependencies()[i], prefix+sub+"."
+		}
+	}
+	return owner, prefix
+}
+
+// listed adds the values of a chart that are empty and called like secrets, but not those of
+// its subcharts.
+func (s *search) listed(owner *helm.Chart, values map[string]any, prefix, below string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if below == "" && (key == "global" || slices.ContainsFunc(owner.Dependencies(), func(d *helm.Chart) bool { return d.Name() == key })) {
+			continue
+		}
+		path := below + key
+		if deeper, is := values[key].(map[string]any); is && len(deeper) > 0 {
+			s.listed(owner, deeper, prefix, path+".")
+		} else if likeSecret.MatchString(path) {
+			s.add(prefix, path, listed)
+		}
+	}
+}
+
+// add takes a value as a candidate, unless the user has set it.
+func (s *search) add(prefix, path string, rank int) {
+	if !strings.HasPrefix(path, "global.") {
+		path = prefix + path
+	}
+	if _, known := s.found[path]; known {
+		return
+	}
+	if value, has := at(s.given, path); has && value != nil && value != "" && value != false && value != true {
+		return
+	}
+	value, _ := at(s.values, path)
+	set := trial(value)
+	if set == nil {
+		return
+	}
+	if _, is := set.(bool); is {
+		rank = switched
+	} else if rank == readOther && likeSecret.MatchString(path[strings.LastIndexByte(path, '.')+1:]) {
+		rank = readSecret
+	}
+	s.found[path] = candidate{path, rank, set}
+}
+
+// trial is what a value is set to instead of its default; nil for a value that is something
+// already.
+func trial(value any) any {
+	switch value := value.(type) {
+	case nil:
+		return probe
+	case string:
+		if value == "" {
+			return probe
+		}
+	case bool:
+		return !value
+	case []any:
+		if len(value) == 0 {
+			return []any{probe}
+		}
+	}
+	return nil
+}
+
+// at is the value of a path with dots.
+func at(values any, path string) (any, bool) {
+	if path == "" {
+		return values, true
+	}
+	for key := range strings.SplitSeq(path, ".") {
+		m, is := values.(map[string]any)
+		if !is {
+			return nil, false
+		}
+		if values, is = m[key]; !is {
+			return nil, false
+		}
+	}
+	return values, true
+}
