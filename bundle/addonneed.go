@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -35,7 +34,7 @@ type ChartNeed struct {
 // Values are those of a chart: a file, or text that was written in airgap.yaml.
 type Values struct {
 	File string
-	Text []byte // JSON
+	Text []byte // YAML, as it is written: Helm's parser reads it, which takes "yes" for true
 }
 
 // UnmarshalYAML is yaml.Unmarshaler.
@@ -44,12 +43,24 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 		return node.Decode(&v.File)
 	}
 	var inline map[string]any
-	if err := node.Decode(&inline); err != nil {
+	if err := node.Decode(&inline); err != nil { // keys that are there twice, endless aliases
 		return err
 	}
-	text, err := json.Marshal(inline)
+	text, err := yaml.Marshal(alone(node))
 	v.Text = text
 	return err
+}
+
+// alone is a node that refers to nothing outside of it.
+func alone(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	copied := &yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value}
+	for _, child := range node.Content {
+		copied.Content = append(copied.Content, alone(child))
+	}
+	return copied
 }
 
 // JSONSchema is the schema that the type itself does not show.

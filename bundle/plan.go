@@ -32,6 +32,9 @@ type Plan struct {
 	// Notices are sentences that say what could not be checked: a repository without a
 	// signature, values without a schema.
 	Notices []string
+	// Warnings are sentences about charts and manifests that Helm and kubectl read in one way
+	// and people may read in another: a key that is there twice, for one.
+	Warnings []string
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path

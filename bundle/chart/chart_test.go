@@ -3,6 +3,8 @@ package chart_test
 import (
 	"bytes"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +21,7 @@ func TestRender(t *testing.T) {
 	if c.Name != "till" || c.Version != "1.2.3" {
 		t.Errorf("it is %s %s", c.Name, c.Version)
 	}
-	r := release()
+	r := forTest()
 	r.Values = map[string]any{"image": map[string]any{"tag": "9"}, "drawer": map[string]any{"coins": 7}}
 	rendered, err := c.Render(r)
 	must(t, err)
@@ -76,7 +78,7 @@ func TestRenderRefuses(t *testing.T) {
 			files[tc.file] = tc.text
 			c, err := chart.Open(charttest.Archive(t, "till", files))
 			must(t, err)
-			_, err = c.Render(release())
+			_, err = c.Render(forTest())
 			wantError(t, err, tc.complaint)
 		})
 	}
@@ -130,7 +132,7 @@ func TestPack(t *testing.T) {
 	}
 	c, err := chart.Open(one)
 	must(t, err)
-	rendered, err := c.Render(release())
+	rendered, err := c.Render(forTest())
 	must(t, err)
 	if len(rendered.Objects) != 5 {
 		t.Errorf("got %q", titles(rendered.Objects))
@@ -139,7 +141,7 @@ func TestPack(t *testing.T) {
 	wantError(t, err, "read chart .*Chart.yaml")
 }
 
-func release() chart.Release {
+func forTest() chart.Release {
 	return chart.Release{Name: "cash", Namespace: "shop", KubeVersion: "1.36.3"}
 }
 
@@ -164,4 +166,10 @@ func wantError(t testing.TB, err error, want string) {
 	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 		t.Errorf("got %v, want an error like %s", err, want)
 	}
+}
+
+func mustWrite(t testing.TB, name, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must(t, os.WriteFile(name, []byte(text), 0o600))
 }

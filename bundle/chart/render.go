@@ -197,6 +197,20 @@ func (r *rendering) objects() (workload.File, error) {
 	return workload.File{Objects: append(defined.Objects, rendered.Objects...), Notices: append(defined.Notices, rendered.Notices...)}, errors.Join(errDefined, err)
 }
 
+// Definitions are the files below crds/ of the chart and of those dependencies that the
+// values switch on.
+func (c *Chart) Definitions(r Release) ([]workload.Object, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := chartutil.ProcessDependencies(loaded, clone(r.Values)); err != nil {
+		return nil, err
+	}
+	f, err := definitions(loaded)
+	return f.Objects, err
+}
+
 // definitions are the files below crds/, which are no templates. Helm has them read as
 // kubectl does.
 func definitions(c *helm.Chart) (workload.File, error) {

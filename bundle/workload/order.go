@@ -79,6 +79,15 @@ func phaseOf(o Object) (phase int, wanted bool) {
 	return 0, false
 }
 
+// Foreruns reports whether a hook before an installation is there until the object itself
+// is: a chart has a ServiceAccount as a hook, for a Job before the installation, and once
+// more for good. The object itself does for both.
+func Foreruns(hook, o Object) bool {
+	_, isHook := o.GetAnnotations()[hookAnnotation]
+	phase, _ := phaseOf(hook)
+	return phase == before && !isHook && rankOf(hook) == referred
+}
+
 // weightOf is 0 for what is no number, as in Helm.
 func weightOf(o Object) int {
 	weight, err := strconv.Atoi(o.GetAnnotations()[weightAnnotation])

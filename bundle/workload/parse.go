@@ -42,7 +42,7 @@ func Read(file string, stream []byte) (File, error) {
 	if len(stream) > MaxFile {
 		return File{}, fmt.Errorf("%s: %d bytes of manifests, at most %d are read", file, len(stream), MaxFile)
 	}
-	documents, err := split(file, stream)
+	documents, err := Split(file, stream)
 	return ReadAll(documents, err)
 }
 

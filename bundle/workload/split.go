@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// split cuts a stream into documents where kubectl does: at each line that begins with
+// Split cuts a stream into documents where kubectl does: at each line that begins with
 // "---", with nothing but a comment behind it. YAML allows more, which is read as YAML has
 // it: text behind "--- ", and "...", which ends a document. JSON objects may follow each
 // other without a mark.
-func split(file string, stream []byte) ([]Document, error) {
+func Split(file string, stream []byte) ([]Document, error) {
 	if objects := jsonObjects(stream); len(objects) > 1 {
 		return numbered(file, stream, objects), nil
 	}

@@ -5,12 +5,21 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+	k8syaml "sigs.k8s.io/yaml"
 )
 
 const (
 	maxTwice = 10  // notices about one document
 	maxPath  = 200 // bytes of the path to a key, or a little more
 )
+
+// Twice says which keys of a document are there more than once, in sentences for the user.
+func (d Document) Twice() []string {
+	if _, err := k8syaml.YAMLToJSONStrict(d.Text); err != nil {
+		return d.twice(err)
+	}
+	return nil
+}
 
 // twice says which keys of a document are there more than once. strict is what a strict
 // parser says, for text that this one reads otherwise.

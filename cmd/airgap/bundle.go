@@ -159,6 +159,9 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	for _, n := range plan.Notices {
 		p.Say("not checked: %s", n)
 	}
+	for _, n := range plan.Warnings {
+		p.Say("warning: %s", n)
+	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
 		return a.print(proof, func(w io.Writer) error {
