@@ -48,9 +48,21 @@ func (r *rendering) candidates(differ []difference, given map[string]any) []cand
 	for _, name := range slices.Sorted(maps.Keys(templates)) {
 		s.template(name)
 	}
-	all := slices.Collect(maps.Values(s.found))
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.path, b.path)) })
-	return all
+	all := slices.SortedFunc(maps.Values(s.found), func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.global(), b.global()), strings.Compare(a.path, b.path))
+	})
+	all = all[:min(len(all), maxTrials)]
+	return slices.DeleteFunc(slices.Clone(all), func(one candidate) bool { // it is a mapping for what is below it
+		return slices.ContainsFunc(all, func(deeper candidate) bool { return strings.HasPrefix(deeper.path, one.path+".") })
+	})
+}
+
+// global is 1 for a value that subcharts have as well, which is set if no other is.
+func (c candidate) global() int {
+	if strings.HasPrefix(c.path, "global.") {
+		return 1
+	}
+	return 0
 }
 
 type search struct {
@@ -86,6 +98,9 @@ func (s *search) template(name string) {
 	}
 	values, _ := at(s.values, strings.TrimSuffix(prefix, "."))
 	for _, text := range slices.Sorted(maps.Keys(read.texts)) {
+		if s.defines[text] != nil {
+			continue
+		}
 		// Helpers get the paths of values as text, and look them up.
 		if _, has := at(values, text); has || likeSecret.MatchString(text[strings.LastIndexByte(text, '.')+1:]) && strings.Contains(text, ".") {
 			s.add(prefix, text, readOther)
@@ -129,9 +144,6 @@ func (s *search) add(prefix, path string, rank int) {
 	if !strings.HasPrefix(path, "global.") {
 		path = prefix + path
 	}
-	if _, known := s.found[path]; known {
-		return
-	}
 	if value, has := at(s.given, path); has && value != nil && value != "" && value != false && value != true {
 		return
 	}
@@ -145,7 +157,9 @@ func (s *search) add(prefix, path string, rank int) {
 	} else if rank == readOther && likeSecret.MatchString(path[strings.LastIndexByte(path, '.')+1:]) {
 		rank = readSecret
 	}
-	s.found[path] = candidate{path, rank, set}
+	if other, known := s.found[path]; !known || rank < other.rank {
+		s.found[path] = candidate{path, rank, set}
+	}
 }
 
 // trial is what a value is set to instead of its default; nil for a value that is something

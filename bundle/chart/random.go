@@ -53,39 +53,40 @@ func different(a, b workload.Document, namespace string) []difference {
 	}
 	var all []difference
 	for i, o := range one.Objects {
-		if at := firstDifference(o.Object, two.Objects[i].Object, ""); at != "" {
+		for _, at := range fields(o.Object, two.Objects[i].Object, "") {
 			all = append(all, difference{a.File, a.Number, at, fmt.Sprintf("%s (%s), %s", o.Title(namespace), a.File, at)})
 		}
 	}
 	return all
 }
 
-// firstDifference is the path to the first value that differs.
-func firstDifference(a, b any, at string) string {
+// fields are the paths to the values that differ.
+func fields(a, b any, at string) []string {
 	if reflect.DeepEqual(a, b) {
-		return ""
+		return nil
 	}
+	var below []string
 	switch a := a.(type) {
 	case map[string]any:
 		other, is := b.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(a)) {
 			if value, has := other[key]; is && has {
-				if below := firstDifference(a[key], value, strings.TrimPrefix(at+"."+key, ".")); below != "" {
-					return below
-				}
+				below = append(below, fields(a[key], value, strings.TrimPrefix(at+"."+key, "."))...)
 			}
 		}
 	case []any:
 		if other, is := b.([]any); is && len(other) == len(a) {
 			for i := range a {
-				if below := firstDifference(a[i], other[i], fmt.Sprintf("%s[%d]", at, i)); below != "" {
-					return below
-				}
+				below = append(below, fields(a[i], other[i], fmt.Sprintf("%s[%d]", at, i))...)
 			}
 		}
 	}
-	if at == "" {
-		return "the whole"
+	switch {
+	case len(below) > 0:
+		return below
+	case at == "":
+		return []string{"the whole"}
+	default:
+		return []string{at}
 	}
-	return at
 }

@@ -191,9 +191,9 @@ func (r *reader) deeper(from string, args []parse.Node) string {
 		if !is {
 			return unknown
 		}
-		from = r.keep(strings.TrimPrefix(from+"."+key, "."))
+		from = strings.TrimPrefix(from+"."+key, ".")
 	}
-	return from
+	return r.keep(from)
 }
 
 func constant(args []parse.Node, i int) (string, bool) {

@@ -176,7 +176,9 @@ func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
 	if left > 0 {
 		set, left = t.together(all, set, left)
 	}
-	return t.needed(set, left), left == 0
+	set = t.needed(set, left)
+	slices.SortFunc(set, func(a, b candidate) int { return strings.Compare(a.path, b.path) })
+	return set, left == 0
 }
 
 // together tries what works only with others: a certificate with its key, first those side
