@@ -102,8 +102,9 @@ type manifest struct {
 // lock; files beside airgap.yaml are decided by who writes them.
 func (c *Client) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
 	var text []byte
+	var mediaType string
 	if isURL(from) {
-		text, err = c.read(ctx, from, workload.MaxFile)
+		text, mediaType, err = c.readTyped(ctx, from, workload.MaxFile)
 	} else {
 		text, err = readFile(r.Dir, from, workload.MaxFile)
 	}
@@ -111,6 +112,9 @@ func (c *Client) readManifest(ctx context.Context, r Request, from, addon string
 		return m, fmt.Errorf("read manifests: %w", err)
 	}
 	if isURL(from) {
+		if isJSONWithout(text, "kind") {
+			return m, &pageError{url: presentable(from), mediaType: mediaType}
+		}
 		m.source = &Source{URL: presentable(from), SHA256: sha256Hex(text)}
 		if was := r.Locked.source(m.source.URL, addon); was != "" && was != m.source.SHA256 {
 			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): --update %s takes what it is now", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
@@ -133,12 +137,23 @@ func isURL(from string) bool { return strings.Contains(from, "://") }
 
 // read fetches a URL of at most limit bytes.
 func (c *Client) read(ctx context.Context, url string, limit int64) ([]byte, error) {
-	body, _, err := c.Open(ctx, url, 0)
+	text, _, err := c.readTyped(ctx, url, limit)
+	return text, err
+}
+
+// readTyped also gives the media type, as the server calls it.
+func (c *Client) readTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
+	mirror, err := c.mirrored(url)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
+	if err != nil {
+		return nil, "", err
 	}
 	defer body.Close()
-	return readBody(body, presentable(url), limit)
+	text, err = readBody(body, presentable(url), limit)
+	return text, body.mediaType, err
 }
 
 func readBody(body io.Reader, name string, limit int64) ([]byte, error) {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +85,9 @@ func (c *Client) manifest(ctx context.Context, ref name.Reference) (*remote.Desc
 		if err != nil {
 			return explain(ref, err)
 		}
-		got, err = remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(rt))
+		if got, err = remote.Get(ref, remote.WithContext(ctx), remote.WithTransport(rt)); err == nil && isHTML(got.Manifest) {
+			return &pageError{url: ref.String(), mediaType: string(got.MediaType)}
+		}
 		return explain(ref, err)
 	})
 	return got, err
@@ -93,6 +96,10 @@ func (c *Client) manifest(ctx context.Context, ref name.Reference) (*remote.Desc
 // explain puts what a registry's answer means before what it said.
 func explain(ref name.Reference, err error) error {
 	var answer *transport.Error
+	var notJSON *json.SyntaxError
+	if errors.As(err, &notJSON) && strings.Contains(notJSON.Error(), "'<'") { // of a token, or of a manifest
+		return fmt.Errorf("%w (%w)", &pageError{url: ref.String(), mediaType: "HTML or XML"}, err)
+	}
 	if !errors.As(err, &answer) {
 		return err
 	}

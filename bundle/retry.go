@@ -76,7 +76,10 @@ func isPassing(err error) bool {
 	var lookup *net.DNSError
 	var policy *httpclient.RefusedError
 	var realm *httpclient.RealmError
+	var page *pageError
 	switch {
+	case errors.As(err, &page):
+		return false
 	case errors.As(err, &policy), errors.As(err, &realm):
 		return false
 	case refusedUs(err):
