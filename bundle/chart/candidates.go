@@ -93,10 +93,12 @@ func (s *search) template(name string) {
 	owner, prefix := s.owner(name)
 	read := reader{defines: s.defines, seen: map[string]bool{}}
 	read.named(name, unknown)
-	for _, path := range slices.Sorted(maps.Keys(read.paths)) {
-		s.add(prefix, path, readOther)
-	}
 	values, _ := at(s.values, strings.TrimSuffix(prefix, "."))
+	for _, path := range slices.Sorted(maps.Keys(read.paths)) {
+		for _, one := range expand(path, values, read.texts) {
+			s.add(prefix, one, readOther)
+		}
+	}
 	for _, text := range slices.Sorted(maps.Keys(read.texts)) {
 		if s.defines[text] != nil {
 			continue
@@ -109,6 +111,37 @@ func (s *search) template(name string) {
 	if own, is := values.(map[string]any); is {
 		s.listed(owner, own, prefix, "")
 	}
+}
+
+// maxKeys bounds what any key stands for.
+const maxKeys = 20
+
+// expand puts keys in the place of any key: those that the values have there, and words of
+// the templates, as charts name their own services.
+func expand(path string, values any, texts map[string]bool) []string {
+	before, after, is := strings.Cut("."+path+".", "."+anyKey+".")
+	if !is {
+		return []string{path}
+	}
+	before, after = strings.Trim(before, "."), strings.Trim(after, ".")
+	if after == "" || strings.Contains(after, anyKey) {
+		return nil // the value of a mapping as such, or two unknown keys
+	}
+	below, _ := at(values, before)
+	var keys []string
+	if m, is := below.(map[string]any); is {
+		keys = slices.Sorted(maps.Keys(m))
+	}
+	for _, text := range slices.Sorted(maps.Keys(texts)) {
+		if strings.Contains(text, "-") && !strings.Contains(text, ".") {
+			keys = append(keys, text)
+		}
+	}
+	var all []string
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		all = append(all, strings.TrimPrefix(before+"."+key+"."+after, "."))
+	}
+	return all
 }
 
 // owner is the chart of a template, and where its values are in those of the top.

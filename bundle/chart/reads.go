@@ -22,6 +22,9 @@ type reader struct {
 // itself, else "a.b".
 const unknown = "\x00"
 
+// anyKey stands in a path for a key that only the running template knows.
+const anyKey = "*"
+
 // maxReads bounds the named templates that are looked at.
 const maxReads = 2000
 
@@ -62,7 +65,7 @@ func (r *reader) node(n parse.Node, dot string) {
 	case *parse.WithNode:
 		r.branch(&n.BranchNode, dot, true)
 	case *parse.RangeNode:
-		r.branch(&n.BranchNode, dot, false)
+		r.each(&n.BranchNode, dot)
 	}
 }
 
@@ -72,6 +75,19 @@ func (r *reader) branch(n *parse.BranchNode, dot string, with bool) {
 		inner = value
 	}
 	r.node(n.List, inner)
+	r.node(n.ElseList, dot)
+}
+
+// each follows a range: the dot, and the last variable, is any value below what it goes over.
+func (r *reader) each(n *parse.BranchNode, dot string) {
+	value := r.pipe(n.Pipe, dot)
+	if value != unknown {
+		value = strings.TrimPrefix(value+"."+anyKey, ".")
+	}
+	if v := n.Pipe.Decl; len(v) > 0 && len(v[len(v)-1].Ident) > 0 {
+		r.vars[v[len(v)-1].Ident[0]] = value
+	}
+	r.node(n.List, value)
 	r.node(n.ElseList, dot)
 }
 
@@ -181,7 +197,7 @@ func (r *reader) keep(path string) string {
 	return path
 }
 
-// deeper goes on by constants, as far as there are any.
+// deeper goes on by constants, and by any key where the key is no constant.
 func (r *reader) deeper(from string, args []parse.Node) string {
 	if from == unknown {
 		return unknown
@@ -189,7 +205,7 @@ func (r *reader) deeper(from string, args []parse.Node) string {
 	for i := range args {
 		key, is := constant(args, i)
 		if !is {
-			return unknown
+			key = anyKey
 		}
 		from = strings.TrimPrefix(from+"."+key, ".")
 	}

@@ -52,6 +52,7 @@ type trials struct {
 	until   time.Time
 
 	cures map[string]map[int]bool // the differences that setting a value alone settles, by path
+	cut   bool                    // not all values were tried
 }
 
 // advice says which values to set.
@@ -79,13 +80,11 @@ func (t *trials) advice(all []candidate) string {
 	}
 	set, whole := t.smallest(all)
 	switch {
-	case whole && slices.ContainsFunc(set, func(c candidate) bool { return c.rank == switched }):
-		return "set " + assignments(set) + " in the add-on's values"
 	case whole:
-		return "set " + paths(set) + " in the add-on's values"
+		return "set " + assignments(set) + " in the add-on's values"
 	case len(set) > 0:
 		return "set " + assignments(set) + " in the add-on's values; no value was found for the rest: " + t.rest(set)
-	case t.spent():
+	case t.cut || t.spent():
 		return "no value was found in time that keeps it from that; look for one that its templates read"
 	default:
 		return "no value of the chart keeps it from that: bundle a copy of the chart without it, by chart.path"
@@ -105,9 +104,12 @@ func paths(set []candidate) string {
 func assignments(set []candidate) string {
 	var all []string
 	for _, c := range set {
-		if to, is := c.set.(bool); is {
+		switch to, is := c.set.(bool); {
+		case is:
 			all = append(all, fmt.Sprintf("%s: %v", c.path, to))
-		} else {
+		case reference.MatchString(c.path):
+			all = append(all, c.path+" (the name of a Secret that is in the cluster before)")
+		default:
 			all = append(all, c.path)
 		}
 	}
@@ -133,7 +135,12 @@ func (t *trials) rest(set []candidate) string {
 // alone tries each value by itself.
 func (t *trials) alone(all []candidate) {
 	t.cures = map[string]map[int]bool{}
+	half := time.Now().Add(time.Until(t.until) / 2) // the rest is for sets of values
 	for _, one := range all {
+		if t.left <= maxTrials/2 || time.Now().After(half) {
+			t.cut = true
+			return
+		}
 		rest, is := t.try([]candidate{one})
 		if !is {
 			continue
