@@ -135,13 +135,7 @@ func orName(name, url string) string {
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
 
-// read fetches a URL of at most limit bytes.
-func (c *Client) read(ctx context.Context, url string, limit int64) ([]byte, error) {
-	text, _, err := c.readTyped(ctx, url, limit)
-	return text, err
-}
-
-// readTyped also gives the media type, as the server calls it.
+// readTyped fetches a URL of at most limit bytes. The media type is as the server calls it.
 func (c *Client) readTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
 	mirror, err := c.mirrored(url)
 	if err != nil {

@@ -34,7 +34,7 @@ var reference = regexp.MustCompile(`(?i)existing|secret_?(name|ref)$`)
 
 // probe is what a candidate is set to. It is a name of a Secret, hexadecimal, base64, and
 // long enough for what wants 32 bytes.
-var probe = strings.Repeat("ab12", 16)
+const probe = "ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12"
 
 // candidates are the values that the templates of differences read, through helpers and in
 // subcharts, and those of the values of their charts that are called like secrets.

@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -279,7 +280,7 @@ func applied(manifest string) ([]string, error) {
 	for d := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
 		var raw runtime.RawExtension
 		err := d.Decode(&raw)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {

@@ -58,7 +58,7 @@ func (a addons) step() step.Step {
 			return done && err == nil, err
 		},
 		Plan: a.plan,
-		Run: a.run,
+		Run:  a.run,
 	}
 }
 
