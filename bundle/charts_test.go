@@ -98,8 +98,8 @@ func TestIndexMovesToRegistry(t *testing.T) {
 	}
 }
 
-// TestPagesInstead: whatever a proxy or a portal answers instead of, the user is told that it
-// did, at which URL and with which type.
+// TestPagesInstead: whatever a proxy or a portal answers instead of, the error names
+// the URL and the media type.
 func TestPagesInstead(t *testing.T) {
 	html := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -180,10 +180,10 @@ func TestWarnings(t *testing.T) {
 	p, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	want := []string{
-		"add-on cash: values.yaml, document 1, line 2: key replicas is there more than once; the last one counts, as in Helm and kubectl",
-		"add-on cash: https://web.example/extra.yaml, document 1, line 4: key metadata is there more than once; the last one counts, as in Helm and kubectl",
-		"add-on cash: till/templates/twice.yaml, document 1, line 6: key data.a is there more than once; the last one counts, as in Helm and kubectl",
-		"images.manifests: extra.yaml, document 2, line 7: key kind is there more than once; the last one counts, as in Helm and kubectl",
+		"add-on cash: values.yaml, document 1, line 2: key replicas appears more than once; the last one counts, as in Helm and kubectl",
+		"add-on cash: https://web.example/extra.yaml, document 1, line 4: key metadata appears more than once; the last one counts, as in Helm and kubectl",
+		"add-on cash: till/templates/twice.yaml, document 1, line 6: key data.a appears more than once; the last one counts, as in Helm and kubectl",
+		"images.manifests: extra.yaml, document 2, line 7: key kind appears more than once; the last one counts, as in Helm and kubectl",
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(slices.Values(p.Warnings)); !slices.Equal(got, want) {
@@ -191,7 +191,7 @@ func TestWarnings(t *testing.T) {
 	}
 	page, err := p.Report("SHA256:key")
 	must(t, err)
-	if !strings.Contains(string(page), "key data.a is there more than once") {
+	if !strings.Contains(string(page), "key data.a appears more than once") {
 		t.Error("the report does not have the warnings")
 	}
 }

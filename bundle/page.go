@@ -29,7 +29,7 @@ func (e *pageError) Error() string {
 	if kind == "" {
 		kind = "of no type"
 	}
-	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see what it asks for; then have the proxy let it through, name another proxy or a mirror in sources, or say who asks by login", e.url, from, kind)
+	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
 }
 
 // sniffed is how much of an answer shows what it is.
@@ -40,7 +40,7 @@ func (d *download) refusePage(r *http.Response) error {
 	head := make([]byte, sniffed)
 	n, err := io.ReadFull(d.body, head)
 	if n == 0 {
-		return nil // whoever reads on gets the error
+		return nil // the next reader gets the error
 	}
 	head = head[:n]
 	d.body = restored{io.MultiReader(bytes.NewReader(head), failed(d.body, err)), d.body}
@@ -119,7 +119,7 @@ func isHTML(head []byte) bool {
 }
 
 // isJSONWithout reports whether a text is a JSON object that has not the key that every file
-// of its kind has. A gateway says so that it wants a login, where YAML was asked for.
+// of its kind has. A gateway asks for a login in this way, where YAML was requested.
 func isJSONWithout(text []byte, key string) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal(text, &object) == nil && object[key] == nil

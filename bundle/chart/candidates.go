@@ -33,7 +33,7 @@ var likeSecret = regexp.MustCompile(`(?i)pass|secret|token|key|cert|tls|(^|[._-]
 var reference = regexp.MustCompile(`(?i)existing|secret_?(name|ref)$`)
 
 // probe is what a candidate is set to. It is a name of a Secret, hexadecimal, base64, and
-// long enough for what wants 32 bytes.
+// long enough where 32 bytes are required.
 const probe = "ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12"
 
 // candidates are the values that the templates of differences read, through helpers and in

@@ -55,8 +55,8 @@ func served(c *helm.Chart, version common.KubeVersion, others []string) (common.
 	return slices.Compact(set), nil
 }
 
-// offByDefault is the minor from which on a new beta API is served only where somebody
-// switches it on (KEP-3136). Those of before are served until they are removed.
+// offByDefault is the minor from which on a new beta API is served only where the API server
+// is configured to (KEP-3136). Those of before are served until they are removed.
 const offByDefault = 24
 
 // isServed reports whether an API server of 1.minor serves a kind without being asked to. The

@@ -78,7 +78,7 @@ func TestValues(t *testing.T) {
 		"mapping":         {"a: {b: 1}\n", "", ""},
 		"documents":       {"a: {b: 1}\n---# more\na: {c: 2}\n", "", ""},
 		"JSON":            {`{"a": {"b": 1}}`, "", ""},
-		"key twice":       {"a: 1\n---\nb: 1\nb: 2\n", "v.yaml, document 2, line 4: key b is there more than once; the last one counts, as in Helm and kubectl", ""},
+		"key twice":       {"a: 1\n---\nb: 1\nb: 2\n", "v.yaml, document 2, line 4: key b appears more than once; the last one counts, as in Helm and kubectl", ""},
 		"a list":          {"- a\n", "", "v.yaml: want a mapping"},
 		"not YAML":        {"a: b: c\n", "", "v.yaml: want a mapping of values: "},
 		"glued mark":      {"a: 1\n---b: 1\n", "", `v.yaml, line 2: "---b: 1" is no separator`},

@@ -66,7 +66,7 @@ func shapes() map[string]shape {
 		"comments alone":              {files: named(map[string]string{"templates/a.yaml": "# a\n---\n# b\n" + data("a")})},
 		"the end of a document":       {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + data("b")})},
 		"text behind the end":         {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")}), notice: `behind the line "..."`},
-		"keys twice":                  {files: named(map[string]string{"templates/a.yaml": data("a", "  k: 1", "  l: '2'", "  k: '3'")}), notice: `till/templates/a.yaml, document 1, line 9: key data.k is there more than once`},
+		"keys twice":                  {files: named(map[string]string{"templates/a.yaml": data("a", "  k: 1", "  l: '2'", "  k: '3'")}), notice: `till/templates/a.yaml, document 1, line 9: key data.k appears more than once`},
 		"keys twice in a definition":  {files: named(map[string]string{"crds/a.yaml": charttest.Till()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}), notice: `crds/a.yaml, document 1, line 13: key kind`},
 		"definitions with marks":      {files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Till()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Till()["crds/shops.yaml"], "shop", "cart")})},
 		"keys twice in values":        {files: named(map[string]string{"values.yaml": "a: 1\na: 2\n", "templates/a.yaml": data("a", kinds(".Values.a"))})},
@@ -127,7 +127,7 @@ func shapes() map[string]shape {
 		"an object without a name":  {files: named(map[string]string{"templates/a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\n"}), refused: `Pod has metadata.generateName`},
 		"a number as an annotation": {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: 80}}")}), refused: `metadata.annotations\["port"\] is 80 and no text`},
 		"an empty annotation":       {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: }}")})},
-		"a made-up password":        {files: named(map[string]string{"templates/a.yaml": data("a", "  p: {{ .Values.auth | default (randAlphaNum 8) }}")}), refused: `ConfigMap shop/a .*, data.p is different each time.*: set auth in the add-on's values$`},
+		"a made-up password":        {files: named(map[string]string{"templates/a.yaml": data("a", "  p: {{ .Values.auth | default (randAlphaNum 8) }}")}), refused: `ConfigMap shop/a .*, data.p differs between two renderings.*: set auth in the add-on's values$`},
 		"a schema":                  {files: named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}), values: "num: x\n", both: `values.schema.json of chart till: `},
 		"a schema that is met":      {files: named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}), values: "num: 5\n"},
 	}

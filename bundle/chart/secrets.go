@@ -36,11 +36,11 @@ func madeUp(differ []difference) string {
 	if n := len(all) - maxNamed; n > 0 {
 		all = append(all[:maxNamed], fmt.Sprintf("%d more", n))
 	}
-	verb := "is"
+	verb := "differs"
 	if len(all) > 1 {
-		verb = "are"
+		verb = "differ"
 	}
-	return fmt.Sprintf("%s %s different each time the chart is rendered, as passwords, keys and times are that a chart makes up", strings.Join(all, "; "), verb)
+	return fmt.Sprintf("%s %s between two renderings, because the chart generates a password, a key or a time", strings.Join(all, "; "), verb)
 }
 
 // trials render a chart with values that are tried.
@@ -73,7 +73,7 @@ func (t *trials) advice(all []candidate) string {
 		ways = append(ways, "set "+paths(set)+" in the add-on's values")
 	}
 	if set, whole := t.smallest(names); whole {
-		ways = append(ways, "set "+paths(set)+" to the name of a Secret that is in the cluster before")
+		ways = append(ways, "set "+paths(set)+" to the name of a Secret that exists in the cluster")
 	}
 	if len(ways) > 0 {
 		return strings.Join(ways, ", or ")
@@ -85,9 +85,9 @@ func (t *trials) advice(all []candidate) string {
 	case len(set) > 0:
 		return "set " + assignments(set) + " in the add-on's values; no value was found for the rest: " + t.rest(set)
 	case t.cut || t.spent():
-		return "no value was found in time that keeps it from that; look for one that its templates read"
+		return "the search for values reached its limit; look in the values of the chart for those that set it"
 	default:
-		return "no value of the chart keeps it from that: bundle a copy of the chart without it, by chart.path"
+		return "no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"
 	}
 }
 
@@ -108,7 +108,7 @@ func assignments(set []candidate) string {
 		case is:
 			all = append(all, fmt.Sprintf("%s: %v", c.path, to))
 		case reference.MatchString(c.path):
-			all = append(all, c.path+" (the name of a Secret that is in the cluster before)")
+			all = append(all, c.path+" (the name of a Secret that exists in the cluster)")
 		default:
 			all = append(all, c.path)
 		}
@@ -132,7 +132,7 @@ func (t *trials) rest(set []candidate) string {
 	return strings.Join(all[:min(len(all), maxNamed)], "; ")
 }
 
-// alone tries each value by itself.
+// alone tries each value without the others.
 func (t *trials) alone(all []candidate) {
 	t.cures = map[string]map[int]bool{}
 	half := time.Now().Add(time.Until(t.until) / 2) // the rest is for sets of values

@@ -77,8 +77,8 @@ func secretOf(lines string) string {
 
 const auth = "auth: {rootUser: admin, rootPassword: '', existingSecret: ''}\nimage: {pullSecrets: [], tag: '1'}\nextra: ''\n"
 
-// TestMadeUp: a chart that makes secrets up is told with the smallest set of values that
-// keeps it from that.
+// TestMadeUp: a chart that makes secrets up is refused with the smallest set of
+// values that prevents it.
 func TestMadeUp(t *testing.T) {
 	const certs = "{{ $ca := genCA \"ca\" 365 }}{{ $cert := genSignedCert \"x\" nil nil 365 $ca }}"
 	for name, tc := range map[string]struct {
@@ -87,19 +87,19 @@ func TestMadeUp(t *testing.T) {
 		advice string // the end of the error
 	}{
 		"a helper of a library": {managed(auth, "root-password=auth.rootPassword"), "",
-			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"two paths for one": {managed("global: {till: {password: ''}}\n"+auth, "root-password=global.till.password,auth.rootPassword"), "",
-			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"several": {managed("auth: {rootPassword: '', password: '', replicationPassword: '', existingSecret: ''}\n", "a=auth.rootPassword", "b=auth.password", "c=auth.replicationPassword"), "",
-			"set auth.password, auth.replicationPassword and auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set auth.password, auth.replicationPassword and auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"one is set": {managed("auth: {rootPassword: '', password: '', existingSecret: ''}\n", "a=auth.rootPassword", "b=auth.password"), "auth: {password: x}\n",
-			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"not in values.yaml": {managed("auth: {}\n", "a=auth.rootPassword"), "",
-			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set auth.rootPassword in the add-on's values, or set auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"in a subchart": {within(managed(auth, "a=auth.rootPassword"), ""), "",
-			"set till.auth.rootPassword in the add-on's values, or set till.auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set till.auth.rootPassword in the add-on's values, or set till.auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"under an alias": {within(managed(auth, "a=auth.rootPassword"), ", alias: store"), "",
-			"set store.auth.rootPassword in the add-on's values, or set store.auth.existingSecret to the name of a Secret that is in the cluster before"},
+			"set store.auth.rootPassword in the add-on's values, or set store.auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"in two charts": {with(within(managed(auth, "a=auth.rootPassword"), ", alias: store"), map[string]string{"values.yaml": "own: {token: ''}\n", "templates/s.yaml": secretOf("  t: {{ .Values.own.token | default (randAlphaNum 32) }}\n")}), "",
 			"set own.token and store.auth.rootPassword in the add-on's values"},
 		"within two": {with(within(map[string]string{}, ""), map[string]string{
@@ -116,7 +116,7 @@ func TestMadeUp(t *testing.T) {
 		"a block of with":    {one("{{ with .Values.store }}"+secretOf("  p: {{ .login.password | default (randAlphaNum 9) }}\n")+"{{ end }}", "store: {login: {name: x}}\n"), "", "set store.login.password in the add-on's values"},
 		"a variable":         {one("{{ $l := .Values.login }}{{ $in := index .Values \"other\" \"deep\" }}"+secretOf("  p: {{ $l.password | default (randAlphaNum 9) }}\n  q: {{ $in.pin | default (randNumeric 4) | quote }}\n"), "login: {}\nother: {deep: {}}\n"), "", "set login.password and other.deep.pin in the add-on's values"},
 		"a list":             {one(secretOf("  p: {{ first (default (list (randAlphaNum 9)) .Values.passwords) }}\n"), "passwords: []\n"), "", "set passwords in the add-on's values"},
-		"a certificate":      {one("{{ if .Values.tls.existingSecret }}{{ else }}"+certs+secretOf("  ca: {{ $ca.Cert | b64enc }}\n  key: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {existingSecret: ''}\n"), "", "set tls.existingSecret to the name of a Secret that is in the cluster before"},
+		"a certificate":      {one("{{ if .Values.tls.existingSecret }}{{ else }}"+certs+secretOf("  ca: {{ $ca.Cert | b64enc }}\n  key: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {existingSecret: ''}\n"), "", "set tls.existingSecret to the name of a Secret that exists in the cluster"},
 		"with its key":       {one("{{ if and .Values.tls.crt .Values.tls.key }}"+secretOf("  k: {{ .Values.tls.key }}\n")+"{{ else }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {crt: '', key: '', name: ''}\n"), "", "set tls.crt and tls.key in the add-on's values"},
 		"a switch":           {one("{{ if .Values.tls.generate }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {generate: true}\n"), "", "set tls.generate: false in the add-on's values"},
 		"a hash with salt":   {one(secretOf("  h: {{ .Values.htpasswd | default (htpasswd \"me\" (.Values.password | default \"x\")) }}\n"), "password: ''\nhtpasswd: ''\n"), "", "set htpasswd in the add-on's values"},
@@ -127,8 +127,8 @@ func TestMadeUp(t *testing.T) {
 			"templates/secret.yaml": secretOf("  t: {{ include \"tokenOf\" (list $ \"idle-culler\") }}\n"), "values.yaml": "services: {}\n",
 		}), "", "set services.idle-culler.api_token in the add-on's values"},
 		"one of each": {one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n")+"{{ if not .Values.tls.existingSecret }}\n---\n"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "token: ''\ntls: {existingSecret: ''}\n"), "",
-			"set tls.existingSecret (the name of a Secret that is in the cluster before) and token in the add-on's values"},
-		"no value keeps it":    {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "", "no value of the chart keeps it from that: bundle a copy of the chart without it, by chart.path"},
+			"set tls.existingSecret (the name of a Secret that exists in the cluster) and token in the add-on's values"},
+		"no value keeps it":    {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "", "no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"},
 		"for one there is one": {one(secretOf("  a: {{ .Values.password | default (randAlpha 9) }}\n")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "password: ''\n"), "", "set password in the add-on's values; no value was found for the rest: Pod shop/p (till/templates/secret.yaml), metadata.annotations.rolled"},
 		"a schema is in force": {with(one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n"), "token: ''\n"), map[string]string{"values.schema.json": `{"properties": {"token": {"type": "string", "pattern": "^([0-9a-f]{32,64})?$"}}}`}), "", "set token in the add-on's values"},
 	} {
@@ -143,7 +143,7 @@ func TestMadeUp(t *testing.T) {
 			r.Values, _, err = chart.Values("v.yaml", []byte(tc.values))
 			must(t, err)
 			_, err = c.Render(r)
-			if err == nil || !strings.HasSuffix(err.Error(), "that a chart makes up: "+tc.advice) {
+			if err == nil || !strings.HasSuffix(err.Error(), "a password, a key or a time: "+tc.advice) {
 				t.Errorf("got  %v\nwant %s", err, tc.advice)
 			}
 		})
@@ -162,7 +162,7 @@ func TestMadeUpEnds(t *testing.T) {
 	must(t, err)
 	began := time.Now()
 	_, err = c.Render(forTest())
-	wantError(t, err, `no value was found in time that keeps it from that; look for one that its templates read$`)
+	wantError(t, err, `the search for values reached its limit; look in the values of the chart for those that set it$`)
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}

@@ -47,7 +47,7 @@ func TestSplitIsHelms(t *testing.T) {
 	}
 }
 
-// FuzzSplit does the same with what nobody thought of.
+// FuzzSplit does the same with any text.
 func FuzzSplit(f *testing.F) {
 	for _, text := range texts() {
 		f.Add(text)

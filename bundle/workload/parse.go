@@ -146,8 +146,8 @@ func decode(text []byte, into *map[string]any) error {
 	return nil
 }
 
-// checkTexts wants text in annotations and labels, as the API server does. It takes out what
-// is null, which would hide all others from apimachinery's reader.
+// checkTexts wants text in annotations and labels, as the API server does. It removes null
+// values, which would hide all others from apimachinery's reader.
 func checkTexts(o *unstructured.Unstructured) error {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"annotations", "labels"} {

@@ -96,7 +96,7 @@ func TestParseTellsAll(t *testing.T) {
 	wantError(t, err, "document 3: ")
 }
 
-// TestKeysTwice: the last one counts, as for kubectl and Helm, and the user is told which.
+// TestKeysTwice: the last one counts, as for kubectl and Helm, and a notice names them.
 func TestKeysTwice(t *testing.T) {
 	f, err := workload.Read("f.yaml", []byte(namespaceA+"---\n"+namespaceA+"# a comment\nkind: Node\nspec:\n  a: {b: 1, c: 2, b: 3}\n"))
 	must(t, err)
@@ -104,15 +104,15 @@ func TestKeysTwice(t *testing.T) {
 		t.Errorf("got %v", o.Object)
 	}
 	want := []string{
-		`f.yaml, document 2, line 9: key kind is there more than once; the last one counts, as in Helm and kubectl`,
-		`f.yaml, document 2, line 11: key spec.a.b is there more than once; the last one counts, as in Helm and kubectl`,
+		`f.yaml, document 2, line 9: key kind appears more than once; the last one counts, as in Helm and kubectl`,
+		`f.yaml, document 2, line 11: key spec.a.b appears more than once; the last one counts, as in Helm and kubectl`,
 	}
 	if !slices.Equal(f.Notices, want) {
 		t.Errorf("got %q, want %q", f.Notices, want)
 	}
 	f, err = workload.Read("f.yaml", []byte(namespaceA+strings.Repeat("kind: Node\n", 100)))
 	must(t, err)
-	if n := len(f.Notices); n != 11 || f.Notices[10] != "f.yaml, document 1: 90 more keys are there more than once" {
+	if n := len(f.Notices); n != 11 || f.Notices[10] != "f.yaml, document 1: 90 more keys appear more than once" {
 		t.Errorf("got %d notices: %q", n, f.Notices)
 	}
 }

@@ -28,14 +28,14 @@ func (d Document) twice(strict error) []string {
 	var found []string
 	if yaml.Unmarshal(d.Text, &root) == nil {
 		walkKeys(&root, "", func(n *yaml.Node, path string) {
-			found = append(found, fmt.Sprintf("%s, line %d: key %s is there more than once; the last one counts, as in Helm and kubectl", d.At(), d.Line+n.Line-1, path))
+			found = append(found, fmt.Sprintf("%s, line %d: key %s appears more than once; the last one counts, as in Helm and kubectl", d.At(), d.Line+n.Line-1, path))
 		})
 	}
 	if len(found) == 0 {
 		return []string{fmt.Sprintf("%s: %v; the last one counts, as in Helm and kubectl", d.At(), oneLine(strict))}
 	}
 	if n := len(found) - maxTwice; n > 0 {
-		found = append(found[:maxTwice], fmt.Sprintf("%s: %d more keys are there more than once", d.At(), n))
+		found = append(found[:maxTwice], fmt.Sprintf("%s: %d more keys appear more than once", d.At(), n))
 	}
 	return found
 }
