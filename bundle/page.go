@@ -32,7 +32,7 @@ func (e *pageError) Error() string {
 	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
 }
 
-// sniffed is how much of an answer shows what it is.
+// sniffed is the number of bytes that show the kind of an answer.
 const sniffed = 512
 
 // refusePage looks at the first bytes of an answer and puts them back.
@@ -62,7 +62,7 @@ func asked(of string) *url.URL {
 	return u
 }
 
-// failed is what is left of a body: an error that came with its first bytes stays.
+// failed is the rest of a body, or the error that came with its first bytes.
 func failed(body io.Reader, err error) io.Reader {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // io.ReadFull's own
 		return errorReader{err}
@@ -86,7 +86,7 @@ func isPage(of string, head []byte) bool {
 	switch {
 	case isHTML(head):
 		return !slices.Contains([]string{".html", ".htm", ".xhtml"}, ext)
-	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")): // what a gateway says as JSON
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")): // an error of a gateway
 		return slices.Contains([]string{".xml", ".gz", ".tgz", ".xz", ".zst", ".bz2", ".rpm", ".asc"}, ext)
 	}
 	return false

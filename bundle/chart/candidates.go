@@ -15,7 +15,7 @@ import (
 type candidate struct {
 	path string // in the values of the chart at the top: "drawer.auth.password"
 	rank int    // the lower, the more likely
-	set  any    // what is tried
+	set  any    // the value to try
 }
 
 // Ranks of candidates.
@@ -26,13 +26,13 @@ const (
 	switched          // it is true or false
 )
 
-// likeSecret finds names of secrets and of what makes them.
+// likeSecret matches names of secrets, and of values that control their generation.
 var likeSecret = regexp.MustCompile(`(?i)pass|secret|token|key|cert|tls|(^|[._-])ca([._-]|$)|cred|salt|hash|auth|cookie|existing|random|generat|seed|uuid|crt|pem`)
 
 // reference finds names of values that name a Secret of the cluster.
 var reference = regexp.MustCompile(`(?i)existing|secret_?(name|ref)$`)
 
-// probe is what a candidate is set to. It is a name of a Secret, hexadecimal, base64, and
+// probe is the value of a candidate during a trial. It is a valid name of a Secret, hexadecimal, base64, and
 // long enough where 32 bytes are required.
 const probe = "ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12"
 
@@ -52,7 +52,7 @@ func (r *rendering) candidates(differ []difference, given map[string]any) []cand
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.global(), b.global()), strings.Compare(a.path, b.path))
 	})
 	all = all[:min(len(all), maxTrials)]
-	return slices.DeleteFunc(slices.Clone(all), func(one candidate) bool { // it is a mapping for what is below it
+	return slices.DeleteFunc(slices.Clone(all), func(one candidate) bool { // it is a mapping, and its keys are candidates
 		return slices.ContainsFunc(all, func(deeper candidate) bool { return strings.HasPrefix(deeper.path, one.path+".") })
 	})
 }
@@ -88,7 +88,7 @@ func (s *search) collect(c *helm.Chart) {
 	}
 }
 
-// template looks at what one template reads, and at the values of its chart.
+// template collects the values that one template reads, and the values of its chart.
 func (s *search) template(name string) {
 	owner, prefix := s.owner(name)
 	read := reader{defines: s.defines, seen: map[string]bool{}}
@@ -113,7 +113,7 @@ func (s *search) template(name string) {
 	}
 }
 
-// maxKeys bounds what any key stands for.
+// maxKeys bounds the keys that replace anyKey.
 const maxKeys = 20
 
 // expand puts keys in the place of any key: those that the values have there, and words of
@@ -195,8 +195,7 @@ func (s *search) add(prefix, path string, rank int) {
 	}
 }
 
-// trial is what a value is set to instead of its default; nil for a value that is something
-// already.
+// trial is the value to try instead of a default; nil for a default that is not empty.
 func trial(value any) any {
 	switch value := value.(type) {
 	case nil:

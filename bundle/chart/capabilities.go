@@ -27,8 +27,8 @@ func kubeVersion(c *helm.Chart, version string) (common.KubeVersion, error) {
 }
 
 // served lists the APIs of a cluster of this version once the chart's definitions are
-// there, and others: "apps/v1" and "apps/v1/Deployment", as Helm makes them of what an API
-// server answers.
+// there, and others: "apps/v1" and "apps/v1/Deployment", as Helm lists them from the
+// discovery of an API server.
 func served(c *helm.Chart, version common.KubeVersion, others []string) (common.VersionSet, error) {
 	minor, err := strconv.Atoi(version.Minor)
 	if err != nil {

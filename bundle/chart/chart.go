@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// MaxArchive bounds a chart's archive, in bytes: what Helm allows when it is unpacked, with
+// MaxArchive bounds a chart's archive, in bytes: the limit of Helm for an unpacked chart, with
 // room for the headers of an archive that is not compressed.
 const MaxArchive = maxTotal + 4<<20
 
@@ -31,7 +31,7 @@ type Chart struct {
 	Name, Version string
 
 	archive []byte
-	notices []string // about what the archive does not have
+	notices []string // about dependencies that are missing
 }
 
 // Open reads the archive (tar, gzip) of a chart.

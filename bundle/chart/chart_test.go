@@ -66,7 +66,7 @@ func TestRenderRefuses(t *testing.T) {
 		"test not YAML":    {"templates/tests/till.yaml", "a: b: c\n", `till/templates/tests/till.yaml, document 1: read it as YAML`},
 		"wants a value":    {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `^render chart till 1.2.3: till/templates/s.yaml:1:\d+: the chart refuses these values: set user$`},
 		"no template":      {"templates/s.yaml", `{{ if }}`, `till/templates/s.yaml`},
-		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: read it as YAML, from line 1 of what the template writes: `},
+		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: read it as YAML, from line 1 of the rendered template: `},
 		"no object":        {"templates/s.yaml", "a: b\n", `till/templates/s.yaml, document 1: is no Kubernetes object`},
 		"values judged":    {"values.schema.json", `{"properties": {"replicas": {"type": "string"}}}`, `(?s)replicas.*string`},
 		"other Kubernetes": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: <1.30.0\n", `the chart is for Kubernetes <1.30.0, airgap.yaml has 1.36.3`},

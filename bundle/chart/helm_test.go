@@ -65,7 +65,7 @@ func shapes() map[string]shape {
 		"marks within a text":         {files: named(map[string]string{"templates/a.yaml": data("a", "  t: |", "    ---", "    ---# x", "    ...")})},
 		"comments alone":              {files: named(map[string]string{"templates/a.yaml": "# a\n---\n# b\n" + data("a")})},
 		"the end of a document":       {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + data("b")})},
-		"text behind the end":         {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")}), notice: `behind the line "..."`},
+		"text behind the end":         {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")}), notice: `after the line "..."`},
 		"keys twice":                  {files: named(map[string]string{"templates/a.yaml": data("a", "  k: 1", "  l: '2'", "  k: '3'")}), notice: `till/templates/a.yaml, document 1, line 9: key data.k appears more than once`},
 		"keys twice in a definition":  {files: named(map[string]string{"crds/a.yaml": charttest.Till()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}), notice: `crds/a.yaml, document 1, line 13: key kind`},
 		"definitions with marks":      {files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Till()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Till()["crds/shops.yaml"], "shop", "cart")})},

@@ -10,7 +10,7 @@ import (
 )
 
 // quick are functions that stand for those of Sprig that compute keys and hashes, which take
-// long. A trial asks whether a value is made up, not what it is.
+// long. A trial only asks whether a value is generated.
 func quick() template.FuncMap {
 	pair := func(...any) (map[string]string, error) {
 		return map[string]string{"Cert": rand.Text(), "Key": rand.Text()}, nil

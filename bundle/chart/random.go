@@ -25,7 +25,7 @@ func (d difference) same(other difference) bool {
 	return d == other
 }
 
-// differences are those of what is installed: what a test makes up does not matter.
+// differences are those of installed documents: tests may generate values.
 func (r *rendering) differences(other *rendering, namespace string) []difference {
 	var all []difference
 	for _, name := range slices.Sorted(maps.Keys(r.documents)) {

@@ -8,11 +8,11 @@ import (
 
 // reader finds the values that a template reads, also by the named templates that it
 // includes: .Values.a.b, index .Values "a" "b", .b within a block of with .Values.a, and
-// $x.b after $x := .Values.a. It follows text, not what happens: a path too many costs a
-// rendering, no more.
+// $x.b after $x := .Values.a. It reads the text and executes nothing: a wrong path only
+// costs a rendering.
 type reader struct {
 	defines map[string]*parse.Tree
-	seen    map[string]bool // named templates, with what the dot is there
+	seen    map[string]bool // named templates with their dot
 	paths   map[string]bool // "auth.password"
 	texts   map[string]bool // constants that could be the path of a value
 	vars    map[string]string
@@ -78,7 +78,7 @@ func (r *reader) branch(n *parse.BranchNode, dot string, with bool) {
 	r.node(n.ElseList, dot)
 }
 
-// each follows a range: the dot, and the last variable, is any value below what it goes over.
+// each follows a range: the dot, and the last variable, is any value below the mapping.
 func (r *reader) each(n *parse.BranchNode, dot string) {
 	value := r.pipe(n.Pipe, dot)
 	if value != unknown {
@@ -91,7 +91,7 @@ func (r *reader) each(n *parse.BranchNode, dot string) {
 	r.node(n.ElseList, dot)
 }
 
-// pipe notes what a pipeline reads. The result is the path that it stands for, or unknown.
+// pipe notes the values that a pipeline reads, and returns the path of its result, or unknown.
 func (r *reader) pipe(p *parse.PipeNode, dot string) string {
 	if p == nil {
 		return unknown
@@ -112,7 +112,7 @@ func (r *reader) pipe(p *parse.PipeNode, dot string) string {
 	return result
 }
 
-// command is what a command stands for; piped is what the one before it did.
+// command returns the path of the result of a command; piped is the result of the one before it.
 func (r *reader) command(c *parse.CommandNode, dot string, piped []string) string {
 	if len(c.Args) == 0 {
 		return unknown

@@ -38,7 +38,7 @@ type Rendered struct {
 	Images  []workload.Ref    // of annotations
 	// Unjudged are sentences that say which charts' values were not held to a schema.
 	Unjudged []string
-	// Notices are sentences about what Helm tolerates and its authors may not have wanted.
+	// Notices are sentences about mistakes that Helm tolerates.
 	Notices []string
 }
 
@@ -72,7 +72,7 @@ func (c *Chart) rendered(r Release) (*Rendered, error) {
 	return &Rendered{Objects: file.Objects, Images: images, Unjudged: first.unjudged, Notices: append(c.notices, notices...)}, err
 }
 
-// twice renders at two times, and says what differs between them.
+// twice renders at two times, and returns the differences.
 func (c *Chart) twice(r Release) (*rendering, []difference, error) {
 	first, err := c.render(r, epoch())
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 	return done, done.take(files)
 }
 
-// take keeps what of the templates' text is installed.
+// take keeps the documents that are installed.
 func (r *rendering) take(files map[string]string) error {
 	size := 0
 	var errs []error
@@ -163,7 +163,7 @@ func (r *rendering) take(files map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// ownWords finds the place of a template and what its author says there, by fail or required.
+// ownWords matches the place in a template and the message of fail or required.
 var ownWords = regexp.MustCompile(`(?s)^execution error at \((.+?)\): (.*)$`)
 
 // stopped is an error of Helm's engine, in one line.

@@ -27,7 +27,7 @@ func (c *Chart) unstable(r Release, first *rendering, differ []difference) error
 	return fmt.Errorf("%s: %s", madeUp(differ), t.advice(first.candidates(differ, r.Values)))
 }
 
-// madeUp names what differs.
+// madeUp names the differences.
 func madeUp(differ []difference) string {
 	var all []string
 	for _, d := range differ {
@@ -100,7 +100,7 @@ func paths(set []candidate) string {
 	return list(all)
 }
 
-// assignments lists them with what they are set to, where that counts.
+// assignments lists values, with true or false for switches.
 func assignments(set []candidate) string {
 	var all []string
 	for _, c := range set {
@@ -188,8 +188,8 @@ func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
 	return set, left == 0
 }
 
-// together tries what works only with others: a certificate with its key, first those side
-// by side, then all.
+// together tries values that work only together, such as a certificate with its key: first
+// those of one mapping, then all.
 func (t *trials) together(all, set []candidate, left int) ([]candidate, int) {
 	groups := map[string][]candidate{}
 	var order []string
@@ -228,7 +228,7 @@ func union(a, b []candidate) []candidate {
 	return all
 }
 
-// needed leaves out what is not needed to come to so few differences, the least likely first.
+// needed removes values that do not reduce the differences, the least likely first.
 func (t *trials) needed(set []candidate, left int) []candidate {
 	for i := len(set) - 1; i >= 0 && len(set) > 1; i-- {
 		fewer := slices.Delete(slices.Clone(set), i, i+1)

@@ -18,8 +18,7 @@ import (
 // mark is Helm's: a line that begins with "---" begins a document, whatever is behind it.
 var mark = regexp.MustCompile(`(?m)^---[ \t]*`)
 
-// split cuts what a template wrote where Helm's SplitManifests does, which does not say
-// where in the text a document was.
+// split cuts the text of a template where Helm's SplitManifests does, which reports no lines.
 func split(file, text string) []workload.Document {
 	start := strings.TrimLeftFunc(text, unicode.IsSpace)
 	line := 1 + strings.Count(text[:len(text)-len(start)], "\n")
@@ -44,7 +43,7 @@ func installed(file, text string) (all []workload.Document, notices []string, er
 	for _, d := range split(file, text) {
 		d, rest := uptoEnd(d)
 		if rest > 0 {
-			notices = append(notices, fmt.Sprintf("%s, line %d: what is behind the line \"...\" is left out, as by Helm", d.At(), rest))
+			notices = append(notices, fmt.Sprintf("%s, line %d: text after the line \"...\" is left out, as by Helm", d.At(), rest))
 		}
 		wanted, unknown, err := isInstalled(d)
 		if err != nil {
@@ -61,7 +60,7 @@ func installed(file, text string) (all []workload.Document, notices []string, er
 }
 
 // uptoEnd cuts a document at YAML's mark of its end, as Helm's parser does. rest is the line
-// of what is behind it, 0 for nothing but comments.
+// of the text after it, 0 for comments only.
 func uptoEnd(d workload.Document) (cut workload.Document, rest int) {
 	at, line, end := 0, d.Line, -1
 	for text := range bytes.Lines(d.Text) {
@@ -86,7 +85,7 @@ func hooks() []string {
 	}
 }
 
-// isInstalled reads what Helm reads of each document. unknown is a hook that Helm does not
+// isInstalled reads the head of a document as Helm does. unknown is a hook that Helm does not
 // know, for which it leaves the document out.
 func isInstalled(d workload.Document) (is bool, unknown string, err error) {
 	if err := workload.CheckAliases(d.Text); err != nil {
@@ -94,7 +93,7 @@ func isInstalled(d workload.Document) (is bool, unknown string, err error) {
 	}
 	var head releaseutil.SimpleHead
 	if err := yaml.Unmarshal(d.Text, &head); err != nil {
-		return false, "", fmt.Errorf("%s: read it as YAML, from line %d of what the template writes: %s", d.At(), d.Line, oneLine(err.Error()))
+		return false, "", fmt.Errorf("%s: read it as YAML, from line %d of the rendered template: %s", d.At(), d.Line, oneLine(err.Error()))
 	}
 	if head.Metadata == nil {
 		return true, "", nil
@@ -115,5 +114,5 @@ func isManifest(name string) bool {
 	return !strings.HasSuffix(name, "NOTES.txt") && !strings.HasPrefix(path.Base(name), "_")
 }
 
-// oneLine is what a library says over several lines, in one.
+// oneLine joins the lines of an error of a library.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

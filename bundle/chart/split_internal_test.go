@@ -98,7 +98,7 @@ func TestInstalled(t *testing.T) {
 	want := []string{
 		`f, document 6 is left out, as by Helm, which knows no hook "crd-install"`,
 		`f, document 7 is left out, as by Helm, which knows no hook "later"`,
-		`f, document 9, line 45: what is behind the line "..." is left out, as by Helm`,
+		`f, document 9, line 45: text after the line "..." is left out, as by Helm`,
 	}
 	if !slices.Equal(notices, want) {
 		t.Errorf("got %q, want %q", notices, want)

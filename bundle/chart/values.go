@@ -10,7 +10,7 @@ import (
 )
 
 // Values reads values for a chart as Helm reads a file of --values: documents that follow
-// each other are merged, a number is what Helm makes of it, and of a key that is there twice
+// each other are merged, numbers have the types of Helm, and of a key that is there twice
 // the last one counts, which a notice says. An empty file is an empty mapping.
 func Values(file string, text []byte) (values map[string]any, notices []string, err error) {
 	if len(text) > workload.MaxFile {

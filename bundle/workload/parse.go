@@ -21,7 +21,7 @@ const (
 	maxValues = 1 << 20
 )
 
-// File is what a text holds.
+// File holds the contents of a text.
 type File struct {
 	Objects []Object
 	// Notices are sentences for the user about text that has two readings, such as a key

@@ -13,7 +13,7 @@ const (
 	maxPath  = 200 // bytes of the path to a key, or a little more
 )
 
-// Twice says which keys of a document are there more than once, in sentences for the user.
+// Twice says which keys of a document appear more than once, in sentences for the user.
 func (d Document) Twice() []string {
 	if _, err := k8syaml.YAMLToJSONStrict(d.Text); err != nil {
 		return d.twice(err)
@@ -21,8 +21,8 @@ func (d Document) Twice() []string {
 	return nil
 }
 
-// twice says which keys of a document are there more than once. strict is what a strict
-// parser says, for text that this one reads otherwise.
+// twice says which keys of a document appear more than once. strict is the error of a strict
+// parser, for text that this one reads differently.
 func (d Document) twice(strict error) []string {
 	var root yaml.Node
 	var found []string
@@ -41,7 +41,7 @@ func (d Document) twice(strict error) []string {
 }
 
 // walkKeys calls tell with each key that its mapping has already. An alias is not followed:
-// what it stands for is in the document.
+// its anchor is in the document.
 func walkKeys(n *yaml.Node, path string, tell func(key *yaml.Node, path string)) {
 	if n.Kind != yaml.MappingNode {
 		for _, child := range n.Content {
