@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -19,14 +18,14 @@ type AddonNeed struct {
 	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and of its Helm release: a DNS label,example=monitoring"`
 	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace of objects that name none; made if it is not there. Default: the add-on's name"`
 	Chart     *ChartNeed `yaml:"chart" json:"chart,omitempty" jsonschema:"description=Helm chart; it is rendered on the connected host"`
-	Values    Values     `yaml:"values" json:"values,omitzero" jsonschema_description:"Values for the chart: path of a YAML file, or the values themselves. Secrets are no values: name a Secret that exists in the cluster."`
+	Values    Values     `yaml:"values" json:"values,omitzero" jsonschema_description:"Values for the chart, read as helm --values reads them: path of a YAML file, or the values themselves. Secrets are no values: name a Secret that exists in the cluster."`
 	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects (path or https URL) that are applied after the chart's"`
 }
 
 // ChartNeed says where a chart comes from: a repository, with name and version,
 // or a path.
 type ChartNeed struct {
-	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
+	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may name charts at oci://) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
 	Name       string `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
 	Version    string `yaml:"version" json:"version,omitempty" jsonschema:"description=Exact version of the chart"`
 	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) of a chart instead of a repository"`
@@ -35,7 +34,7 @@ type ChartNeed struct {
 // Values are those of a chart: a file, or text that was written in airgap.yaml.
 type Values struct {
 	File string
-	Text []byte // JSON
+	Text []byte // YAML, as it is written: Helm's parser reads it, which takes "yes" for true
 }
 
 // UnmarshalYAML is yaml.Unmarshaler.
@@ -44,12 +43,24 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 		return node.Decode(&v.File)
 	}
 	var inline map[string]any
-	if err := node.Decode(&inline); err != nil {
+	if err := node.Decode(&inline); err != nil { // keys that are there twice, endless aliases
 		return err
 	}
-	text, err := json.Marshal(inline)
+	text, err := yaml.Marshal(alone(node))
 	v.Text = text
 	return err
+}
+
+// alone is a node that refers to nothing outside of it.
+func alone(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	copied := &yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value}
+	for _, child := range node.Content {
+		copied.Content = append(copied.Content, alone(child))
+	}
+	return copied
 }
 
 // JSONSchema is the schema that the type itself does not show.

@@ -55,6 +55,11 @@ func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui
 	})
 	errs := []error{err}
 	world := &world{kube: r.KubeVersion, objects: map[string]placed{}}
+	for i, need := range sets {
+		if fetched[i] != nil {
+			world.foresee(need, fetched[i])
+		}
+	}
 	var needs []Need
 	for i, need := range sets {
 		if fetched[i] == nil {
@@ -85,12 +90,15 @@ type placed struct {
 
 // planAddon renders one set and puts it into the lock.
 func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.Ref, error) {
-	objects, images, notices, err := w.render(need, from)
+	objects, rendered, err := w.render(need, from)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range append(notices, from.notices...) {
+	for _, n := range append(rendered.Unjudged, from.notices...) {
 		p.Notices = append(p.Notices, need.what+": "+n)
+	}
+	for _, n := range append(from.warnings, rendered.Notices...) {
+		p.Warnings = append(p.Warnings, need.what+": "+n)
 	}
 	found, err := workload.Images(objects, need.Namespace)
 	if err != nil {
@@ -109,7 +117,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 			return nil, err
 		}
 	}
-	images = append(images, found...)
+	images := append(rendered.Images, found...)
 	if need.dir == networkDir { // a plugin knows what its own operator runs
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
@@ -159,26 +167,43 @@ func (p *Plan) addSmall(path string, content []byte) error {
 	return nil
 }
 
-// render gives the objects of an add-on in the order in which they are applied,
-// images beside those that the objects show, and what was not checked.
-func (w *world) render(need wanted, from *ingredients) (objects []workload.Object, images []workload.Ref, notices []string, err error) {
+// render gives the objects of an add-on in the order in which they are applied, and what its
+// chart shows beside them.
+func (w *world) render(need wanted, from *ingredients) ([]workload.Object, *chart.Rendered, error) {
+	rendered := &chart.Rendered{}
 	if from.chart != nil {
-		rendered, err := from.chart.Render(chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: w.kube, APIs: w.apis, Values: from.values})
-		if err != nil {
-			return nil, nil, nil, err
+		var err error
+		if rendered, err = from.chart.Render(w.release(need, from)); err != nil {
+			return nil, nil, err
 		}
-		objects, images, notices = rendered.Objects, rendered.Images, rendered.Unjudged
 	}
-	objects = append(objects, from.objects...)
-	objects, err = workload.Installed(withNamespace(need.Namespace, objects))
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	objects, err = w.place(need, objects)
+	objects := append(rendered.Objects, from.objects...)
+	objects, err := w.place(need, workload.Installed(withNamespace(need.Namespace, objects)))
+	w.define(objects)
+	return objects, rendered, err
+}
+
+func (w *world) release(need wanted, from *ingredients) chart.Release {
+	return chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: w.kube, APIs: w.apis, Values: from.values}
+}
+
+// define adds the kinds that objects define to those of the cluster.
+func (w *world) define(objects []workload.Object) {
 	for _, o := range objects {
 		w.apis = append(w.apis, o.Defines()...)
 	}
-	return objects, images, notices, err
+}
+
+// foresee adds the kinds of definitions that can be seen before anything is rendered: those
+// of charts' crds directories and of manifests. install applies the definitions of all
+// add-ons before the first add-on.
+func (w *world) foresee(need wanted, from *ingredients) {
+	w.define(from.objects)
+	if from.chart != nil {
+		if defined, err := from.chart.Definitions(w.release(need, from)); err == nil { // Render reports it
+			w.define(defined)
+		}
+	}
 }
 
 // place leaves out an object that is there twice with the same contents; with
@@ -193,7 +218,11 @@ func (w *world) place(need wanted, objects []workload.Object) ([]workload.Object
 		case !twice:
 			w.objects[key] = placed{o, need.what}
 			kept = append(kept, o)
-		case !reflect.DeepEqual(other.Object.Object, o.Object):
+		case reflect.DeepEqual(other.Object.Object, o.Object):
+		case other.of == need.what && workload.Foreruns(other.Object, o):
+			at := slices.IndexFunc(kept, func(k workload.Object) bool { return k.Unstructured == other.Unstructured })
+			w.objects[key], kept[at] = placed{o, need.what}, o
+		default:
 			errs = append(errs, fmt.Errorf("%s: %s is there already with other contents: %s of %s", o.At, o.Title(need.Namespace), other.At, other.of))
 		}
 	}
@@ -243,8 +272,11 @@ func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress
 	errs := []error{err}
 	var needs []Need
 	for i, m := range found {
-		p.Sets = append(p.Sets, operators.Set{Of: presentable(r.Manifests[i]), Objects: m.objects})
-		refs, err := workload.Images(m.objects, "")
+		for _, n := range m.Notices {
+			p.Warnings = append(p.Warnings, "images.manifests: "+n)
+		}
+		p.Sets = append(p.Sets, operators.Set{Of: presentable(r.Manifests[i]), Objects: m.Objects})
+		refs, err := workload.Images(m.Objects, "")
 		if err != nil {
 			errs = append(errs, fmt.Errorf("images.manifests: %w", err))
 		}

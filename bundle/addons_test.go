@@ -236,7 +236,7 @@ func TestAddonsThatDoNotResolve(t *testing.T) {
 	wantParts(t, err,
 		"add-on nochart: chart tell 1.2.3 of https://charts.example/stable: the repository has no chart of that name",
 		"add-on noversion: chart till 9.9.9 of https://charts.example/stable: the repository does not have this version; it has 1.2.3, 1.0.0",
-		"add-on plainhttp: ", "only https is read",
+		"add-on plainhttp: ", "only https and oci are read",
 		"add-on norepository: chart till 1.2.3 of https://nobody.example/: ", "404",
 		"add-on notag: chart till 1.2.4 of oci://ghcr.io/shop/charts: does not exist",
 		"add-on image: chart till 1 of oci://quay.io/shop: it is there, but is no Helm chart",

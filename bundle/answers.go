@@ -54,12 +54,12 @@ func (c *Client) explain(ctx context.Context, ref name.Reference, err error) err
 func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) string {
 	var answer *transport.Error
 	var status *statusError
-	var page *pageError
+	var page *webPage
 	var syntax *json.SyntaxError
 	host := ref.Context().RegistryStr()
 	switch {
 	case errors.As(err, &page):
-		return fmt.Sprintf("%s answers with %s instead of a manifest: %s", host, page, afterPage)
+		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest: %s", host, page, afterPage)
 	case errors.As(err, &answer):
 		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
 	case errors.As(err, &status):
@@ -240,8 +240,8 @@ func said(answer *transport.Error) string {
 	}
 	_, text, _ := strings.Cut(answer.Error(), status)
 	text = strings.TrimPrefix(text, ": ")
-	if isPage("", []byte(text)) {
-		return status + " with " + (&pageError{[]byte(text)}).Error()
+	if isWebPage("", []byte(text)) {
+		return status + " with " + (&webPage{[]byte(text)}).Error()
 	}
 	if text = oneLine(text); text != "" {
 		return status + ": " + text
@@ -257,28 +257,28 @@ func oneLine(s string) string {
 	return s
 }
 
-// pageError is an HTML page in place of a manifest or a blob.
-type pageError struct{ page []byte }
+// webPage is an HTML page in place of a manifest or a blob.
+type webPage struct{ page []byte }
 
 var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,200})`)
 
-func (e *pageError) Error() string {
+func (e *webPage) Error() string {
 	if m := pageTitle.FindSubmatch(e.page[:min(len(e.page), 64<<10)]); m != nil {
 		return fmt.Sprintf("the web page %q", oneLine(string(m[1])))
 	}
 	return "a web page"
 }
 
-// isPage checks the first bytes, because some registries send manifests as text/html.
-func isPage(contentType string, body []byte) bool {
-	begin := bytes.ToLower(bytes.TrimSpace(body[:min(len(body), 512)]))
-	return bytes.HasPrefix(begin, []byte("<!doctype")) || bytes.HasPrefix(begin, []byte("<html")) || bytes.HasPrefix(begin, []byte("<")) && strings.HasPrefix(contentType, "text/html")
+// isWebPage checks the first bytes, because some registries send manifests as text/html.
+func isWebPage(contentType string, body []byte) bool {
+	begin := bytes.TrimSpace(body[:min(len(body), sniffed)])
+	return isHTML(begin) || bytes.HasPrefix(begin, []byte("<")) && strings.HasPrefix(contentType, "text/html")
 }
 
 // pageIn is an explanation to append to an error if the bytes are an HTML page, else "".
 func pageIn(raw []byte) string {
-	if !isPage("", raw) {
+	if !isWebPage("", raw) {
 		return ""
 	}
-	return fmt.Sprintf(": it is %s; a proxy or a login page answers, %s", (&pageError{raw}).Error(), afterPage)
+	return fmt.Sprintf(": it is %s; a proxy or a login page answers, %s", (&webPage{raw}).Error(), afterPage)
 }

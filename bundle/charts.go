@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/distribution/reference"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
@@ -40,9 +42,9 @@ func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fet
 	case want.Path != "":
 		f.archive, err = readChart(r.Dir, want.Path)
 	case strings.HasPrefix(want.Repository, "oci://"):
-		f, err = c.chartOfRegistry(ctx, need, locked)
+		f, err = c.chartByName(ctx, need, locked)
 	default:
-		f, err = c.chartOfRepository(ctx, want)
+		f, err = c.chartOfRepository(ctx, need, locked)
 	}
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", want, err)
@@ -86,15 +88,12 @@ type chartEntry struct {
 	URLs    []string `json:"urls"`
 }
 
-func (c *Client) chartOfRepository(ctx context.Context, want ChartNeed) (fetchedChart, error) {
+func (c *Client) chartOfRepository(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
+	want := *need.Chart
 	base := strings.TrimSuffix(want.Repository, "/") + "/"
-	text, err := c.read(ctx, base+"index.yaml", maxChartIndex)
+	index, err := c.chartIndex(ctx, base+"index.yaml")
 	if err != nil {
 		return fetchedChart{}, err
-	}
-	var index chartIndex
-	if err := yaml.Unmarshal(text, &index); err != nil {
-		return fetchedChart{}, fmt.Errorf("read %sindex.yaml: %w", presentable(base), err)
 	}
 	entry, err := index.find(want)
 	if err != nil {
@@ -104,14 +103,73 @@ func (c *Client) chartOfRepository(ctx context.Context, want ChartNeed) (fetched
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	archive, err := c.read(ctx, at, chart.MaxArchive)
+	if ref, is := strings.CutPrefix(at, "oci://"); is {
+		return c.chartOfIndex(ctx, need, locked, entry, ref)
+	}
+	archive, mediaType, err := c.readTyped(ctx, at, chart.MaxArchive)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	if sum := strings.TrimPrefix(entry.Digest, "sha256:"); sum != "" && sum != sha256Hex(archive) {
+	if bytes.HasPrefix(bytes.TrimSpace(archive), []byte("{")) {
+		return fetchedChart{}, &pageError{url: presentable(at), mediaType: mediaType}
+	}
+	if sum := entry.sum(); sum != "" && sum != sha256Hex(archive) {
 		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", presentable(at), sha256Hex(archive), sum)
 	}
 	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
+}
+
+func (c *Client) chartIndex(ctx context.Context, at string) (chartIndex, error) {
+	var index chartIndex
+	text, mediaType, err := c.readTyped(ctx, at, maxChartIndex)
+	if err != nil {
+		return index, err
+	}
+	if isJSONWithout(text, "entries") {
+		return index, &pageError{url: presentable(at), mediaType: mediaType}
+	}
+	if err := yaml.Unmarshal(text, &index); err != nil {
+		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: %w", presentable(at), mediaType, err)
+	}
+	if index.Entries == nil {
+		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: it has no entries", presentable(at), mediaType)
+	}
+	return index, nil
+}
+
+// chartOfIndex reads a chart of which a repository's index says that it is in a registry, as
+// Bitnami's does. The index has the SHA-256 of the archive, or the digest of its manifest.
+func (c *Client) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
+	tagged, err := taggedChart(ref, entry.Version)
+	if err != nil {
+		return fetchedChart{}, fmt.Errorf("the repository's index has it at oci://%s: %w", ref, err)
+	}
+	digest := ""
+	if locked != nil && locked.Digest != "sha256:"+locked.SHA256 { // else the index had an archive when it was locked
+		digest = locked.Digest
+	}
+	f, err := c.chartOfRegistry(ctx, need, tagged, digest)
+	if err != nil {
+		return f, fmt.Errorf("oci://%s, which the repository's index names: %w", ref, err)
+	}
+	if sum := entry.sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
+		return f, fmt.Errorf("oci://%s: SHA-256 is %s, the repository's index says %s", ref, sha256Hex(f.archive), sum)
+	}
+	f.indexed = entry.Digest != ""
+	return f, nil
+}
+
+// taggedChart is a reference to a chart in a registry. One without a tag gets the version. A
+// tag cannot have a plus; Helm writes an underscore.
+func taggedChart(ref, version string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return nil, err
+	}
+	if reference.IsNameOnly(named) {
+		ref += ":" + strings.ReplaceAll(version, "+", "_")
+	}
+	return parseName(ref)
 }
 
 func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
@@ -145,28 +203,40 @@ func (e chartEntry) url(base string) (string, error) {
 		return "", err
 	}
 	at, err := above.Parse(e.URLs[0])
-	if err != nil || at.Scheme != "https" {
-		return "", fmt.Errorf("the repository's index has it at %s: only https is read", presentable(e.URLs[0]))
+	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
+		return "", fmt.Errorf("the repository's index has it at %s: only https and oci are read", presentable(e.URLs[0]))
+	}
+	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
+		return "", fmt.Errorf("the repository's index has it at %s: oci:// takes HOST/PATH, and a tag or digest", presentable(e.URLs[0]))
 	}
 	return at.String(), nil
 }
 
-// chartOfRegistry reads a chart by its tag, or by the digest that it is locked
-// to.
-func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
+// sum is the digest of the index in hex, "" for none.
+func (e chartEntry) sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
+
+// chartByName reads a chart of an oci:// repository.
+func (c *Client) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
-	// A tag cannot have a plus; Helm writes an underscore.
-	named, err := parseName(strings.TrimSuffix(strings.TrimPrefix(want.Repository, "oci://"), "/") + "/" + want.Name + ":" + strings.ReplaceAll(want.Version, "+", "_"))
+	named, err := taggedChart(strings.TrimSuffix(strings.TrimPrefix(want.Repository, "oci://"), "/")+"/"+want.Name, want.Version)
 	if err != nil {
 		return fetchedChart{}, err
 	}
+	digest := ""
+	if locked != nil {
+		digest = locked.Digest
+	}
+	return c.chartOfRegistry(ctx, need, named, digest)
+}
+
+// chartOfRegistry reads a chart by its tag, or by the digest that it is locked to.
+func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Named, digest string) (fetchedChart, error) {
 	repo, err := c.repository(named.Name())
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	ref, digest := refIn(repo, named), ""
-	if locked != nil {
-		digest = locked.Digest
+	ref := refIn(repo, named)
+	if digest != "" {
 		ref = repo.Digest(digest)
 	}
 	top, err := c.manifest(ctx, ref)

@@ -17,15 +17,24 @@ import (
 // returns the size of the whole, -1 where the server does not say. A reader
 // whose connection breaks goes on where it was.
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
-	mirror, err := c.sources.rewriteURL(url)
+	mirror, err := c.mirrored(url)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open %s: %w", presentable(url), presentableError(err))
+		return nil, 0, err
 	}
 	d, err := c.download(ctx, c.loginFor(url), mirror, offset)
 	if err != nil {
 		return nil, 0, err
 	}
 	return d, d.size, nil
+}
+
+// mirrored is where a URL of upstream's is asked for.
+func (c *Client) mirrored(url string) (string, error) {
+	mirror, err := c.sources.rewriteURL(url)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", presentable(url), presentableError(err))
+	}
+	return mirror, nil
 }
 
 // openBlob reads a blob of a repository from its start.
@@ -61,6 +70,8 @@ type download struct {
 	as  *login
 	patience
 	url string
+
+	mediaType string // of what the server sends, as it calls it
 
 	off   int64 // of the next byte
 	size  int64 // -1: unknown
@@ -115,6 +126,9 @@ func (d *download) connect() error {
 // server does not know ranges.
 func (d *download) accept(r *http.Response) error {
 	switch {
+	case r.StatusCode == http.StatusOK && d.off == 0:
+		d.size, d.mediaType = r.ContentLength, r.Header.Get("Content-Type")
+		return d.refusePage(r)
 	case r.StatusCode == http.StatusOK:
 		d.size = r.ContentLength
 		_, err := io.CopyN(io.Discard, d.body, d.off)

@@ -23,6 +23,8 @@ type ingredients struct {
 	objects []workload.Object // of manifests
 	sources []Source
 	notices []string // what upstream does not vouch for
+
+	warnings []string // what the files have that their authors may not have wanted
 }
 
 // gather reads everything an add-on names; every problem is reported.
@@ -33,11 +35,11 @@ func (c *Client) gather(ctx context.Context, need AddonNeed, r Request) (*ingred
 		errs = append(errs, c.gatherChart(ctx, i, need, r))
 	}
 	var err error
-	i.values, err = readValues(need.Values, r.Dir)
+	i.values, i.warnings, err = readValues(need.Values, r.Dir)
 	errs = append(errs, err)
 	for _, from := range need.Manifests {
 		m, err := c.readManifest(ctx, r, from, need.Name)
-		i.objects, errs = append(i.objects, m.objects...), append(errs, err)
+		i.objects, i.warnings, errs = append(i.objects, m.Objects...), append(i.warnings, m.Notices...), append(errs, err)
 		if m.source != nil {
 			i.sources = append(i.sources, *m.source)
 		}
@@ -79,29 +81,30 @@ func (c ChartNeed) String() string {
 	return fmt.Sprintf("chart %s %s of %s", c.Name, c.Version, presentable(c.Repository))
 }
 
-func readValues(v Values, dir string) (map[string]any, error) {
+func readValues(v Values, dir string) (map[string]any, []string, error) {
 	if v.File == "" {
-		return workload.Values("values in airgap.yaml", v.Text)
+		return chart.Values("values in airgap.yaml", v.Text)
 	}
 	text, err := readFile(dir, v.File, workload.MaxFile)
 	if err != nil {
-		return nil, fmt.Errorf("read values: %w", err)
+		return nil, nil, fmt.Errorf("read values: %w", err)
 	}
-	return workload.Values(v.File, text)
+	return chart.Values(v.File, text)
 }
 
 // manifest is a file of objects; source is nil unless it came by URL.
 type manifest struct {
-	objects []workload.Object
-	source  *Source
+	workload.File
+	source *Source
 }
 
 // readManifest reads a file of objects. One that came by URL is held to the
 // lock; files beside airgap.yaml are decided by who writes them.
 func (c *Client) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
 	var text []byte
+	var mediaType string
 	if isURL(from) {
-		text, err = c.read(ctx, from, workload.MaxFile)
+		text, mediaType, err = c.readTyped(ctx, from, workload.MaxFile)
 	} else {
 		text, err = readFile(r.Dir, from, workload.MaxFile)
 	}
@@ -109,12 +112,15 @@ func (c *Client) readManifest(ctx context.Context, r Request, from, addon string
 		return m, fmt.Errorf("read manifests: %w", err)
 	}
 	if isURL(from) {
+		if isJSONWithout(text, "kind") {
+			return m, &pageError{url: presentable(from), mediaType: mediaType}
+		}
 		m.source = &Source{URL: presentable(from), SHA256: sha256Hex(text)}
 		if was := r.Locked.source(m.source.URL, addon); was != "" && was != m.source.SHA256 {
 			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): --update %s takes what it is now", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
 		}
 	}
-	if m.objects, err = workload.Parse(presentable(from), text); err == nil && len(m.objects) == 0 {
+	if m.File, err = workload.Read(presentable(from), text); err == nil && len(m.Objects) == 0 {
 		err = fmt.Errorf("%s holds no Kubernetes objects", presentable(from))
 	}
 	return m, err
@@ -129,14 +135,19 @@ func orName(name, url string) string {
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
 
-// read fetches a URL of at most limit bytes.
-func (c *Client) read(ctx context.Context, url string, limit int64) ([]byte, error) {
-	body, _, err := c.Open(ctx, url, 0)
+// readTyped fetches a URL of at most limit bytes. The media type is as the server calls it.
+func (c *Client) readTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
+	mirror, err := c.mirrored(url)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
+	if err != nil {
+		return nil, "", err
 	}
 	defer body.Close()
-	return readBody(body, presentable(url), limit)
+	text, err = readBody(body, presentable(url), limit)
+	return text, body.mediaType, err
 }
 
 func readBody(body io.Reader, name string, limit int64) ([]byte, error) {

@@ -16,7 +16,7 @@ func (c *Client) Manifest(ctx context.Context, dir, from string) ([]workload.Obj
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return m.objects, err
+	return m.Objects, err
 }
 
 // ChartAt reads the chart at a path relative to dir before planning.

@@ -41,6 +41,9 @@ type Plan struct {
 	Operators []operators.Operator
 	// Remarks are sentences about images of unusual shape.
 	Remarks []string
+	// Warnings are sentences about charts and manifests that Helm and kubectl read in one way
+	// and people may read in another: a key that is there twice, for one.
+	Warnings []string
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path

@@ -170,8 +170,8 @@ func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, e
 		return nil, err
 	case len(raw) > maxManifest:
 		return nil, &oversizedError{namedDigest(ref, response), response.ContentLength}
-	case isPage(response.Header.Get("Content-Type"), raw):
-		return nil, &pageError{raw}
+	case isWebPage(response.Header.Get("Content-Type"), raw):
+		return nil, &webPage{raw}
 	}
 	return raw, nil
 }

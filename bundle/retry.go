@@ -78,10 +78,11 @@ func isPassing(err error) bool {
 	var policy *httpclient.RefusedError
 	var realm *httpclient.RealmError
 	var page *pageError
+	var web *webPage
 	var oversized *oversizedError
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &oversized), errors.As(err, &syntax):
+	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &web), errors.As(err, &oversized), errors.As(err, &syntax):
 		return false
 	case refusedUs(err):
 		return false

@@ -3,11 +3,13 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	helm "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -24,29 +26,59 @@ func kubeVersion(c *helm.Chart, version string) (common.KubeVersion, error) {
 	return *parsed, nil
 }
 
-// served lists the APIs of a cluster after the chart's definitions were
-// applied. Kubernetes' own are the stable ones: others are off by default, and
-// the client library still knows many that are gone.
-func served(c *helm.Chart, others []string) (common.VersionSet, error) {
+// served lists the APIs of a cluster of this version once the chart's definitions are
+// there, and others: "apps/v1" and "apps/v1/Deployment", as Helm lists them from the
+// discovery of an API server.
+func served(c *helm.Chart, version common.KubeVersion, others []string) (common.VersionSet, error) {
+	minor, err := strconv.Atoi(version.Minor)
+	if err != nil {
+		return nil, fmt.Errorf("read minor %q of Kubernetes: %w", version.Minor, err)
+	}
 	set := common.VersionSet{
 		"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1/CustomResourceDefinition",
 		"apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1/APIService",
 	}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
-		version := gvk.GroupVersion().String()
-		if gvk.Version == "__internal" || strings.Contains(gvk.Version, "alpha") || strings.Contains(gvk.Version, "beta") {
-			continue
+		if isServed(gvk, minor) {
+			set = append(set, gvk.GroupVersion().String(), gvk.GroupVersion().String()+"/"+gvk.Kind)
 		}
-		set = append(set, version, version+"/"+gvk.Kind)
 	}
 	own, err := definitions(c)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range own {
+	for _, o := range own.Objects {
 		set = append(set, o.Defines()...)
 	}
 	set = append(set, others...)
 	slices.Sort(set)
 	return slices.Compact(set), nil
+}
+
+// offByDefault is the minor from which on a new beta API is served only where the API server
+// is configured to (KEP-3136). Those of before are served until they are removed.
+const offByDefault = 24
+
+// isServed reports whether an API server of 1.minor serves a kind without being asked to. The
+// types know since when they are there and when they go.
+func isServed(gvk schema.GroupVersionKind, minor int) bool {
+	object, err := scheme.Scheme.New(gvk)
+	if err != nil || strings.HasSuffix(gvk.Kind, "List") {
+		return false
+	}
+	since, is := object.(interface{ APILifecycleIntroduced() (int, int) })
+	if !is {
+		return false // ListOptions, WatchEvent and the like
+	}
+	_, introduced := since.APILifecycleIntroduced()
+	if introduced > minor || strings.Contains(gvk.Version, "alpha") {
+		return false
+	}
+	if until, ends := object.(interface{ APILifecycleRemoved() (int, int) }); ends {
+		if _, removed := until.APILifecycleRemoved(); removed <= minor {
+			return false
+		}
+	}
+	// Priority and fairness was on as a beta before 1.24, and went on so in later betas.
+	return !strings.Contains(gvk.Version, "beta") || introduced < offByDefault || gvk.Group == "flowcontrol.apiserver.k8s.io"
 }

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	helm "helm.sh/helm/v4/pkg/chart/v2"
@@ -21,14 +22,16 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// MaxArchive bounds a chart's archive, in bytes.
-const MaxArchive = 20 << 20
+// MaxArchive bounds a chart's archive, in bytes: the limit of Helm for an unpacked chart, with
+// room for the headers of an archive that is not compressed.
+const MaxArchive = maxTotal + 4<<20
 
 // Chart is a chart as it was fetched.
 type Chart struct {
 	Name, Version string
 
 	archive []byte
+	notices []string // about dependencies that are missing
 }
 
 // Open reads the archive (tar, gzip) of a chart.
@@ -51,7 +54,8 @@ func Open(archive []byte) (*Chart, error) {
 		return nil, fmt.Errorf("chart %s is a library for other charts: it installs nothing", loaded.Name())
 	}
 	c.Name, c.Version = loaded.Name(), loaded.Metadata.Version
-	return c, missing(loaded)
+	c.notices, err = missing(loaded)
+	return c, err
 }
 
 // load gives a copy of its own: Helm changes a chart while it prepares it.
@@ -63,20 +67,31 @@ func (c *Chart) load() (*helm.Chart, error) {
 	return loaded, nil
 }
 
-// missing reports dependencies that the archive should have brought.
-func missing(c *helm.Chart) error {
-	there := map[string]bool{}
+// missing reports dependencies that the archive should have brought. As Helm does, it does
+// without those of subcharts, and says so.
+func missing(c *helm.Chart) (notices []string, err error) {
 	var errs []error
-	for _, d := range c.Dependencies() {
-		there[d.Name()] = true
-		errs = append(errs, missing(d))
+	for _, name := range lacking(c) {
+		errs = append(errs, fmt.Errorf("chart %s: its dependency %s is not in charts/: run helm dependency build on it", c.Name(), name))
 	}
-	for _, d := range c.Metadata.Dependencies {
-		if !there[d.Name] {
-			errs = append(errs, fmt.Errorf("chart %s: its dependency %s is not in charts/: run helm dependency build on it", c.Name(), d.Name))
+	for _, d := range c.Dependencies() {
+		for _, name := range lacking(d) {
+			notices = append(notices, fmt.Sprintf("chart %s: the dependency %s of its subchart %s is not in the archive and is left out, as by Helm", c.Name(), name, d.Name()))
+		}
+		more, _ := missing(d)
+		notices = append(notices, more...)
+	}
+	return notices, errors.Join(errs...)
+}
+
+func lacking(c *helm.Chart) []string {
+	var names []string
+	for _, want := range c.Metadata.Dependencies {
+		if !slices.ContainsFunc(c.Dependencies(), func(d *helm.Chart) bool { return d.Name() == want.Name }) {
+			names = append(names, want.Name)
 		}
 	}
-	return errors.Join(errs...)
+	return names
 }
 
 // annotated are the images in the annotations of the chart and its

@@ -3,6 +3,8 @@ package chart_test
 import (
 	"bytes"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,13 +21,13 @@ func TestRender(t *testing.T) {
 	if c.Name != "till" || c.Version != "1.2.3" {
 		t.Errorf("it is %s %s", c.Name, c.Version)
 	}
-	r := release()
+	r := forTest()
 	r.Values = map[string]any{"image": map[string]any{"tag": "9"}, "drawer": map[string]any{"coins": 7}}
 	rendered, err := c.Render(r)
 	must(t, err)
 	want := []string{
 		"CustomResourceDefinition shops.example.com", "ConfigMap shop/cash-drawer", "Job shop/prepare", "Shop shop/cash",
-		"Pod shop/tested", "Deployment shop/cash",
+		"Deployment shop/cash",
 	}
 	if got := titles(rendered.Objects); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("got %q, want %q", got, want)
@@ -51,17 +53,20 @@ func TestRenderRefuses(t *testing.T) {
 		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  user: '{{ .Values.user }}'\n  password: " + value + "\n"
 	}
 	for name, tc := range map[string]struct{ file, text, complaint string }{
-		"random":           {"templates/s.yaml", secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"), `Secret shop/s \(till/templates/s.yaml\), stringData.password is another one each time.*its template reads password, user$`},
-		"generated key":    {"templates/s.yaml", secret(`{{ (genCA "x" 1).Key | quote }}`), `stringData.password is another one`},
-		"the day":          {"templates/s.yaml", secret(`{{ now | date "2006-01-02" | quote }}`), `stringData.password is another one`},
-		"the year":         {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password is another one`},
-		"in a name":        {"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n", `metadata.name is another one`},
-		"in a subchart":    {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `its template reads drawer.extra, drawer.user$`},
-		"a list":           {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b is another one`},
-		"does not render":  {"templates/s.yaml", "{{ .Values.a.b.c }}", `(?s)render chart till 1.2.3: .*till/templates/s.yaml:1:\d+.*nil pointer`},
-		"wants a value":    {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `(?s)till/templates/s.yaml:1:\d+.*set user`},
+		"random":           {"templates/s.yaml", secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"), `Secret shop/s \(till/templates/s.yaml\), stringData.password differs between two renderings.*: set password in the add-on's values$`},
+		"generated key":    {"templates/s.yaml", secret(`{{ (genCA "x" 1).Key | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"the day":          {"templates/s.yaml", secret(`{{ now | date "2006-01-02" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"the year":         {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"in a name":        {"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n", `metadata.name differs between two renderings.*: no value of the chart prevents it: change a copy`},
+		"in a subchart":    {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `till/charts/drawer/templates/s.yaml.*no value of the chart`},
+		"a list":           {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b differs between two renderings`},
+		"does not render":  {"templates/s.yaml", "{{ .Values.a.b.c }}", `^render chart till 1.2.3: till/templates/s.yaml:1:\d+ .*nil pointer evaluating interface {}.b$`},
+		"fails in lines":   {"templates/s.yaml", "{{ fail \"\\nVALUES:\\n    user: empty\\n\" }}", `till/templates/s.yaml:1:\d+: the chart refuses these values: VALUES: user: empty$`},
+		"notes that fail":  {"templates/NOTES.txt", `{{ required "name a shop" .Values.shop }}`, `till/templates/NOTES.txt:1:\d+: the chart refuses these values: name a shop$`},
+		"test not YAML":    {"templates/tests/till.yaml", "a: b: c\n", `till/templates/tests/till.yaml, document 1: read it as YAML`},
+		"wants a value":    {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `^render chart till 1.2.3: till/templates/s.yaml:1:\d+: the chart refuses these values: set user$`},
 		"no template":      {"templates/s.yaml", `{{ if }}`, `till/templates/s.yaml`},
-		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: `},
+		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: read it as YAML, from line 1 of the rendered template: `},
 		"no object":        {"templates/s.yaml", "a: b\n", `till/templates/s.yaml, document 1: is no Kubernetes object`},
 		"values judged":    {"values.schema.json", `{"properties": {"replicas": {"type": "string"}}}`, `(?s)replicas.*string`},
 		"other Kubernetes": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: <1.30.0\n", `the chart is for Kubernetes <1.30.0, airgap.yaml has 1.36.3`},
@@ -73,7 +78,7 @@ func TestRenderRefuses(t *testing.T) {
 			files[tc.file] = tc.text
 			c, err := chart.Open(charttest.Archive(t, "till", files))
 			must(t, err)
-			_, err = c.Render(release())
+			_, err = c.Render(forTest())
 			wantError(t, err, tc.complaint)
 		})
 	}
@@ -127,16 +132,16 @@ func TestPack(t *testing.T) {
 	}
 	c, err := chart.Open(one)
 	must(t, err)
-	rendered, err := c.Render(release())
+	rendered, err := c.Render(forTest())
 	must(t, err)
-	if len(rendered.Objects) != 6 {
+	if len(rendered.Objects) != 5 {
 		t.Errorf("got %q", titles(rendered.Objects))
 	}
 	_, err = chart.Pack(t.TempDir())
 	wantError(t, err, "read chart .*Chart.yaml")
 }
 
-func release() chart.Release {
+func forTest() chart.Release {
 	return chart.Release{Name: "cash", Namespace: "shop", KubeVersion: "1.36.3"}
 }
 
@@ -161,4 +166,10 @@ func wantError(t testing.TB, err error, want string) {
 	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 		t.Errorf("got %v, want an error like %s", err, want)
 	}
+}
+
+func mustWrite(t testing.TB, name, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	must(t, os.WriteFile(name, []byte(text), 0o600))
 }

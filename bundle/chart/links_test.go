@@ -150,3 +150,17 @@ func archive(t *testing.T, h tar.Header, data []byte) []byte {
 	must(t, z.Close())
 	return b.Bytes()
 }
+
+// TestLargeCharts: a chart may be as large as Helm allows, also as a directory, whose archive is
+// not compressed.
+func TestLargeCharts(t *testing.T) {
+	files := charttest.Till()
+	for i := range 7 {
+		files["files/large"+strings.Repeat("x", i)] = strings.Repeat("0123456789", 480_000)
+	}
+	packed, err := chart.Pack(charttest.Directory(t, files))
+	must(t, err)
+	if _, err = chart.Open(packed); err != nil {
+		t.Errorf("%d bytes: %v", len(packed), err)
+	}
+}

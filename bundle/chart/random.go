@@ -1,112 +1,92 @@
 package chart
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-
-	helm "helm.sh/helm/v4/pkg/chart/v2"
 
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// compare refuses a chart that came out in two ways. Such a value is mostly a
-// secret, which is nothing to be made here: it would travel on the stick.
-func (r *rendering) compare(other *rendering, release Release) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		if isNotes(name) || r.files[name] == other.files[name] {
-			continue
-		}
-		for _, what := range different(name, r.files[name], other.files[name], release.Namespace) {
-			errs = append(errs, fmt.Errorf("%s is another one each time the chart is rendered, as random values, generated keys and times are: set it by the chart's values%s", what, r.readBy(name)))
-		}
-	}
-	return errors.Join(errs...)
+// difference is a place that two renderings of one chart do not agree on. Mostly it is a
+// secret, which is not made here: it would be another one in each bundle, on every stick.
+type difference struct {
+	template string // "till/templates/secret.yaml"
+	document int    // in it, from 1; 0 where the documents themselves differ
+	field    string // "data.password"
+	what     string // "Secret shop/till (till/templates/secret.yaml), data.password"
 }
 
-// different names the objects and fields that differ, else the template.
-func different(name, a, b, namespace string) []string {
-	one, errOne := workload.Parse(name, []byte(a))
-	two, errTwo := workload.Parse(name, []byte(b))
-	if errOne != nil || errTwo != nil || len(one) != len(two) {
-		return []string{name}
-	}
-	var all []string
-	for i := range one {
-		if at := difference(one[i].Object, two[i].Object, ""); at != "" {
-			all = append(all, fmt.Sprintf("%s (%s), %s", one[i].Title(namespace), name, at))
+// same reports whether it is the same place; the name of the object may be made up too.
+func (d difference) same(other difference) bool {
+	d.what = other.what
+	return d == other
+}
+
+// differences are those of installed documents: tests may generate values.
+func (r *rendering) differences(other *rendering, namespace string) []difference {
+	var all []difference
+	for _, name := range slices.Sorted(maps.Keys(r.documents)) {
+		one, two := r.documents[name], other.documents[name]
+		if len(one) != len(two) {
+			all = append(all, difference{template: name, what: name})
+			continue
 		}
-	}
-	if len(all) == 0 {
-		return nil // a comment
+		for i := range one {
+			if string(one[i].Text) == string(two[i].Text) {
+				continue
+			}
+			all = append(all, different(one[i], two[i], namespace)...)
+		}
 	}
 	return all
 }
 
-// difference is the path to the first value that differs.
-func difference(a, b any, at string) string {
-	if reflect.DeepEqual(a, b) {
-		return ""
+// different names the objects and fields that differ, else the template. Comments may.
+func different(a, b workload.Document, namespace string) []difference {
+	one, errOne := a.Read()
+	two, errTwo := b.Read()
+	if errOne != nil || errTwo != nil || len(one.Objects) != len(two.Objects) {
+		return []difference{{template: a.File, document: a.Number, what: a.At()}}
 	}
+	var all []difference
+	for i, o := range one.Objects {
+		for _, at := range fields(o.Object, two.Objects[i].Object, "") {
+			all = append(all, difference{a.File, a.Number, at, fmt.Sprintf("%s (%s), %s", o.Title(namespace), a.File, at)})
+		}
+	}
+	return all
+}
+
+// fields are the paths to the values that differ.
+func fields(a, b any, at string) []string {
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	var below []string
 	switch a := a.(type) {
 	case map[string]any:
 		other, is := b.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(a)) {
 			if value, has := other[key]; is && has {
-				if below := difference(a[key], value, strings.TrimPrefix(at+"."+key, ".")); below != "" {
-					return below
-				}
+				below = append(below, fields(a[key], value, strings.TrimPrefix(at+"."+key, "."))...)
 			}
 		}
 	case []any:
 		if other, is := b.([]any); is && len(other) == len(a) {
 			for i := range a {
-				if below := difference(a[i], other[i], fmt.Sprintf("%s[%d]", at, i)); below != "" {
-					return below
-				}
+				below = append(below, fields(a[i], other[i], fmt.Sprintf("%s[%d]", at, i))...)
 			}
 		}
 	}
-	if at == "" {
-		return "the whole"
+	switch {
+	case len(below) > 0:
+		return below
+	case at == "":
+		return []string{"the whole"}
+	default:
+		return []string{at}
 	}
-	return at
-}
-
-var valueRead = regexp.MustCompile(`\.Values\.([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)`)
-
-// readBy lists the values that a template reads, as they are written in the
-// values of the chart at the top.
-func (r *rendering) readBy(name string) string {
-	owner, prefix := r.chart, ""
-	for _, sub := range strings.Split(name, "/charts/")[1:] {
-		sub, _, _ = strings.Cut(sub, "/")
-		if i := slices.IndexFunc(owner.Dependencies(), func(c *helm.Chart) bool { return c.Name() == sub }); i >= 0 {
-			owner, prefix = owner.Dependencies()[i], prefix+sub+"."
-		}
-	}
-	var all []string
-	for _, t := range owner.Templates {
-		if !strings.HasSuffix(name, "/"+t.Name) {
-			continue
-		}
-		for _, m := range valueRead.FindAllStringSubmatch(string(t.Data), -1) {
-			all = append(all, prefix+m[1])
-		}
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	const most = 12
-	if len(all) == 0 {
-		return ""
-	}
-	if len(all) > most {
-		all = append(all[:most], "…")
-	}
-	return "; its template reads " + strings.Join(all, ", ")
 }

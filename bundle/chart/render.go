@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
+	"regexp"
 	"slices"
-	"strings"
 	"text/template"
 	"time"
 
@@ -27,6 +26,10 @@ type Release struct {
 	// chart defines itself: "example.com/v1", "example.com/v1/Shop".
 	APIs   []string
 	Values map[string]any
+
+	// For trials.
+	only  map[string]bool // templates that are rendered; nil for all
+	quick bool            // nothing is made that takes long
 }
 
 // Rendered is a chart with values.
@@ -35,6 +38,8 @@ type Rendered struct {
 	Images  []workload.Ref    // of annotations
 	// Unjudged are sentences that say which charts' values were not held to a schema.
 	Unjudged []string
+	// Notices are sentences about mistakes that Helm tolerates.
+	Notices []string
 }
 
 // maxRendered bounds what templates may write, in bytes.
@@ -43,31 +48,53 @@ const maxRendered = 64 << 20
 // Render renders the chart twice, a year apart, and refuses it unless both
 // come out the same.
 func (c *Chart) Render(r Release) (*Rendered, error) {
-	first, err := c.render(r, time.Unix(1_700_000_000, 0))
+	rendered, err := c.rendered(r)
 	if err != nil {
 		return nil, fmt.Errorf("render chart %s %s: %w", c.Name, c.Version, err)
 	}
-	second, err := c.render(r, time.Unix(1_700_000_000, 0).AddDate(1, 1, 1).Add(3*time.Hour+7*time.Second))
+	return rendered, nil
+}
+
+func (c *Chart) rendered(r Release) (*Rendered, error) {
+	first, differ, err := c.twice(r)
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s %s: %w", c.Name, c.Version, err)
+		return nil, err
 	}
-	if err := first.compare(second, r); err != nil {
-		return nil, fmt.Errorf("render chart %s %s: %w", c.Name, c.Version, err)
+	if len(differ) > 0 {
+		return nil, c.unstable(r, first, differ)
 	}
-	objects, err := first.objects()
+	file, err := first.objects()
 	if err != nil {
-		return nil, fmt.Errorf("render chart %s %s: %w", c.Name, c.Version, err)
+		return nil, err
 	}
 	images, err := annotated(first.chart)
-	return &Rendered{Objects: objects, Images: images, Unjudged: first.unjudged}, err
+	notices := append(first.notices, file.Notices...)
+	return &Rendered{Objects: file.Objects, Images: images, Unjudged: first.unjudged, Notices: append(c.notices, notices...)}, err
 }
+
+// twice renders at two times, and returns the differences.
+func (c *Chart) twice(r Release) (*rendering, []difference, error) {
+	first, err := c.render(r, epoch())
+	if err != nil {
+		return nil, nil, err
+	}
+	second, err := c.render(r, epoch().AddDate(1, 1, 1).Add(3*time.Hour+7*time.Second))
+	if err != nil {
+		return nil, nil, err
+	}
+	return first, first.differences(second, r.Namespace), nil
+}
+
+// epoch is the time of the first rendering.
+func epoch() time.Time { return time.Unix(1_700_000_000, 0) }
 
 // rendering is what came out once.
 type rendering struct {
-	chart *helm.Chart       // without disabled dependencies
-	files map[string]string // text by template
+	chart     *helm.Chart // without disabled dependencies
+	values    map[string]any
+	documents map[string][]workload.Document // that are installed, by template
 
-	unjudged []string
+	notices, unjudged []string
 }
 
 func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
@@ -83,7 +110,10 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
 		return nil, err
 	}
-	apis, err := served(loaded, r.APIs)
+	if r.only != nil {
+		trim(loaded, r.only)
+	}
+	apis, err := served(loaded, version, r.APIs)
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +134,44 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 	}
 	// No cluster for lookup, no DNS for getHostByName.
 	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"now": func() time.Time { return now }}}
+	if r.quick {
+		maps.Copy(e.CustomTemplateFuncs, quick())
+	}
 	files, err := e.Render(loaded, top)
 	if err != nil {
-		return nil, err
+		return nil, stopped(err)
 	}
+	done := &rendering{chart: loaded, values: judged, documents: map[string][]workload.Document{}, unjudged: unjudged}
+	return done, done.take(files)
+}
+
+// take keeps the documents that are installed.
+func (r *rendering) take(files map[string]string) error {
 	size := 0
-	for name, text := range files {
-		if size += len(text); size > maxRendered {
-			return nil, fmt.Errorf("%s: the templates write more than %d bytes", name, maxRendered)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if size += len(files[name]); size > maxRendered {
+			return fmt.Errorf("%s: the templates write more than %d bytes", name, maxRendered)
 		}
+		if !isManifest(name) {
+			continue
+		}
+		documents, notices, err := installed(name, files[name])
+		r.documents[name] = documents
+		r.notices, errs = append(r.notices, notices...), append(errs, err)
 	}
-	return &rendering{chart: loaded, files: files, unjudged: unjudged}, nil
+	return errors.Join(errs...)
+}
+
+// ownWords matches the place in a template and the message of fail or required.
+var ownWords = regexp.MustCompile(`(?s)^execution error at \((.+?)\): (.*)$`)
+
+// stopped is an error of Helm's engine, in one line.
+func stopped(err error) error {
+	if m := ownWords.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%s: the chart refuses these values: %s", m[1], oneLine(m[2]))
+	}
+	return errors.New(oneLine(err.Error()))
 }
 
 // clone keeps one rendering from changing the values of the next.
@@ -130,30 +187,38 @@ func clone(values map[string]any) map[string]any {
 }
 
 // objects parses what was rendered, definitions first.
-func (r *rendering) objects() ([]workload.Object, error) {
-	all, err := definitions(r.chart)
-	errs := []error{err}
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		if isNotes(name) {
-			continue
-		}
-		objects, err := workload.Parse(name, []byte(r.files[name]))
-		all, errs = append(all, objects...), append(errs, err)
+func (r *rendering) objects() (workload.File, error) {
+	defined, errDefined := definitions(r.chart)
+	var all []workload.Document
+	for _, name := range slices.Sorted(maps.Keys(r.documents)) {
+		all = append(all, r.documents[name]...)
 	}
-	return all, errors.Join(errs...)
+	rendered, err := workload.ReadAll(all)
+	return workload.File{Objects: append(defined.Objects, rendered.Objects...), Notices: append(defined.Notices, rendered.Notices...)}, errors.Join(errDefined, err)
 }
 
-// definitions are the files below crds/, which are no templates.
-func definitions(c *helm.Chart) ([]workload.Object, error) {
-	var all []workload.Object
+// Definitions are the files below crds/ of the chart and of those dependencies that the
+// values switch on.
+func (c *Chart) Definitions(r Release) ([]workload.Object, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := chartutil.ProcessDependencies(loaded, clone(r.Values)); err != nil {
+		return nil, err
+	}
+	f, err := definitions(loaded)
+	return f.Objects, err
+}
+
+// definitions are the files below crds/, which are no templates. Helm has them read as
+// kubectl does.
+func definitions(c *helm.Chart) (workload.File, error) {
+	var all workload.File
 	var errs []error
 	for _, crd := range c.CRDObjects() {
-		objects, err := workload.Parse(crd.Filename, crd.File.Data)
-		all, errs = append(all, objects...), append(errs, err)
+		f, err := workload.Read(crd.Filename, crd.File.Data)
+		all.Objects, all.Notices, errs = append(all.Objects, f.Objects...), append(all.Notices, f.Notices...), append(errs, err)
 	}
 	return all, errors.Join(errs...)
-}
-
-func isNotes(name string) bool {
-	return path.Base(name) == "NOTES.txt" || strings.HasPrefix(path.Base(name), "_")
 }

@@ -77,7 +77,7 @@ func TestNothingIsFetched(t *testing.T) {
 			}
 			opened, err := chart.Open(charttest.Archive(t, "till", files))
 			must(t, err)
-			rendered, err := opened.Render(release())
+			rendered, err := opened.Render(forTest())
 			if err != nil {
 				t.Errorf("%s, %s: %v", where, name, err)
 				continue
@@ -97,7 +97,7 @@ func TestStillJudged(t *testing.T) {
 	files["values.schema.json"] = `{"properties": {"replicas": {"type": "string"}}}`
 	opened, err := chart.Open(charttest.Archive(t, "till", files))
 	must(t, err)
-	_, err = opened.Render(release())
+	_, err = opened.Render(forTest())
 	wantError(t, err, `(?s)values.schema.json of chart till.*replicas.*string`)
 }
 
@@ -119,7 +119,7 @@ func TestSchemaBombs(t *testing.T) {
 			files["values.yaml"] = strings.Replace(files["values.yaml"], "drawer: {enabled: true}\n", "drawer: {enabled: true, x: a}\n", 1)
 			opened, err := chart.Open(charttest.Archive(t, "till", files))
 			if err == nil {
-				_, err = opened.Render(release())
+				_, err = opened.Render(forTest())
 			}
 			if err == nil {
 				t.Errorf("%s%s: no error", prefix, name)
@@ -149,7 +149,7 @@ data:
 	t.Setenv("HTTP_PROXY", at)
 	opened, err := chart.Open(charttest.Archive(t, "till", files))
 	must(t, err)
-	rendered, err := opened.Render(release())
+	rendered, err := opened.Render(forTest())
 	must(t, err)
 	for _, o := range rendered.Objects {
 		if o.GetName() != "asked" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/distribution/reference"
+	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle/workload"
 )
@@ -98,13 +99,15 @@ func With(rules, own []Rule) []Rule {
 // Parse reads the file of a rule. Errors name the file and the field.
 func Parse(file string, text []byte) (Rule, error) {
 	var rule Rule
-	fields, err := workload.Values(file, text)
-	if err != nil {
-		return rule, err
+	if len(text) > workload.MaxFile {
+		return rule, fmt.Errorf("%s: %d bytes, at most %d are read", file, len(text), workload.MaxFile)
 	}
-	plain, err := json.Marshal(fields)
-	if err != nil {
+	if err := workload.CheckAliases(text); err != nil {
 		return rule, fmt.Errorf("%s: %w", file, err)
+	}
+	plain, err := yaml.YAMLToJSONStrict(text) // a key that is there twice is a mistake of the rule's author
+	if err != nil {
+		return rule, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	d := json.NewDecoder(bytes.NewReader(plain))
 	d.DisallowUnknownFields()

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +23,7 @@ func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 			Image string `json:"image"`
 		}
 		text := []byte(annotations[key])
-		err := checkAliases(text)
+		err := CheckAliases(text)
 		if err == nil {
 			err = k8syaml.Unmarshal(text, &list)
 		}
@@ -42,30 +41,12 @@ func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 
 // mapping reads a YAML or JSON text that is a mapping.
 func mapping(text []byte) (map[string]any, error) {
-	if err := checkAliases(text); err != nil {
+	if err := CheckAliases(text); err != nil {
 		return nil, err
 	}
 	var m map[string]any
 	if err := k8syaml.Unmarshal(text, &m); err != nil {
 		return nil, err
-	}
-	return m, nil
-}
-
-// Values reads a file of values for a chart, a YAML mapping without keys
-// written twice. An empty file is an empty mapping.
-func Values(file string, text []byte) (map[string]any, error) {
-	if len(text) > MaxFile {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", file, len(text), MaxFile)
-	}
-	if err := checkAliases(text); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	m := map[string]any{}
-	// As Helm reads them: a number stays as it is written.
-	exact := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
-	if err := k8syaml.UnmarshalStrict(text, &m, exact); err != nil {
-		return nil, fmt.Errorf("%s: want a mapping of values: %w", file, oneLine(err))
 	}
 	return m, nil
 }

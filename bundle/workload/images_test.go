@@ -1,7 +1,6 @@
 package workload_test
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -77,26 +76,6 @@ func TestAnnotated(t *testing.T) {
 	}
 	_, err = workload.Annotated(map[string]string{"artifacthub.io/images": "docker.io/a:1"}, "chart till")
 	wantError(t, err, "chart till, annotation artifacthub.io/images: want a list")
-}
-
-func TestValues(t *testing.T) {
-	for name, tc := range map[string]struct{ in, complaint string }{
-		"empty":     {"", ""},
-		"mapping":   {"a: {b: 1}\n", ""},
-		"number":    {"a: 12345678\n", ""},
-		"a list":    {"- a\n", "v.yaml: want a mapping"},
-		"key twice": {"a: 1\na: 2\n", "v.yaml: .*already"},
-		"bomb":      {bomb(), "v.yaml: its aliases"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			values, err := workload.Values("v.yaml", []byte(tc.in))
-			if tc.complaint != "" {
-				wantError(t, err, tc.complaint)
-			} else if err != nil || values == nil || name == "number" && fmt.Sprint(values["a"]) != "12345678" {
-				t.Errorf("got %v, %v", values, err)
-			}
-		})
-	}
 }
 
 func must(t testing.TB, err error) {

@@ -24,7 +24,7 @@ const (
 // Helm's hooks before and after an installation are objects like the others,
 // before and after them by their weights; those of tests, upgrades and
 // removals are left out. The objects themselves are not changed.
-func Installed(objects []Object) ([]Object, error) {
+func Installed(objects []Object) []Object {
 	type placed struct {
 		Object
 		phase, weight, rank int
@@ -35,11 +35,7 @@ func Installed(objects []Object) ([]Object, error) {
 		if !wanted {
 			continue
 		}
-		weight, err := weightOf(o)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", o.At, o.Title(""), err)
-		}
-		rank := rankOf(o)
+		weight, rank := weightOf(o), rankOf(o)
 		if rank < referred {
 			phase, weight = before, 0
 		}
@@ -56,7 +52,7 @@ func Installed(objects []Object) ([]Object, error) {
 	for i, p := range all {
 		sorted[i] = p.Object
 	}
-	return sorted, nil
+	return sorted
 }
 
 // The phases of an installation.
@@ -73,7 +69,7 @@ func phaseOf(o Object) (phase int, wanted bool) {
 	if !is {
 		return main, true
 	}
-	hooks := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	hooks := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case slices.Contains(hooks, "pre-install"):
 		return before, true
@@ -83,16 +79,22 @@ func phaseOf(o Object) (phase int, wanted bool) {
 	return 0, false
 }
 
-func weightOf(o Object) (int, error) {
-	text := o.GetAnnotations()[weightAnnotation]
-	if text == "" {
-		return 0, nil
-	}
-	weight, err := strconv.Atoi(text)
+// Foreruns reports whether a hook before an installation is there until the object itself
+// is: a chart has a ServiceAccount as a hook, for a Job before the installation, and once
+// more for good. The object itself does for both.
+func Foreruns(hook, o Object) bool {
+	_, isHook := o.GetAnnotations()[hookAnnotation]
+	phase, _ := phaseOf(hook)
+	return phase == before && !isHook && rankOf(hook) == referred
+}
+
+// weightOf is 0 for what is no number, as in Helm.
+func weightOf(o Object) int {
+	weight, err := strconv.Atoi(o.GetAnnotations()[weightAnnotation])
 	if err != nil {
-		return 0, fmt.Errorf("annotation %s is %q, want a whole number", weightAnnotation, text)
+		return 0
 	}
-	return weight, nil
+	return weight
 }
 
 // The ranks of kinds; up to referred they come before everything else.
@@ -139,7 +141,7 @@ func Encode(objects []Object) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", o.Title(""), err)
 		}
-		again, err := parse(text)
+		again, _, err := Document{Text: text}.parse()
 		if err != nil || len(again) != 1 || !reflect.DeepEqual(again[0].Object, o.Object) {
 			return nil, fmt.Errorf("%s: %s would be another one when it is read again: it has characters or numbers that YAML does not keep", o.At, o.Title(""))
 		}

@@ -32,8 +32,7 @@ func TestInstalled(t *testing.T) {
 			object("CustomResourceDefinition", "shops", "", "")+
 			object("Job", "plain", "", "")))
 	must(t, err)
-	sorted, err := workload.Installed(objects)
-	must(t, err)
+	sorted := workload.Installed(objects)
 	var got []string
 	for _, o := range sorted {
 		got = append(got, o.GetName())
@@ -45,8 +44,21 @@ func TestInstalled(t *testing.T) {
 	if want := "shops space first second s b a custom plain judge late"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	objects, err = workload.Parse("f.yaml", []byte(object("Job", "x", "pre-install", "heavy")))
+}
+
+// TestInstalledReadsAsHelm: Helm takes hooks in any case, and a weight that is no number
+// for none.
+func TestInstalledReadsAsHelm(t *testing.T) {
+	hook := func(name, events, weight string) string {
+		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  annotations: {helm.sh/hook: '" + events + "', helm.sh/hook-weight: '" + weight + "', empty: }\n"
+	}
+	objects, err := workload.Parse("f.yaml", []byte(hook("last", "Post-Install", "")+hook("none", "heavy", "")+hook("zero", "pre-install", "heavy")+hook("first", "PRE-INSTALL, pre-upgrade", "-1")))
 	must(t, err)
-	_, err = workload.Installed(objects)
-	wantError(t, err, `f.yaml, document 1: Job x: annotation helm.sh/hook-weight is "heavy"`)
+	var got []string
+	for _, o := range workload.Installed(objects) {
+		got = append(got, o.GetName())
+	}
+	if want := "first zero last"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
 }

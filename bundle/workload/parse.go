@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -19,95 +21,107 @@ const (
 	maxValues = 1 << 20
 )
 
-// Parse reads the objects of a YAML stream, those of Lists one by one.
-// Documents without content are left out. Errors name file and document, the
-// first being 1.
+// File holds the contents of a text.
+type File struct {
+	Objects []Object
+	// Notices are sentences for the user about text that has two readings, such as a key
+	// that is there twice. Each names file, document and line.
+	Notices []string
+}
+
+// Parse is Read without the notices.
 func Parse(file string, stream []byte) ([]Object, error) {
+	f, err := Read(file, stream)
+	return f.Objects, err
+}
+
+// Read reads the objects of a stream of YAML or JSON as kubectl does, those of Lists one by
+// one. Documents without content are left out. Errors name file and document, the first
+// being 1.
+func Read(file string, stream []byte) (File, error) {
 	if len(stream) > MaxFile {
-		return nil, fmt.Errorf("%s: %d bytes of manifests, at most %d are read", file, len(stream), MaxFile)
+		return File{}, fmt.Errorf("%s: %d bytes of manifests, at most %d are read", file, len(stream), MaxFile)
 	}
-	var all []Object
-	var errs []error
-	for i, document := range split(stream) {
-		at := fmt.Sprintf("%s, document %d", file, i+1)
-		objects, err := parse(document)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", at, err))
-		}
-		for _, o := range objects {
-			all = append(all, Object{o, at})
-		}
+	documents, err := Split(file, stream)
+	return ReadAll(documents, err)
+}
+
+// ReadAll reads documents one by one and reports the errors of all, after those in before.
+func ReadAll(documents []Document, before ...error) (File, error) {
+	var all File
+	errs := before
+	for _, d := range documents {
+		f, err := d.Read()
+		all.Objects, all.Notices, errs = append(all.Objects, f.Objects...), append(all.Notices, f.Notices...), append(errs, err)
 	}
 	return all, errors.Join(errs...)
 }
 
-// split cuts a stream at YAML's marks: "---" begins a document and "..." ends
-// one wherever a line begins with them, inside of quoted text as well.
-func split(stream []byte) [][]byte {
-	var documents [][]byte
-	begin := 0
-	for at := 0; at < len(stream); {
-		end := len(stream)
-		if n := bytes.IndexByte(stream[at:], '\n'); n >= 0 {
-			end = at + n + 1
-		}
-		switch line := stream[at:end]; {
-		case isMark(line, "---") && at > begin && hasContent(stream[begin:at]):
-			documents = append(documents, stream[begin:at])
-			begin = at
-		case isMark(line, "---"):
-			begin = at
-		case isMark(line, "..."):
-			documents = append(documents, stream[begin:at])
-			begin = end
-		}
-		at = end
-	}
-	return append(documents, stream[begin:])
+// Document is one document of a file.
+type Document struct {
+	File   string
+	Number int // in the file, from 1
+	Line   int // in the file, of the first line of Text, from 1
+	Text   []byte
 }
 
-func isMark(line []byte, mark string) bool {
-	rest, is := bytes.CutPrefix(line, []byte(mark))
-	return is && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
-}
+// At is the place of the document in errors: "till.yaml, document 2".
+func (d Document) At() string { return fmt.Sprintf("%s, document %d", d.File, d.Number) }
 
-// hasContent leaves comments, directives and empty lines before the first mark
-// to the document behind it.
-func hasContent(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		if isMark(line, "---") {
-			return true // an empty document counts, as people count marks
-		}
-		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
-			return true
-		}
-	}
-	return false
-}
-
-func parse(document []byte) ([]*unstructured.Unstructured, error) {
-	if err := checkAliases(document); err != nil {
-		return nil, err
-	}
-	text, err := k8syaml.YAMLToJSONStrict(document)
+// Read reads the objects of a document. Of a key that is there twice the last one counts,
+// as for kubectl and Helm, and a notice says so.
+func (d Document) Read() (File, error) {
+	objects, notices, err := d.parse()
 	if err != nil {
-		return nil, oneLine(err)
+		return File{}, fmt.Errorf("%s: %w", d.At(), err)
+	}
+	f := File{Notices: notices}
+	for _, o := range objects {
+		f.Objects = append(f.Objects, Object{o, d.At()})
+	}
+	return f, nil
+}
+
+func (d Document) parse() ([]*unstructured.Unstructured, []string, error) {
+	text, notices, err := d.json()
+	if err != nil {
+		return nil, nil, err
 	}
 	if string(text) == "null" {
-		return nil, nil
+		return nil, notices, nil
 	}
 	if text[0] != '{' {
-		return nil, errors.New("is no Kubernetes object: want a mapping with apiVersion and kind")
+		return nil, nil, errors.New("is no Kubernetes object: want a mapping with apiVersion and kind")
 	}
 	o := &unstructured.Unstructured{}
 	if err := decode(text, &o.Object); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if isList(o) {
-		return items(o)
+		all, err := items(o)
+		return all, notices, err
 	}
-	return []*unstructured.Unstructured{o}, check(o)
+	return []*unstructured.Unstructured{o}, notices, check(o)
+}
+
+// json is the document as JSON. A document that is JSON already is left as it is: it may
+// have tabs, which YAML refuses.
+func (d Document) json() (text []byte, notices []string, err error) {
+	if text := bytes.TrimSpace(d.Text); len(text) > 0 && text[0] == '{' && json.Valid(text) {
+		return text, nil, nil
+	}
+	if err := CheckAliases(d.Text); err != nil {
+		return nil, nil, err
+	}
+	text, strict := k8syaml.YAMLToJSONStrict(d.Text)
+	if strict == nil {
+		return text, nil, nil
+	}
+	// Strictly read, a key that is there twice is the one thing that is not read otherwise.
+	if text, err = k8syaml.YAMLToJSON(d.Text); err != nil {
+		return nil, nil, oneLine(strict)
+	}
+	return text, d.twice(strict), nil
 }
 
 // oneLine is what the YAML parsers say, without their line breaks and prefixes.
@@ -129,6 +143,25 @@ func decode(text []byte, into *map[string]any) error {
 		return err
 	}
 	*into = o.Object
+	return nil
+}
+
+// checkTexts wants text in annotations and labels, as the API server does. It removes null
+// values, which would hide all others from apimachinery's reader.
+func checkTexts(o *unstructured.Unstructured) error {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	for _, field := range []string{"annotations", "labels"} {
+		all, _ := metadata[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			switch value := all[key].(type) {
+			case string:
+			case nil:
+				delete(all, key)
+			default:
+				return fmt.Errorf("%s %s: metadata.%s[%q] is %.40s and no text, which no API server takes: quote it", o.GetKind(), o.GetName(), field, key, fmt.Sprint(value))
+			}
+		}
+	}
 	return nil
 }
 
@@ -156,9 +189,9 @@ func items(list *unstructured.Unstructured) ([]*unstructured.Unstructured, error
 	return all, nil
 }
 
-// checkAliases counts what a document becomes before it does: ten lines of
+// CheckAliases counts what a document becomes before it does: ten lines of
 // aliases of aliases are a billion values.
-func checkAliases(document []byte) error {
+func CheckAliases(document []byte) error {
 	if !bytes.ContainsRune(document, '&') || !bytes.ContainsRune(document, '*') {
 		return nil
 	}

@@ -35,14 +35,25 @@ func TestParse(t *testing.T) {
 		"empty ones count":   {namespaceA + "---\n# nothing\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
 		"mark with comment":  {namespaceA + "--- # next\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
 		"begins at the mark": {namespaceA + "--- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
+		"mark, then comment": {namespaceA + "---# next\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"comment at the top": {"---# ours\n" + namespaceA + "---#\n---# none\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
+		"mark and spaces":    {namespaceA + "---  \t \n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"marks, CRLF":        {"---\r\n" + namespaceA + "---# x\r\n" + namespaceA + "--- # y\r\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2", "Namespace a: f.yaml, document 3"}, ""},
+		"byte order marks":   {"\xEF\xBB\xBF---\n" + namespaceA + "---\n\xEF\xBB\xBF" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"mark within text":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  all: |\n    ---\n    ---# b\n    ...\n", []string{"ConfigMap a: f.yaml, document 1"}, ""},
+		"comments alone":     {"# a\n---\n# b\n--- # c\n", nil, ""},
+		"JSON after JSON":    {"{\"apiVersion\": \"v1\",\n\t\"kind\": \"Node\", \"metadata\": {\"name\": \"a\"}}\n{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"b\"}}", []string{"Node a: f.yaml, document 1", "Node b: f.yaml, document 2"}, ""},
+		"annotation of none": {"apiVersion: v1\nkind: Node\nmetadata: {name: a, annotations: {x: }}\n", []string{"Node a: f.yaml, document 1"}, ""},
 		"end mark":           {namespaceA + "...\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
 		"windows":            {strings.ReplaceAll(namespaceA+"---\n"+namespaceA, "\n", "\r\n"), []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
 		"JSON":               {`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}`, []string{"Namespace a: f.yaml, document 1"}, ""},
 		"nothing":            {"", nil, ""},
 		"list":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: a}}\n- {apiVersion: v1, kind: Node, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Node b: f.yaml, document 1"}, ""},
-		"aliases":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: y}}\nspec: *l\n", []string{"ConfigMap a: f.yaml, document 1"}, ""},
+		"aliases":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: z}}\nspec: *l\n", []string{"ConfigMap a: f.yaml, document 1"}, ""},
 
-		"key twice":         {namespaceA + "---\n" + namespaceA + "kind: Pod\n", nil, `f.yaml, document 2: .*"kind" already`},
+		"number as text":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {port: 80}}\n", nil, `document 1: Pod a: metadata.annotations\["port"\] is 80 and no text, which no API server takes: quote it`},
+		"truth as text":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {on: yes}}\n", nil, `metadata.labels\["true"\] is true and no text`},
+		"glued mark":        {namespaceA + "---kind: Pod\n", nil, `f.yaml, line 4: "---kind: Pod" is no separator of documents: put --- on a line of its own`},
 		"text":              {"hello\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
 		"a list":            {"- a\n- b\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
 		"no kind":           {"apiVersion: v1\nmetadata: {name: a}\n", nil, "document 1: is no Kubernetes object: apiVersion or kind is missing"},
@@ -85,6 +96,27 @@ func TestParseTellsAll(t *testing.T) {
 	wantError(t, err, "document 3: ")
 }
 
+// TestKeysTwice: the last one counts, as for kubectl and Helm, and a notice names them.
+func TestKeysTwice(t *testing.T) {
+	f, err := workload.Read("f.yaml", []byte(namespaceA+"---\n"+namespaceA+"# a comment\nkind: Node\nspec:\n  a: {b: 1, c: 2, b: 3}\n"))
+	must(t, err)
+	if o := f.Objects[1]; o.GetKind() != "Node" || fmt.Sprint(o.Object["spec"]) != "map[a:map[b:3 c:2]]" {
+		t.Errorf("got %v", o.Object)
+	}
+	want := []string{
+		`f.yaml, document 2, line 9: key kind appears more than once; the last one counts, as in Helm and kubectl`,
+		`f.yaml, document 2, line 11: key spec.a.b appears more than once; the last one counts, as in Helm and kubectl`,
+	}
+	if !slices.Equal(f.Notices, want) {
+		t.Errorf("got %q, want %q", f.Notices, want)
+	}
+	f, err = workload.Read("f.yaml", []byte(namespaceA+strings.Repeat("kind: Node\n", 100)))
+	must(t, err)
+	if n := len(f.Notices); n != 11 || f.Notices[10] != "f.yaml, document 1: 90 more keys appear more than once" {
+		t.Errorf("got %d notices: %q", n, f.Notices)
+	}
+}
+
 // FuzzParse wants no panic, and objects that survive being written and read.
 func FuzzParse(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
@@ -105,9 +137,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		_, _ = workload.Images(objects, "ns")
-		if _, err := workload.Installed(objects); err != nil {
-			return
-		}
+		_ = workload.Installed(objects)
 		written, err := workload.Encode(objects)
 		if err != nil {
 			return

@@ -85,5 +85,5 @@ func check(o *unstructured.Unstructured) error {
 	case o.GetName() == "":
 		return fmt.Errorf("%s has no metadata.name", o.GetKind())
 	}
-	return nil
+	return checkTexts(o)
 }

@@ -7,12 +7,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/manifests"
@@ -56,13 +58,26 @@ func (a addons) step() step.Step {
 			return done && err == nil, err
 		},
 		Plan: a.plan,
-		Run: func(ctx context.Context) error {
-			return a.applied(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) error {
-				_, err := t.Apply(ctx, objects)
-				return err
-			})
-		},
+		Run:  a.run,
 	}
+}
+
+// run applies the definitions of all add-ons first: a chart was rendered for the kinds of
+// those behind it, too.
+func (a addons) run(ctx context.Context) error {
+	apply := func(t manifests.Target, objects []*unstructured.Unstructured) error {
+		_, err := t.Apply(ctx, objects)
+		return err
+	}
+	err := a.applied(ctx, func(t manifests.Target, objects []*unstructured.Unstructured) error {
+		return apply(t, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+			return !workload.Object{Unstructured: o}.IsDefinition()
+		}))
+	})
+	if err != nil {
+		return err
+	}
+	return a.applied(ctx, apply)
 }
 
 // applied calls use for every add-on with the cluster that it belongs in.

@@ -101,6 +101,17 @@ func TestAddonStep(t *testing.T) {
 	wantHolds(t, s, true)
 }
 
+// TestDefinitionsFirst: a chart uses a kind that an add-on behind its own defines.
+func TestDefinitionsFirst(t *testing.T) {
+	server := apitest.Start(t)
+	api := func() (*rest.Config, error) { return server.Config, nil }
+	s := theseAddons(api, strings.ReplaceAll(moreObjects, "namespace: shop", "namespace: default"), cashObjects).step()
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantHolds(t, s, true)
+}
+
 // TestAddonStepTells which add-on and which object it was.
 func TestAddonStepTells(t *testing.T) {
 	server := apitest.Start(t)

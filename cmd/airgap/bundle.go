@@ -67,9 +67,13 @@ The pod network comes along: flannel's objects are airgap's own, Calico's manife
 Cilium's chart are fetched and locked here, and patched when they are applied. What
 upstream has changed so that a patch finds nothing is told now.
 
-A chart that makes passwords or keys while it is rendered is refused: they would lie
-on the stick. Image names that only an operator's program knows come from rules: airgap docs
-operators. An operator without a rule is named; its images belong into images.list.
+Charts are rendered as helm template does it, for the Kubernetes of airgap.yaml and the
+kinds that all add-ons define. What Helm tolerates is bundled; where it can be read in
+two ways, as a key that is there twice, a warning names template, line and key. A chart
+that makes passwords or keys while it is rendered is refused, as they would be on the
+stick: the error names the values to set. Images that only an operator's program knows
+come from rules: airgap docs operators. An operator without a rule is named; its images
+belong into images.list.
 
 With --delta-from the bundle leaves out what a bundle before, or a signed receipt
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
@@ -163,6 +167,9 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	for _, what := range plan.Remarks {
 		p.Say("note: %s", what)
+	}
+	for _, n := range plan.Warnings {
+		p.Say("warning: %s", n)
 	}
 	if o.plan {
 		proof := proofOf(plan.Lock)

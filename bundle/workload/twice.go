@@ -1,0 +1,65 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+	k8syaml "sigs.k8s.io/yaml"
+)
+
+const (
+	maxTwice = 10  // notices about one document
+	maxPath  = 200 // bytes of the path to a key, or a little more
+)
+
+// Twice says which keys of a document appear more than once, in sentences for the user.
+func (d Document) Twice() []string {
+	if _, err := k8syaml.YAMLToJSONStrict(d.Text); err != nil {
+		return d.twice(err)
+	}
+	return nil
+}
+
+// twice says which keys of a document appear more than once. strict is the error of a strict
+// parser, for text that this one reads differently.
+func (d Document) twice(strict error) []string {
+	var root yaml.Node
+	var found []string
+	if yaml.Unmarshal(d.Text, &root) == nil {
+		walkKeys(&root, "", func(n *yaml.Node, path string) {
+			found = append(found, fmt.Sprintf("%s, line %d: key %s appears more than once; the last one counts, as in Helm and kubectl", d.At(), d.Line+n.Line-1, path))
+		})
+	}
+	if len(found) == 0 {
+		return []string{fmt.Sprintf("%s: %v; the last one counts, as in Helm and kubectl", d.At(), oneLine(strict))}
+	}
+	if n := len(found) - maxTwice; n > 0 {
+		found = append(found[:maxTwice], fmt.Sprintf("%s: %d more keys appear more than once", d.At(), n))
+	}
+	return found
+}
+
+// walkKeys calls tell with each key that its mapping has already. An alias is not followed:
+// its anchor is in the document.
+func walkKeys(n *yaml.Node, path string, tell func(key *yaml.Node, path string)) {
+	if n.Kind != yaml.MappingNode {
+		for _, child := range n.Content {
+			walkKeys(child, path, tell)
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		at := path
+		if len(at) < maxPath {
+			at = strings.TrimPrefix(path+"."+key.Value, ".")
+		}
+		if key.Kind == yaml.ScalarNode && seen[key.Value] {
+			tell(key, at)
+		}
+		seen[key.Value] = true
+		walkKeys(n.Content[i+1], at, tell)
+	}
+}
