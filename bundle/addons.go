@@ -59,7 +59,7 @@ func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui
 		if fetched[i] == nil {
 			continue // its error is among those already
 		}
-		images, err := p.planAddon(world, need, fetched[i])
+		images, err := p.planAddon(world, need, fetched[i], r)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", need.what, err))
 		}
@@ -83,7 +83,7 @@ type placed struct {
 }
 
 // planAddon renders one set and puts it into the lock.
-func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.Ref, error) {
+func (p *Plan) planAddon(w *world, need wanted, from *ingredients, r Request) ([]workload.Ref, error) {
 	objects, images, notices, err := w.render(need, from)
 	if err != nil {
 		return nil, err
@@ -95,6 +95,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 	if err != nil {
 		return nil, err
 	}
+	p.guesses(objects, need.Namespace, need.what)
 	text, err := workload.Encode(objects)
 	if err != nil {
 		return nil, err
@@ -108,6 +109,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 			return nil, err
 		}
 	}
+	images = slices.DeleteFunc(images, func(ref workload.Ref) bool { return p.ignoring(ref.Image, need.what+": "+ref.Where, r) })
 	images = append(images, found...)
 	if need.dir == networkDir {
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
@@ -245,6 +247,7 @@ func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress
 		if err != nil {
 			errs = append(errs, fmt.Errorf("images.manifests: %w", err))
 		}
+		p.guesses(m.objects, "", presentable(r.Manifests[i]))
 		for _, ref := range refs {
 			needs = append(needs, Need{Reference: ref.Image, NeededBy: presentable(r.Manifests[i]) + ": " + ref.Where})
 		}

@@ -11,7 +11,8 @@ import (
 type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
 	// Manifests are read for their images only; addons are installed too.
-	Manifests []string `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
+	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
+	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: what looks like an image in an argument, a variable or a setting, and what a chart's annotation names. They are not carried, and the report lists them."`
 }
 
 // Validate reports every reference and every source that is none.
@@ -22,6 +23,7 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(at.Child("list").Index(n), ref, err.Error()))
 		}
 	}
+	all = append(all, validateIgnored(i.Ignore, at.Child("ignore"))...)
 	return append(all, validateManifests(i.Manifests, at.Child("manifests"))...)
 }
 
