@@ -65,7 +65,7 @@ func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui
 		if fetched[i] == nil {
 			continue // its error is among those already
 		}
-		images, err := p.planAddon(world, need, fetched[i])
+		images, err := p.planAddon(world, need, fetched[i], r)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", need.what, err))
 		}
@@ -89,7 +89,7 @@ type placed struct {
 }
 
 // planAddon renders one set and puts it into the lock.
-func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.Ref, error) {
+func (p *Plan) planAddon(w *world, need wanted, from *ingredients, r Request) ([]workload.Ref, error) {
 	objects, rendered, err := w.render(need, from)
 	if err != nil {
 		return nil, err
@@ -104,6 +104,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 	if err != nil {
 		return nil, err
 	}
+	p.guesses(objects, need.Namespace, need.what)
 	text, err := workload.Encode(objects)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,8 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients) ([]workload.R
 			return nil, err
 		}
 	}
-	images := append(rendered.Images, found...)
+	images := slices.DeleteFunc(rendered.Images, func(ref workload.Ref) bool { return p.ignoring(ref.Image, need.what+": "+ref.Where, r) })
+	images = append(images, found...)
 	if need.dir == networkDir { // a plugin knows what its own operator runs
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
@@ -280,6 +282,7 @@ func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress
 		if err != nil {
 			errs = append(errs, fmt.Errorf("images.manifests: %w", err))
 		}
+		p.guesses(m.Objects, "", presentable(r.Manifests[i]))
 		for _, ref := range refs {
 			needs = append(needs, Need{Reference: ref.Image, NeededBy: presentable(r.Manifests[i]) + ": " + ref.Where})
 		}

@@ -58,7 +58,7 @@ func TestAnswersAreExplained(t *testing.T) {
 		{"no such tag", answer(404, "application/json", `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`, `{"tags":["v0","0.9","1.0","1.1","latest"]}`), false,
 			[]string{"does not exist in ", "it has the repository, and no tag 1 in it: there are 1.0 and 1.1", "MANIFEST_UNKNOWN"}},
 		{"a login page instead of a manifest", answer(200, "text/html; charset=utf-8", loginPage, ""), false,
-			[]string{`answers with the web page "Sign in to continue" instead of a manifest`, "open that address in a browser", "sources.proxy"}},
+			[]string{`a proxy or login page answered, with the web page "Sign in to continue" instead of a manifest`, "open that address in a browser", "sources.proxy"}},
 		{"a page that says it is JSON", answer(200, "application/json", loginPage, ""), false, []string{`the web page "Sign in to continue"`}},
 		{"a proxy's page with 403", answer(403, "text/html", "<html><title>Blocked by policy</title>"+strings.Repeat("<p>because</p>", 5000), ""), false,
 			[]string{`403 Forbidden with the web page "Blocked by policy"`, "wants credentials"}},
@@ -130,7 +130,7 @@ func TestAnswersWhileFetching(t *testing.T) {
 	}{
 		"denied":    {func(w http.ResponseWriter) { w.WriteHeader(403) }, []string{"wants credentials for it", "podman login"}},
 		"too often": {func(w http.ResponseWriter) { w.WriteHeader(429) }, []string{"limits how much this host may pull"}},
-		"a page":    {func(w http.ResponseWriter) { fmt.Fprint(w, loginPage) }, []string{`the web page "Sign in to continue"`, "the 7 bytes that were announced"}},
+		"a page":    {func(w http.ResponseWriter) { fmt.Fprint(w, loginPage) }, []string{"a proxy or login page answered (text/html"}},
 		"shorter":   {func(w http.ResponseWriter) { fmt.Fprint(w, "lay") }, []string{"ends after 3 bytes, announced were 7"}},
 		"longer":    {func(w http.ResponseWriter) { fmt.Fprint(w, "layer 1 and more") }, []string{"is longer than the 7 bytes that were announced", "it has 16 bytes"}},
 	} {

@@ -68,6 +68,8 @@ type Lock struct {
 	Hosts        []string          `json:"hosts,omitempty"`        // the surveyed servers
 	Drivers      map[string]string `json:"drivers,omitempty"`      // of those with cards, the version of NVIDIA's
 	Images       []Image           `json:"images"`                 // sorted by name
+	NotCarried   []NotCarried      `json:"notCarried,omitempty"`   // what looks like an image and is none, or is missing
+	Ignored      []Ignored         `json:"ignored,omitempty"`      // what images.ignore leaves out
 	Repositories []Repository      `json:"repositories,omitempty"` // that the packages come from
 	Packages     []Package         `json:"packages"`               // sorted by NEVRA
 	Files        []File            `json:"files"`                  // sorted by name
@@ -82,6 +84,9 @@ type Image struct {
 	Name     string   `json:"name"`
 	Digest   string   `json:"digest"` // sha256:… of the index or manifest that Name points to
 	NeededBy []string `json:"neededBy"`
+	// LooksLike: no pod is known to pull it. It looks like an image where NeededBy says,
+	// and its registry has it.
+	LooksLike bool `json:"looksLike,omitempty"`
 	// Blobs is everything of the image that the bundle holds: the index and
 	// the wanted platform's manifest byte for byte, its config and layers.
 	// The first is the one that Digest names.

@@ -126,7 +126,7 @@ func TestPagesInstead(t *testing.T) {
 		"manifests, as JSON":    {"/web.example/extra.yaml", asJSON, []string{"/web.example/extra.yaml", "a proxy or login page answered (application/json)"}},
 		"checksums of a file":   {"/github.com/x/releases/sums", html, []string{"/github.com/x/releases/sums: a proxy or login page answered"}},
 		"a file":                {"/github.com/x/releases/runc.amd64", html, []string{"/github.com/x/releases/runc.amd64: a proxy or login page answered"}},
-		"an image's manifest":   {"/v2/quay.io/shop/till/manifests/1", html, []string{"quay.io/shop/till:1: a proxy or login page answered (text/html"}},
+		"an image's manifest":   {"/v2/quay.io/shop/till/manifests/1", html, []string{"image quay.io/shop/till:1", "a proxy or login page answered, with the web page"}},
 		"a registry as a whole": {"/v2/", html, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

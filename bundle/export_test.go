@@ -13,7 +13,7 @@ import (
 
 // Hasten makes a client give up soon, for tests of what it gives up on.
 func (c *Client) Hasten() {
-	c.patience = patience{attempts: 3, pause: time.Millisecond, stall: 500 * time.Millisecond}
+	c.patience = patience{attempts: 3, pause: time.Millisecond, stall: 2 * time.Second}
 }
 
 // WithSpace pretends that the file system has this much room.

@@ -11,8 +11,9 @@ import (
 type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
 	// Manifests are read for their images only; addons are installed too.
-	Manifests []string `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
-	Rules     []string `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files that say which images the pods of an operator pull, beside airgap's own rules: paths relative to airgap.yaml. A rule with the name of one of airgap's takes its place. The page operators has the format."`
+	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
+	Rules     []string       `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files that say which images the pods of an operator pull, beside airgap's own rules: paths relative to airgap.yaml. A rule with the name of one of airgap's takes its place. The page operators has the format."`
+	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: what looks like an image in an argument, a variable or a setting, and what a chart's annotation names. They are not carried, and the report lists them."`
 }
 
 // Validate reports every reference and every source that is none.
@@ -28,6 +29,7 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(at.Child("rules").Index(n), presentable(file), "expected a path"))
 		}
 	}
+	all = append(all, validateIgnored(i.Ignore, at.Child("ignore"))...)
 	return append(all, validateManifests(i.Manifests, at.Child("manifests"))...)
 }
 

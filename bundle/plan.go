@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/containerd/platforms"
@@ -47,6 +48,7 @@ type Plan struct {
 
 	small   map[string][]byte // contents known already, by path
 	origins map[string]origin // where the others come from, by path
+	likely  *likely           // what looks like an image
 	rpms    *packages
 	rpmKey  []byte // armored public key; nil until the packages are signed
 }
@@ -70,7 +72,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 		return nil, fmt.Errorf("plan bundle: platform %q: %w", r.Platform, err)
 	}
 	p := &Plan{Name: r.Name, Config: string(r.Config), Tool: r.Tool, Created: r.Created.UTC().Truncate(time.Second),
-		Lock: Lock{Platform: r.Platform}, small: map[string][]byte{}, origins: map[string]origin{}}
+		Lock: Lock{Platform: r.Platform}, small: map[string][]byte{}, origins: map[string]origin{}, likely: &likely{found: map[string]*guess{}, used: map[int]bool{}}}
 	if r.Created.IsZero() {
 		p.Created = time.Now().UTC().Truncate(time.Second)
 	}
@@ -111,19 +113,33 @@ func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platf
 		}
 		neededBy.add(full, n.NeededBy)
 	}
-	names := slices.Sorted(maps.Keys(neededBy))
-	found, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (*resolved, error) {
+	names := slices.Concat(slices.Sorted(maps.Keys(neededBy)), p.ask(neededBy, request))
+	asked, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (answer, error) {
+		by, known := neededBy[name]
+		if !known {
+			return p.tryResolve(ctx, c, name, platform, request.Locked.image(name)), nil
+		}
 		r, err := c.resolve(ctx, name, platform, request.Locked.image(name))
 		if err != nil {
-			return nil, fmt.Errorf("image %s%s: %w", name, because(neededBy[name]), err)
+			return answer{}, fmt.Errorf("image %s%s: %w%s", name, because(by), err, unlessIgnored(by))
 		}
-		return r, nil
+		r.image.NeededBy = by
+		return answer{resolved: r}, nil
 	})
 	if err := errors.Join(errors.Join(bad...), err); err != nil {
 		return err
 	}
-	for _, r := range found {
-		r.image.NeededBy = neededBy[r.image.Name]
+	found, answers := asked[:len(neededBy)], map[string]answer{}
+	for i, name := range names[len(neededBy):] {
+		answers[name] = asked[len(neededBy)+i]
+	}
+	p.idle(request)
+	for _, r := range p.settle(neededBy, answers) {
+		found = append(found, answer{resolved: r})
+	}
+	slices.SortFunc(found, func(a, b answer) int { return strings.Compare(a.resolved.image.Name, b.resolved.image.Name) })
+	for _, one := range found {
+		r := one.resolved
 		p.Lock.Images = append(p.Lock.Images, r.image)
 		if r.moved != nil {
 			p.Moved = append(p.Moved, *r.moved)

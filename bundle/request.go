@@ -19,6 +19,7 @@ type Request struct {
 	// Manifests are files of Kubernetes objects whose images are carried:
 	// https URLs, or paths relative to Dir, as in Addons.
 	Manifests []string
+	Ignore    []IgnoredImage // what looks like an image and is none that a pod pulls
 	// Network is what the pod network's plugin takes of its project; its objects
 	// are applied before the add-ons', by who patches them. nil: nothing.
 	Network     *AddonNeed

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
@@ -16,8 +13,8 @@ import (
 )
 
 // planOperators lists the operators among the objects, and returns the images
-// that the rules name for their pods. If a registry does not have such an image,
-// the operator gets a warning: the rule may be wrong for this version.
+// that the rules name for their pods. An image that its registry does not have is
+// one that is not carried: the rule may be wrong for this version.
 func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
 	rules, err := rulesOf(r)
 	if err != nil {
@@ -41,22 +38,30 @@ func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress
 	for i, name := range names {
 		missing[name] = answers[i]
 	}
-	return p.needsOfOperators(missing), nil
+	return p.needsOfOperators(missing, r), nil
 }
 
 // needsOfOperators are the images that a registry has; missing has the reasons
-// for the others.
-func (p *Plan) needsOfOperators(missing map[string]string) []Need {
+// for the others, which the bundle does not carry.
+func (p *Plan) needsOfOperators(missing map[string]string, r Request) []Need {
 	var needs []Need
-	for i := range p.Operators {
-		o := &p.Operators[i]
+	lacking := map[string]*NotCarried{}
+	for _, o := range p.Operators {
 		for _, ref := range o.Refs {
-			if why := missing[ref.Image]; why != "" {
-				o.Warnings = append(o.Warnings, fmt.Sprintf("image %s, for %s, %s; list what takes its place in images.list, or give a rule in images.rules", ref.Image, ref.Where, why))
-				continue
+			why := missing[ref.Image]
+			switch {
+			case p.ignoring(ref.Image, ref.Where, r):
+			case why == "":
+				needs = append(needs, Need{Reference: ref.Image, NeededBy: ref.Where})
+			case lacking[ref.Image] == nil:
+				lacking[ref.Image] = &NotCarried{Reference: ref.Image, Reason: why, FoundIn: []string{ref.Where}}
+			default:
+				lacking[ref.Image].FoundIn = append(lacking[ref.Image].FoundIn, ref.Where)
 			}
-			needs = append(needs, Need{Reference: ref.Image, NeededBy: ref.Where})
 		}
+	}
+	for _, n := range lacking {
+		p.Lock.NotCarried = append(p.Lock.NotCarried, *n) // settle sorts them
 	}
 	return needs
 }
@@ -101,10 +106,11 @@ func (c *Client) missing(ctx context.Context, image string, r Request) (string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = c.manifest(ctx, refIn(repo, named))
-	var answer *transport.Error
-	if errors.As(err, &answer) && slices.Contains([]int{http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden}, answer.StatusCode) {
-		return "is not carried: " + err.Error(), nil
+	if _, err = c.manifest(ctx, refIn(repo, named)); err == nil {
+		return "", nil
+	}
+	if why := whyNot(err); why == reasonMissing || why == reasonRefused {
+		return why, nil
 	}
 	return "", nil
 }

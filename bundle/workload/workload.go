@@ -4,7 +4,8 @@
 // the place that asks for it: "Deployment shop/till, container till". Pod
 // templates are found wherever they stand, also inside objects whose kind
 // nobody here knows; image fields of known custom resources, arguments and
-// annotations that name images are data in known.go.
+// annotations that name images are data in known.go. Likely finds what looks
+// like an image anywhere else; only a registry can say whether it is one.
 //
 // Everything is a function of its input. What only a running program knows,
 // as an operator with image names in its code, cannot be found here.

@@ -17,6 +17,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -158,7 +159,7 @@ func TestProof(t *testing.T) {
 		Addons:    []bundle.Addon{{Name: "cash", Size: 5, Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Digest: "sha256:dd", Size: 7}, Sources: []bundle.Source{{URL: "https://web.example/a.yaml", SHA256: "ee"}}}},
 		Manifests: []bundle.Source{{URL: "https://web.example/b.yaml", SHA256: "ff"}},
 	})
-	if want := (sums{References: 7, Bytes: 1<<20 + 10 + 20 + 5 + 7}); p.ClosedWorld != want {
+	if want := (sums{References: 7, Bytes: 1<<20 + 10 + 20 + 5 + 7, AllResolved: true}); p.ClosedWorld != want {
 		t.Errorf("sums are %+v, want %+v", p.ClosedWorld, want)
 	}
 	var text bytes.Buffer
@@ -192,5 +193,49 @@ func wantPlan(t *testing.T, s step.Step, want ...string) {
 	t.Helper()
 	if got, err := s.Plan(t.Context()); err != nil || !slices.Equal(got, want) {
 		t.Errorf("plan is %q (%v), want %q", got, err, want)
+	}
+}
+
+// TestProofOfThreeClasses: what only looks like an image is marked, what is not
+// carried is listed with its place, and nothing is "all resolved" then.
+func TestProofOfThreeClasses(t *testing.T) {
+	lock := bundle.Lock{
+		Images:     []bundle.Image{{Name: "quay.io/shop/helper:1", Digest: "sha256:aa", LooksLike: true, NeededBy: []string{"add-on cash: ConfigMap shop/c, data.helper"}}},
+		NotCarried: []bundle.NotCarried{{Reference: "quay.io/shop/gone:1", Reason: "its registry has no such image", FoundIn: []string{"add-on cash: ConfigMap shop/c, data.gone"}}},
+		Ignored:    []bundle.Ignored{{Reference: "quay.io/shop/demo:1", Reason: "a demo", FoundIn: []string{"add-on cash: chart till, annotation helm.sh/images"}}},
+	}
+	p := proofOf(lock)
+	if p.ClosedWorld.AllResolved {
+		t.Error("all is resolved")
+	}
+	var text bytes.Buffer
+	p.list(&text)
+	if err := p.sum(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"sha256:aa, 0 B; looks like an image, and its registry has it\n           for add-on cash: ConfigMap shop/c, data.helper\n",
+		"not carried quay.io/shop/gone:1\n           looks like an image; its registry has no such image\n           in add-on cash: ConfigMap shop/c, data.gone\n",
+		"ignored  quay.io/shop/demo:1\n           a demo\n           in add-on cash: chart till, annotation helm.sh/images\n",
+		"not closed: 1 reference resolved, 1 possible image not carried;", "images.list", "images.ignore",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "all resolved") {
+		t.Errorf("it says that all is resolved:\n%s", text.String())
+	}
+	if err := strictly(&bundle.Plan{Lock: lock}); err == nil || !strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
+		t.Errorf("--strict: %v", err)
+	}
+	if err := strictly(&bundle.Plan{}); err != nil {
+		t.Errorf("--strict with nothing missing: %v", err)
+	}
+	text.Reset()
+	said := ui.New(&text, ui.Plain)
+	tellNotCarried(said, lock)
+	if !strings.Contains(text.String(), "quay.io/shop/gone:1 looks like an image and is not carried") {
+		t.Errorf("it is not said: %q", text.String())
 	}
 }

@@ -22,6 +22,7 @@ type bundleOptions struct {
 	keys, signKey      string
 	partSize           string
 	plan, matrix       bool
+	strict             bool
 	update             []string
 	delta              deltaOptions
 }
@@ -60,8 +61,14 @@ is not older. --update NAME of the repository takes what it has now; --update al
 
 Images come from where they are named: images.list, images.manifests, and addons, whose
 Helm charts are rendered here, as they will be installed. Before anything is fetched
-all of it has to resolve, or everything that does not is told at once. --plan prints
-the proof: each reference, who needs it, its digest, its size.
+each image that a pod is known to pull has to resolve; everything that does not is
+reported at once. --plan prints each reference, who needs it, its digest, its size.
+
+Arguments, variables, ConfigMaps, Secrets, annotations and custom resources name images
+too. What looks like an image there is carried if its registry has it. What its
+registry does not have is listed as not carried: write it into images.list if a pod
+pulls it, into images.ignore with a reason if none does. --strict fails until that is
+done; "all resolved" is printed only then.
 
 The pod network comes along: flannel's objects are airgap's own, Calico's manifest and
 Cilium's chart are fetched and locked here, and patched when they are applied. What
@@ -73,7 +80,7 @@ two ways, as a key that is there twice, a warning names template, line and key. 
 that makes passwords or keys while it is rendered is refused, as they would be on the
 stick: the error names the values to set. Images that only an operator's program knows
 come from rules: airgap docs operators. An operator without a rule is named; its images
-belong into images.list.
+belong in images.list.
 
 With --delta-from the bundle leaves out what a bundle before, or a signed receipt
 from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
@@ -135,6 +142,7 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	f.BoolVar(&o.strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore")
 	f.BoolVar(&o.matrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
 	return cmd
 }
@@ -174,11 +182,21 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	if o.plan {
 		proof := proofOf(plan.Lock)
 		proof.Operators = plan.Operators
-		return a.print(proof, func(w io.Writer) error {
+		err := a.print(proof, func(w io.Writer) error {
 			proof.list(w)
 			return errors.Join(writeBase(w, plan.Base), proof.sum(w))
 		})
+		if err == nil && o.strict {
+			err = strictly(plan)
+		}
+		return err
 	}
+	if o.strict {
+		if err := strictly(plan); err != nil {
+			return err
+		}
+	}
+	tellNotCarried(p, plan.Lock)
 	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
 		return err
 	}
@@ -205,7 +223,7 @@ func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.P
 	if err != nil {
 		return err
 	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report, Operators: plan.Operators}, func(w io.Writer) error {
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report, Operators: plan.Operators, NotCarried: plan.Lock.NotCarried}, func(w io.Writer) error {
 		return errors.Join(writeBundled(w, dir, plan.Lock, report, keys), writeBase(w, plan.Base))
 	})
 }
@@ -218,6 +236,8 @@ type bundled struct {
 	Report bundle.Report `json:"report"`
 	// Operators are the workloads that create pods themselves, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
+	// NotCarried is what looks like an image and is not in the bundle.
+	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
 }
 
 func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys *signingKeys) error {
@@ -281,7 +301,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
 		Images: images, Own: []bundle.OwnImage{programImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
+		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Ignore: c.Images.Ignore, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {
 		return nil, trustChanged(runtimeInTheWay(c, err))

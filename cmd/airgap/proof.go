@@ -11,7 +11,8 @@ import (
 )
 
 // proof is what airgap bundle --plan prints: the lock with the sizes of its
-// images, and its sums. There is one only when everything resolved.
+// images, and its sums. Whatever a pod is known to pull is resolved; what only
+// looks like an image may be missing.
 type proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
@@ -25,10 +26,12 @@ type provenImage struct {
 	Size int64 `json:"size"` // bytes of all its blobs; images may share some
 }
 
-// sums are of a world in which every reference is resolved.
+// sums are of all references that are resolved.
 type sums struct {
 	References int   `json:"references"` // each image, package, file, chart and URL of manifests once
 	Bytes      int64 `json:"bytes"`      // what they take, shared blobs once; a delta leaves out some
+	// AllResolved: nothing looks like an image and is not carried.
+	AllResolved bool `json:"allResolved"`
 }
 
 func proofOf(l bundle.Lock) proof {
@@ -43,13 +46,17 @@ func proofOf(l bundle.Lock) proof {
 			n++
 		}
 	}
-	p.ClosedWorld = sums{References: n, Bytes: l.Bytes()}
+	p.ClosedWorld = sums{References: n, Bytes: l.Bytes(), AllResolved: len(l.NotCarried) == 0}
 	return p
 }
 
 func (p proof) list(w io.Writer) {
 	for _, i := range p.Images {
-		fmt.Fprintf(w, "image    %s\n           %s, %s\n", i.Name, i.Digest, ui.Size(i.Size))
+		looks := ""
+		if i.LooksLike {
+			looks = "; looks like an image, and its registry has it"
+		}
+		fmt.Fprintf(w, "image    %s\n           %s, %s%s\n", i.Name, i.Digest, ui.Size(i.Size), looks)
 		writeNeeds(w, i.NeededBy)
 	}
 	for _, r := range p.Repositories {
@@ -78,6 +85,14 @@ func (p proof) list(w io.Writer) {
 		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
 		writeNeeds(w, []string{"images.manifests"})
 	}
+	for _, i := range p.Ignored {
+		fmt.Fprintf(w, "ignored  %s\n           %s\n", i.Reference, i.Reason)
+		writePlaces(w, i.FoundIn)
+	}
+	for _, n := range p.NotCarried {
+		fmt.Fprintf(w, "not carried %s\n           looks like an image; %s\n", n.Reference, n.Reason)
+		writePlaces(w, n.FoundIn)
+	}
 	p.listOperators(w)
 }
 
@@ -105,6 +120,11 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 }
 
 func (p proof) sum(w io.Writer) error {
+	if n := len(p.NotCarried); n > 0 {
+		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s not carried; %s in all\nnext: %s\n",
+			plural(p.ClosedWorld.References, "reference"), plural(n, "possible image"), ui.Size(p.ClosedWorld.Bytes), nextForNotCarried)
+		return err
+	}
 	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", plural(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes))
 	return err
 }
@@ -135,6 +155,27 @@ func writeAddon(w io.Writer, a set) {
 		fmt.Fprintf(w, "manifest %s\n           sha256:%s\n", s.URL, s.SHA256)
 		writeNeeds(w, []string{a.called})
 	}
+}
+
+// nextForNotCarried is what to do about each text that looks like an image.
+const nextForNotCarried = "write each possible image into images.list of airgap.yaml if a pod pulls it, into images.ignore with a reason if none does"
+
+func writePlaces(w io.Writer, foundIn []string) {
+	for _, place := range foundIn {
+		fmt.Fprintf(w, "           in %s\n", place)
+	}
+}
+
+// tellNotCarried names what is not in the bundle and may be missing on site.
+func tellNotCarried(p ui.Progress, l bundle.Lock) {
+	for _, n := range l.NotCarried {
+		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, list(n.FoundIn))
+	}
+}
+
+// strictly is the error of --strict where something may be missing on site.
+func strictly(plan *bundle.Plan) error {
+	return hint(plan.NotResolved(), "%s", nextForNotCarried)
 }
 
 func writeNeeds(w io.Writer, neededBy []string) {

@@ -1,0 +1,327 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle/workload"
+)
+
+// IgnoredImage is one item of images.ignore: what looks like an image, or what a
+// chart's annotation names, and is not carried.
+type IgnoredImage struct {
+	Image  string `yaml:"image" json:"image" jsonschema:"required,example=quay.io/shop/debug" jsonschema_description:"A reference. Without a tag and a digest it means all of that repository; * stands for any text without a slash."`
+	Reason string `yaml:"reason" json:"reason" jsonschema:"required,description=Why no pod pulls it. The report repeats it"`
+}
+
+func validateIgnored(list []IgnoredImage, at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	for i, one := range list {
+		if _, err := path.Match(one.Image, ""); err != nil || one.Image == "" || strings.ContainsAny(one.Image, " \t\n") {
+			all = append(all, field.Invalid(at.Index(i).Child("image"), one.Image, "expected an image reference, with * for any part of it"))
+		}
+		if strings.TrimSpace(one.Reason) == "" {
+			all = append(all, field.Required(at.Index(i).Child("reason"), "say why no pod pulls it: the report repeats it"))
+		}
+	}
+	return all
+}
+
+// matches reports whether the entry is about a reference as it was found.
+func (i IgnoredImage) matches(image string) bool {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return i.Image == image
+	}
+	full, repository := reference.TagNameOnly(named).String(), named.Name()
+	want := i.Image
+	if own, err := reference.ParseNormalizedNamed(want); err == nil {
+		if !reference.IsNameOnly(own) {
+			return own.String() == full
+		}
+		want = own.Name()
+	}
+	for _, name := range []string{full, repository, reference.FamiliarName(named), image} {
+		if is, err := path.Match(want, name); err == nil && is {
+			return true
+		}
+	}
+	return false
+}
+
+// Ignored is a reference that images.ignore leaves out.
+type Ignored struct {
+	Reference string   `json:"reference"`
+	Reason    string   `json:"reason"`
+	FoundIn   []string `json:"foundIn"`
+}
+
+// NotCarried is what looks like an image and is not in the bundle.
+type NotCarried struct {
+	Reference string   `json:"reference"` // as it was found
+	Reason    string   `json:"reason"`    // the same words for the same cause
+	FoundIn   []string `json:"foundIn"`
+}
+
+// Reasons of NotCarried.
+const (
+	reasonUntagged = "it names no tag or digest, and a program adds one"
+	reasonMissing  = "its registry has no such image"
+	reasonRefused  = "its registry requires a login for it, or has no such image"
+	reasonOther    = "its registry did not give a usable image"
+	reasonSilent   = "its registry could not be asked"
+)
+
+// whyNot is the reason why a reference did not resolve.
+func whyNot(err error) string {
+	var reply *transport.Error
+	var way net.Error // no connection, no name, no trust, no answer in time
+	switch {
+	case errors.As(err, &reply) && reply.StatusCode == http.StatusNotFound:
+		return reasonMissing
+	case errors.As(err, &reply) && (reply.StatusCode == http.StatusUnauthorized || reply.StatusCode == http.StatusForbidden):
+		return reasonRefused
+	case errors.As(err, &reply) && isPassingStatus(reply.StatusCode):
+		return reasonSilent
+	case errors.As(err, &way), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+		return reasonSilent
+	}
+	return reasonOther
+}
+
+// guessPatience bounds how long a registry is asked for a guess: a plan does
+// not wait for a host that may be no registry.
+const guessPatience = 20 * time.Second
+
+var errSilent = errors.New("the registry did not answer before")
+
+// tryResolve asks for what may be no image. A registry that could not be asked
+// once is not asked for other guesses.
+func (p *Plan) tryResolve(ctx context.Context, c *Client, name string, platform ocispec.Platform, locked string) answer {
+	host, _, _ := strings.Cut(name, "/")
+	if _, silent := p.likely.silent.Load(host); silent {
+		return answer{err: errSilent}
+	}
+	trying, cancel := context.WithTimeout(ctx, guessPatience)
+	defer cancel()
+	r, err := c.resolve(trying, name, platform, locked)
+	if err != nil && whyNot(err) == reasonSilent {
+		p.likely.silent.Store(host, true)
+	}
+	if err != nil {
+		return answer{err: err}
+	}
+	return answer{resolved: r}
+}
+
+// likely are the candidates of all objects, by what they are found as.
+type likely struct {
+	found  map[string]*guess // by reference as it was found
+	silent sync.Map          // hosts that could not be asked
+	used   map[int]bool      // items of images.ignore that left something out
+}
+
+// guess is one text that looks like an image.
+type guess struct {
+	readings []string // full names; the second is asked for if the first does not exist
+	untagged bool
+	foundIn  []string
+}
+
+func (l *likely) add(c workload.Candidate, of string) {
+	g := l.found[c.Image]
+	if g == nil {
+		g = &guess{untagged: c.Untagged}
+		l.found[c.Image] = g
+	}
+	g.untagged = g.untagged && c.Untagged
+	for _, reading := range []string{c.Image, c.Or} {
+		if full, err := FullName(reading); err == nil && reading != "" && !slices.Contains(g.readings, full) {
+			g.readings = append(g.readings, full)
+		}
+	}
+	where := of + ": " + c.Where
+	if i, known := slices.BinarySearch(g.foundIn, where); !known {
+		g.foundIn = slices.Insert(g.foundIn, i, where)
+	}
+}
+
+// guesses notes what looks like an image in a set of objects.
+func (p *Plan) guesses(objects []workload.Object, namespace, of string) {
+	candidates, unread := workload.Likely(objects, namespace)
+	for _, c := range candidates {
+		p.likely.add(c, of)
+	}
+	for _, place := range unread {
+		p.Notices = append(p.Notices, "images: "+of+": "+place)
+	}
+}
+
+// ignoring leaves needs out that images.ignore names. Only annotations, guesses and
+// images of an operator's rule are: what a pod's own object names is pulled.
+func (p *Plan) ignoring(image, where string, r Request) bool {
+	for i, one := range r.Ignore {
+		if !one.matches(image) {
+			continue
+		}
+		p.likely.used[i] = true
+		at := slices.IndexFunc(p.Lock.Ignored, func(i Ignored) bool { return i.Reference == image })
+		if at < 0 {
+			at = len(p.Lock.Ignored)
+			p.Lock.Ignored = append(p.Lock.Ignored, Ignored{Reference: image, Reason: one.Reason})
+		}
+		if !slices.Contains(p.Lock.Ignored[at].FoundIn, where) {
+			p.Lock.Ignored[at].FoundIn = append(p.Lock.Ignored[at].FoundIn, where)
+		}
+		return true
+	}
+	return false
+}
+
+// unlessIgnored says what to do about an image that only annotations of charts
+// name: those are written by hand, and are out of date at times.
+func unlessIgnored(neededBy []string) string {
+	for _, by := range neededBy {
+		if !strings.Contains(by, ": chart ") || !strings.Contains(by, ", annotation ") {
+			return ""
+		}
+	}
+	if len(neededBy) == 0 {
+		return ""
+	}
+	return "; if no pod pulls it, images.ignore leaves it out"
+}
+
+// ask lists the full names that only guesses ask for; what is known already is
+// carried anyway.
+func (p *Plan) ask(known reasons, r Request) []string {
+	var names []string
+	for image, g := range p.likely.found {
+		switch {
+		case slices.ContainsFunc(g.readings, func(name string) bool { _, is := known[name]; return is }):
+		case p.ignored(image, g, r):
+			delete(p.likely.found, image)
+		case !g.untagged:
+			names = append(names, g.readings...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (p *Plan) ignored(image string, g *guess, r Request) bool {
+	is := false
+	for _, where := range g.foundIn {
+		is = p.ignoring(image, where, r) || is
+	}
+	return is
+}
+
+// idle are notices about items of images.ignore that leave nothing out.
+func (p *Plan) idle(r Request) {
+	for i, one := range r.Ignore {
+		if !p.likely.used[i] {
+			p.Notices = append(p.Notices, fmt.Sprintf("images.ignore: %s leaves nothing out", one.Image))
+		}
+	}
+}
+
+// settle decides what becomes of each guess: known are the images that are
+// carried anyway, answers those that were asked for.
+func (p *Plan) settle(known reasons, answers map[string]answer) (carried []*resolved) {
+	byName := map[string]*resolved{}
+	for image, g := range p.likely.found {
+		name := g.carriedAs(known, answers)
+		switch {
+		case name == "":
+			p.Lock.NotCarried = append(p.Lock.NotCarried, NotCarried{Reference: image, Reason: g.reason(answers), FoundIn: g.foundIn})
+		case answers[name].resolved != nil:
+			r := answers[name].resolved
+			r.image.LooksLike = true
+			for _, where := range g.foundIn {
+				if i, is := slices.BinarySearch(r.image.NeededBy, where); !is {
+					r.image.NeededBy = slices.Insert(r.image.NeededBy, i, where)
+				}
+			}
+			byName[name] = r
+		}
+	}
+	p.Lock.NotCarried = slices.DeleteFunc(p.Lock.NotCarried, func(n NotCarried) bool { return n.Reason == reasonUntagged && isCarried(n.Reference, known, byName) })
+	slices.SortStableFunc(p.Lock.NotCarried, func(a, b NotCarried) int { return cmp.Compare(a.Reference, b.Reference) })
+	p.Lock.NotCarried = slices.CompactFunc(p.Lock.NotCarried, func(a, b NotCarried) bool { return a.Reference == b.Reference }) // of a rule and of a setting
+	slices.SortFunc(p.Lock.Ignored, func(a, b Ignored) int { return cmp.Compare(a.Reference, b.Reference) })
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		carried = append(carried, byName[name])
+	}
+	return carried
+}
+
+// isCarried reports whether any tag of a repository is in the bundle: a flag
+// with a base image says the same as the object that names it whole.
+func isCarried(repository string, known reasons, guessed map[string]*resolved) bool {
+	named, err := reference.ParseNormalizedNamed(repository)
+	if err != nil {
+		return false
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(known)), slices.Collect(maps.Keys(guessed))) {
+		if rest, is := strings.CutPrefix(name, named.Name()); is && rest != "" && strings.ContainsAny(rest[:1], ":@") {
+			return true
+		}
+	}
+	return false
+}
+
+// answer is what a registry says of a guess.
+type answer struct {
+	resolved *resolved
+	err      error
+}
+
+func (g *guess) carriedAs(known reasons, answers map[string]answer) string {
+	if g.untagged {
+		return ""
+	}
+	for _, name := range g.readings {
+		if _, is := known[name]; is || answers[name].resolved != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+func (g *guess) reason(answers map[string]answer) string {
+	if g.untagged {
+		return reasonUntagged
+	}
+	reason := reasonMissing
+	for _, name := range g.readings {
+		if why := whyNot(answers[name].err); why != reasonMissing {
+			reason = why
+		}
+	}
+	return reason
+}
+
+// NotResolved is the error of a plan that has to be complete and is not.
+func (p *Plan) NotResolved() error {
+	var errs []error
+	for _, n := range p.Lock.NotCarried {
+		errs = append(errs, fmt.Errorf("%s looks like an image and is not carried: %s (found in %s)", n.Reference, n.Reason, joinWords(n.FoundIn)))
+	}
+	return errors.Join(errs...)
+}

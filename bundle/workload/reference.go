@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/distribution/reference"
+)
+
+// maxReference bounds a reference, in bytes: a name has at most 255, a tag 128,
+// a digest 71.
+const maxReference = 512
+
+// form is what a word looks like.
+type form int
+
+const (
+	noImage  form = iota
+	unlikely      // an image only where a key or a flag says so: "busybox:1", "shop/till:stable"
+	untagged      // a repository without tag or digest
+	whole         // an image wherever it stands: "quay.io/x/y:1", "shop/till:1.2"
+)
+
+// formOf judges one word by its shape alone.
+func formOf(word string) form {
+	if len(word) > maxReference || !strings.ContainsAny(word, "/:@") && !isWord(word) || strings.Contains(word, "://") {
+		return noImage
+	}
+	named, err := reference.ParseNormalizedNamed(word)
+	if err != nil || named.Name() != strings.ToLower(named.Name()) {
+		return noImage
+	}
+	host, hasHost := hostOf(word)
+	if hasHost && !isRegistry(host) || reference.Path(named) == "library/sha256" {
+		return noImage
+	}
+	if digested, is := named.(reference.Digested); is {
+		if digested.Digest().Algorithm() != "sha256" {
+			return noImage
+		}
+		return whole
+	}
+	tagged, is := named.(reference.Tagged)
+	switch {
+	case !is:
+		return untagged
+	case hasHost:
+		return whole
+	case !strings.Contains(word, "/") && isPort(tagged.Tag()) && (strings.Contains(word, ".") || len(tagged.Tag()) > 2):
+		return noImage // "redis.shop:6379"
+	case strings.Contains(word, "/") && isVersion(tagged.Tag()):
+		return whole
+	}
+	return unlikely
+}
+
+// isWord reports whether a word can be a name on Docker Hub: "busybox".
+func isWord(word string) bool {
+	return word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
+}
+
+// hostOf is the registry of a reference that names one, as Docker decides it.
+func hostOf(word string) (host string, has bool) {
+	host, _, has = strings.Cut(word, "/")
+	return host, has && (strings.ContainsAny(host, ".:") || host == "localhost")
+}
+
+// isRegistry leaves out hosts that no kubelet pulls from: those of Go modules,
+// groups of Kubernetes' APIs, Services, the host itself.
+func isRegistry(host string) bool {
+	name, port, _ := strings.Cut(host, ":")
+	switch name {
+	case "github.com", "golang.org", "google.golang.org", "gopkg.in", "go.uber.org", "go.opentelemetry.io", "k8s.io", "kubernetes.io", "localhost":
+		return false
+	case "registry.k8s.io":
+		return true
+	}
+	for _, end := range []string{".k8s.io", ".kubernetes.io", ".svc", ".cluster.local"} {
+		if strings.HasSuffix(name, end) {
+			return false
+		}
+	}
+	return isPort(port) && !strings.HasPrefix(name, "127.")
+}
+
+func isPort(tag string) bool { return strings.Trim(tag, "0123456789") == "" }
+
+// isVersion reports whether a tag is a version: "1.2", "v3.1.0-rc1",
+// "RELEASE.2025-04-08T15-41-24Z".
+func isVersion(tag string) bool { return versionTag.MatchString(tag) }
+
+var versionTag = regexp.MustCompile(`^(v?[0-9]+\.[0-9]|v[0-9]+$|[A-Za-z-]+[.-]v?[0-9]+[.-][0-9])`)
+
+// wordsOf are the words of a key in lower case: "sidecarImage", "SIDECAR_IMAGE",
+// "--sidecar-image" and "sidecar.image" are sidecar and image.
+func wordsOf(key string) []string {
+	var words []string
+	var word strings.Builder
+	end := func() {
+		if word.Len() > 0 {
+			words = append(words, word.String())
+			word.Reset()
+		}
+	}
+	runes := []rune(key)
+	for i, r := range runes {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+			continue
+		case unicode.IsUpper(r) && i > 0 && (unicode.IsLower(runes[i-1]) || unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			end()
+		}
+		word.WriteRune(unicode.ToLower(r))
+	}
+	end()
+	return words
+}
+
+// maxKey bounds what is a key, in bytes.
+const maxKey = 128
+
+// meaning is what a key says about its value.
+type meaning struct {
+	named bool   // it is an image
+	aside bool   // it is something about an image: a policy, a tag
+	about string // of a part of a reference: what it is a part of
+	part  role
+}
+
+func meaningOf(key string) (m meaning) {
+	if len(key) > maxKey {
+		return m
+	}
+	words := wordsOf(key)
+	for _, word := range words {
+		m.aside = m.aside || isAbout(word)
+		m.named = m.named || word == "image" || word == "images" || word == "img"
+	}
+	m.named = m.named && !m.aside
+	m.about, m.part = partOf(words)
+	return m
+}
+
+// isAbout reports whether a word of a key says that the value is about an
+// image, or a part of its name.
+func isAbout(word string) bool {
+	switch word {
+	case "pull", "policy", "secret", "secrets", "tag", "version", "registry", "repository", "repo", "hub", "digest", "type", "format", "gc", "size", "count",
+		"timeout", "prefix", "suffix", "regex", "pattern", "label", "labels", "command", "enabled", "disabled", "credentials", "user", "arch", "platform":
+		return true
+	}
+	return false
+}
