@@ -43,7 +43,7 @@ func TestParseFillsDefaults(t *testing.T) {
 	if c.Addons[0].Namespace != "monitoring" || c.Addons[1].Namespace != "retail" {
 		t.Errorf("namespaces of add-ons are %q, %q", c.Addons[0].Namespace, c.Addons[1].Namespace)
 	}
-	if one, two := c.Addons[0].Values, c.Addons[1].Values; string(one.Text) != `{"admin":{"existingSecret":"grafana"},"replicas":2}` || two.File != "till-values.yaml" {
+	if one, two := c.Addons[0].Values, c.Addons[1].Values; strings.TrimSpace(string(one.Text)) != "admin: {existingSecret: grafana}\nreplicas: 2" || two.File != "till-values.yaml" {
 		t.Errorf("values are %s %s, %s %s", one.File, one.Text, two.File, two.Text)
 	}
 	if got := c.Master().Name; got != "cp1" {
