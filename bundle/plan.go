@@ -57,7 +57,7 @@ type Plan struct {
 type origin func(ctx context.Context) (io.ReadCloser, error)
 
 // resolvers is how many questions are under way at once.
-const resolvers = 8
+const resolvers = 12
 
 // NewPlan asks upstream for everything the request names, and fetches nothing
 // but manifests, metadata and charts. Every problem is reported, not only the
