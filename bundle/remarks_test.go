@@ -1,6 +1,7 @@
 package bundle_test
 
 import (
+	"html"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,11 @@ func TestRemarks(t *testing.T) {
 				return strings.HasPrefix(r, "image quay.io/x/shape:1: ") && strings.Contains(r, says)
 			}) {
 				t.Errorf("%s: %q, want %q", name, p.Remarks, says)
+			}
+			page, err := p.Report("SHA256:key")
+			must(t, err)
+			if !strings.Contains(string(page), strings.ReplaceAll(html.EscapeString(says), "+", "&#43;")) {
+				t.Errorf("%s: the report lacks %q", name, says)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Secrets": p.Secrets, "Notices": p.Notices, "Warnings": p.Warnings, "Operators": p.Operators, "Newest": p.newest(), "Bytes": p.Lock.Bytes(),
+		"Name": p.Name, "Tool": p.Tool, "Key": key, "Lock": p.Lock, "Secrets": p.Secrets, "Notices": p.Notices, "Warnings": p.Warnings, "Remarks": p.Remarks, "Operators": p.Operators, "Newest": p.newest(), "Bytes": p.Lock.Bytes(),
 		"Base": p.Base, "BaseBytes": p.Base.bytes(), "There": p.left(),
 	})
 	if err != nil {

@@ -181,7 +181,7 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	if o.plan {
 		proof := proofOf(plan.Lock)
-		proof.Operators = plan.Operators
+		proof.Operators, proof.Notices, proof.Warnings, proof.Remarks = plan.Operators, plan.Notices, plan.Warnings, plan.Remarks
 		err := a.print(proof, func(w io.Writer) error {
 			proof.list(w)
 			return errors.Join(writeBase(w, plan.Base), proof.sum(w))

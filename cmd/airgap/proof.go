@@ -19,6 +19,10 @@ type proof struct {
 	ClosedWorld sums          `json:"closedWorld"`
 	// Operators are the workloads that create pods themselves, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
+	// What the screen says beside the plan, as sentences; see bundle.Plan.
+	Notices  []string `json:"notices,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Remarks  []string `json:"remarks,omitempty"`
 }
 
 type provenImage struct {

@@ -69,8 +69,23 @@ func plan(t testing.TB, program string, u *upstream, s site) outcome {
 	o.wrong = strings.Join(wrong, "")
 	if o.code == 0 {
 		must(t, json.Unmarshal(stdout.Bytes(), &o.lock))
+		wantSaid(t, o.said, stdout.Bytes())
 	}
 	return o
+}
+
+// wantSaid: the sentences of the screen are in the JSON, too.
+func wantSaid(t testing.TB, said []string, result []byte) {
+	t.Helper()
+	var in struct{ Notices, Remarks []string }
+	must(t, json.Unmarshal(result, &in))
+	for prefix, sentences := range map[string][]string{"not checked: ": in.Notices, "note: ": in.Remarks} {
+		for _, s := range said {
+			if text, is := strings.CutPrefix(s, prefix); is && !slices.Contains(sentences, text) {
+				t.Errorf("the JSON lacks %q", s)
+			}
+		}
+	}
 }
 
 // String is the outcome for people, without what is different with each build of the
