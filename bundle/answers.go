@@ -252,7 +252,7 @@ func said(answer *transport.Error) string {
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 300 {
-		return s[:300] + "…"
+		return strings.ToValidUTF8(s[:300], "") + "…"
 	}
 	return s
 }

@@ -263,12 +263,26 @@ func (p *Plan) settle(known reasons, answers map[string]answer) (carried []*reso
 	}
 	p.Lock.NotCarried = slices.DeleteFunc(p.Lock.NotCarried, func(n NotCarried) bool { return n.Reason == reasonUntagged && isCarried(n.Reference, known, byName) })
 	slices.SortStableFunc(p.Lock.NotCarried, func(a, b NotCarried) int { return cmp.Compare(a.Reference, b.Reference) })
-	p.Lock.NotCarried = slices.CompactFunc(p.Lock.NotCarried, func(a, b NotCarried) bool { return a.Reference == b.Reference }) // of a rule and of a setting
+	p.Lock.NotCarried = joinPlaces(p.Lock.NotCarried)
 	slices.SortFunc(p.Lock.Ignored, func(a, b Ignored) int { return cmp.Compare(a.Reference, b.Reference) })
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		carried = append(carried, byName[name])
 	}
 	return carried
+}
+
+// joinPlaces makes one item of those that name the same reference, as a rule and a setting
+// may do. The list is sorted; the first reason stays.
+func joinPlaces(all []NotCarried) []NotCarried {
+	var joined []NotCarried
+	for _, n := range all {
+		if last := len(joined) - 1; last >= 0 && joined[last].Reference == n.Reference {
+			joined[last].FoundIn = slices.Concat(joined[last].FoundIn, n.FoundIn)
+			continue
+		}
+		joined = append(joined, n)
+	}
+	return joined
 }
 
 // isCarried reports whether any tag of a repository is in the bundle: a flag

@@ -7,11 +7,10 @@ import (
 )
 
 // tagKey is the secret of a universal hash over blocks of the same length. Two different
-// blocks have the same tag for one key in 2^63, whatever the blocks are, as long as
-// nobody sees the key or a tag. That is all that a seal needs, and it takes
-// half the time of GMAC. The hash is NH with words of 64 bits, as in VMAC
-// (draft-krovetz-vmac-01), over pieces of 1 KiB and once more over their sums; its
-// bound is theorem 4.2 of "UMAC: Fast and Secure Message Authentication" (CRYPTO '99).
+// blocks have the same tag for one key in 2^63, as long as nobody sees the key or a tag.
+// A seal needs no more, and GMAC takes twice the time. The hash is NH with words of 64
+// bits, over pieces of 1 KiB and once more over their sums: each of the two passes fails
+// for one key in 2^64 ("UMAC: Fast and Secure Message Authentication", CRYPTO '99).
 type tagKey struct {
 	piece [pieceSize / 8]uint64
 	whole [2 * block / pieceSize]uint64

@@ -75,8 +75,8 @@ Cilium's chart are fetched and locked here, and patched when they are applied. W
 upstream has changed so that a patch finds nothing is told now.
 
 Charts are rendered as helm template does it, for the Kubernetes of airgap.yaml and the
-kinds that all add-ons define. What Helm tolerates is bundled; where it can be read in
-two ways, as a key that is there twice, a warning names template, line and key. A chart
+kinds that all add-ons define. What Helm tolerates is bundled. Helm takes the last of two
+equal keys: a warning names template, line and key. A chart
 that makes passwords or keys while it is rendered is refused, as they would be on the
 stick: the error names the values to set. Images that only an operator's program knows
 come from rules: airgap docs operators. An operator without a rule is named; its images
