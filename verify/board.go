@@ -21,6 +21,8 @@ type row struct {
 	judged   bool
 	left     bool   // out: the cluster does not have what the rule is about
 	unheard  string // why it is too soon to call it well; "": it is not
+	unseen   string // why it cannot hold: objects or kinds were not seen; "": they were
+	nothing  string // why the cluster may be without what it judges; "": it is not
 	findings []Finding
 	told     string
 }
@@ -70,7 +72,7 @@ func (b *board) doubt() {
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
-		if !r.left && (!r.judged || len(r.deciding()) > 0 && !r.stays) {
+		if !r.left && (!r.judged || r.unseen != "" || len(r.deciding()) > 0 && !r.stays) {
 			b.holdsSince = time.Time{}
 			return
 		}
@@ -130,7 +132,9 @@ func (r *row) line() (line, more string) {
 	case r.outcome() == Holds:
 		return r.held(), ""
 	case r.outcome() == LeftOut:
-		return r.title + ": " + r.unheard, ""
+		return r.title + ": " + cmp.Or(r.unheard, r.nothing), ""
+	case r.outcome() == Unseen:
+		return r.title + ": not seen: " + r.unseen, ""
 	}
 	line, more = r.first()
 	if r.stays {
@@ -166,11 +170,11 @@ func (r *row) outcome() Outcome {
 		return LeftOut
 	case len(r.deciding()) > 0:
 		return Broken
-	case !r.judged:
+	case !r.judged, r.unseen != "":
 		return Unseen
 	case len(r.findings) > 0:
 		return Known
-	case r.unheard != "":
+	case r.unheard != "", r.nothing != "":
 		return LeftOut
 	default:
 		return Holds

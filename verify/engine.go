@@ -129,6 +129,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 		if len(findings) == 0 && r.unheard != nil {
 			findings = e.unheard(r)
 		}
+		e.board.rows[r.id].unseen = e.unseen(r)
 		if b := e.options.Baseline; b != nil {
 			b.know(e.view, r.id, findings)
 		}
@@ -148,6 +149,22 @@ func (e *engine) unheard(r rule) []Finding {
 	}
 	e.board.rows[r.id].unheard = why
 	return nil
+}
+
+// unseen says why a rule cannot hold, whatever it found: a kind that it reads was not
+// confirmed, or objects that it judges are not there.
+func (e *engine) unseen(r rule) string {
+	if why := e.view.unconfirmed(r.kinds()); why != "" || r.expects == nil {
+		return why
+	}
+	expected := r.expects(e.view)
+	row := e.board.rows[r.id]
+	row.nothing = expected.nothing
+	if expected.missing == "" && slices.Contains(e.options.Only, r.id) {
+		row.nothing = ""
+		return expected.nothing
+	}
+	return expected.missing
 }
 
 func (e *engine) record(rule string, findings []Finding) {

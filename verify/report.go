@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -14,7 +15,7 @@ const (
 	Broken Outcome = "broken"
 	// Known: broken, and it was so in the baseline.
 	Known Outcome = "known"
-	// Unseen: it could not be judged, or not since the API server was lost.
+	// Unseen: it could not be judged, for kinds or objects were not seen.
 	Unseen Outcome = "unseen"
 	// LeftOut: the cluster does not have what the rule is about, or the run was
 	// too short to tell.
@@ -51,7 +52,7 @@ type RuleResult struct {
 	Title    string  `json:"title"`
 	Outcome  Outcome `json:"outcome"`
 	Findings int     `json:"findings"`      // how many of them are this rule's
-	Why      string  `json:"why,omitempty"` // it was too soon to tell
+	Why      string  `json:"why,omitempty"` // it is unseen or does not apply
 }
 
 // Counts say how much was looked at.
@@ -101,8 +102,11 @@ func (e *engine) report(well bool, began time.Time) Report {
 
 func (r *row) result(id string) RuleResult {
 	result := RuleResult{ID: id, Title: r.title, Outcome: r.outcome(), Findings: len(r.deciding())}
-	if result.Outcome == LeftOut && !r.left {
-		result.Why = r.unheard
+	switch {
+	case result.Outcome == LeftOut && !r.left:
+		result.Why = cmp.Or(r.unheard, r.nothing)
+	case result.Outcome == Unseen:
+		result.Why = r.unseen
 	}
 	return result
 }

@@ -21,6 +21,8 @@ type rule struct {
 	in     string // namespace that it is about; "" for none in particular
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
+	// expects says whether the objects that it judges are there; nil: it needs none.
+	expects func(view) expectation
 	// unheard says why there is too little yet to call it well, "" when there is
 	// enough. A run does not wait for it, unless the rule was asked for by its id.
 	unheard func(view) string
