@@ -41,13 +41,14 @@ type engine struct {
 	began   time.Time
 	view    view // of the newest session whose informers had synced
 	judged  map[string]time.Time
-	server  string    // version of the API server
+	server  string // version of the API server
+	site    site
 	seen    bool      // there was one
 	shown   time.Time // when Seen was last called
 }
 
 func newEngine(o Options, a *api) *engine {
-	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(), began: time.Now()}
+	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(), began: time.Now(), site: o.site()}
 	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
@@ -55,7 +56,8 @@ func newEngine(o Options, a *api) *engine {
 	e.rules = o.chosen(rules(o, e.images, e.probes))
 	e.board.add(apiServer, "The API server answers")
 	for _, r := range e.rules {
-		e.board.add(r.id, r.title).stays = r.stays
+		row := e.board.add(r.id, r.title)
+		row.stays, row.asked = r.stays, o.asksFor(r.id)
 	}
 	return e
 }
@@ -126,10 +128,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 			continue
 		}
 		findings := slices.Clone(r.judge(e.view)) // a probe's are its own
-		if len(findings) == 0 && r.unheard != nil {
-			findings = e.unheard(r)
-		}
-		e.board.rows[r.id].unseen = e.unseen(r)
+		e.see(r)
 		if b := e.options.Baseline; b != nil {
 			b.know(e.view, r.id, findings)
 		}
@@ -140,31 +139,18 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	return min(max(10*time.Since(began), shortestPause), longestPause)
 }
 
-// unheard notes why it is too soon to call a rule well. Who asked for that very
-// rule waits for an answer: that is the finding.
-func (e *engine) unheard(r rule) []Finding {
-	why := r.unheard(e.view)
-	if why != "" && slices.Contains(e.options.Only, r.id) {
-		return []Finding{{Object: "Rule " + r.id, Saw: why, Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", early: true}}
+// see notes why a rule cannot hold, whatever it found: a kind that it reads was not
+// confirmed, a namespace is not there, or objects that it judges are not.
+func (e *engine) see(r rule) {
+	expected := expectation{missing: e.view.unconfirmed(r.kinds()), fix: "kubectl get --raw '/readyz?verbose'; kubectl auth can-i --list"}
+	if expected.missing == "" {
+		expected = e.view.unknownNamespace()
 	}
-	e.board.rows[r.id].unheard = why
-	return nil
-}
-
-// unseen says why a rule cannot hold, whatever it found: a kind that it reads was not
-// confirmed, or objects that it judges are not there.
-func (e *engine) unseen(r rule) string {
-	if why := e.view.unconfirmed(r.kinds()); why != "" || r.expects == nil {
-		return why
+	if expected.missing == "" && r.expects != nil {
+		expected = r.expects(e.view)
 	}
-	expected := r.expects(e.view)
 	row := e.board.rows[r.id]
-	row.nothing = expected.nothing
-	if expected.missing == "" && slices.Contains(e.options.Only, r.id) {
-		row.nothing = ""
-		return expected.nothing
-	}
-	return expected.missing
+	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 }
 
 func (e *engine) record(rule string, findings []Finding) {

@@ -343,7 +343,7 @@ func TestNewKind(t *testing.T) {
 	b.must(err)
 	said.on("Nodes are Ready: holds", func() { b.nodeReports(others) })
 	said.on("NodeReport cp1: it does not exist", func() {
-		r := report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})
+		r := report(t, "cp1", *newWhole().reports["cp1"])
 		_, err := others.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
 		b.must(err)
 	})
@@ -388,7 +388,7 @@ func TestScope(t *testing.T) {
 	}
 	apart := o
 	apart.Only = []string{"nodes-ready"}
-	if r := b.verify(apart); !r.OK || r.Rules[1].Outcome != LeftOut {
+	if r := b.verify(apart); r.OK || r.Rules[1].Outcome != Unseen || r.Rules[1].Why != "it is about more than is in shop" {
 		t.Errorf("of nothing that may be seen: %+v, findings %+v", r.Rules, r.Findings)
 	}
 	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))

@@ -94,8 +94,8 @@ func TestClocks(t *testing.T) {
 				want = []Finding{{Object: "Node w1", Saw: test.saw}}
 			}
 			wantSaw(t, judgeClocks(v), want...)
-			if told := unheardClocks(v) == ""; told != (len(test.beats) >= 2) {
-				t.Errorf("after %d beats it says %q", len(test.beats), unheardClocks(v))
+			if e := expectClocks(v); e.missing != "" || (e.nothing == "") != (len(test.beats) >= 2) {
+				t.Errorf("after %d beats it says %+v", len(test.beats), e)
 			}
 		})
 	}
@@ -234,6 +234,7 @@ func TestApplies(t *testing.T) {
 			delete(tenant.caches, k)
 		}
 	}
+	tenant.site.scope = map[string]presence{"shop": isThere}
 	for _, test := range []struct {
 		rule                  rule
 		all, plain, oneOfMine bool
@@ -242,19 +243,19 @@ func TestApplies(t *testing.T) {
 		{nodeLeases(), true, true, false},
 		{dns(), true, true, false},
 		{noIPIP(), true, false, false},
-		{reportsFresh(false), true, false, false},
-		{reportsFresh(true), true, true, true},
+		{reportsFresh(), true, false, false},
+		{unitsRun(), true, false, false},
 		{otherPods(nil), true, true, true},
 		{otherWorkloads(nil), true, true, true},
 		{systemPods(nil), true, true, false},
 	} {
-		if got := test.rule.applies(everything, nil); got != test.all {
+		if got := test.rule.leftOut(everything) == ""; got != test.all {
 			t.Errorf("%s: %v where there is everything", test.rule.id, got)
 		}
-		if got := test.rule.applies(plain, nil); got != test.plain {
+		if got := test.rule.leftOut(plain) == ""; got != test.plain {
 			t.Errorf("%s: %v in a cluster of somebody else's", test.rule.id, got)
 		}
-		if got := test.rule.applies(tenant, []string{"shop"}); got != test.oneOfMine {
+		if got := test.rule.leftOut(tenant) == ""; got != test.oneOfMine {
 			t.Errorf("%s: %v for who may see one namespace", test.rule.id, got)
 		}
 		if got := test.rule.within([]string{"shop"}); got != test.oneOfMine {

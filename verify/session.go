@@ -34,6 +34,9 @@ func (e *engine) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.askNamespaces(ctx); err != nil {
+		return err
+	}
 	v, err := e.watch(f, have, end)
 	if err != nil {
 		return err
@@ -52,11 +55,12 @@ func (e *engine) begin(v view) {
 	if e.options.Listed != nil {
 		e.options.Listed()
 	}
+	v.site = e.site
 	e.view, e.seen = v, true
 	e.record(apiServer, nil)
 	for _, r := range e.rules {
-		applies := r.applies(v, e.options.Scope)
-		if e.board.apply(r.id, applies); !applies {
+		left := r.leftOut(v)
+		if e.board.apply(r.id, left); left != "" {
 			e.changes.note(r.id, nil) // what was broken has gone with its kind
 		}
 		e.dirty.mark(r.id)

@@ -14,16 +14,18 @@ func (r Report) WriteTextfile(path string) error {
 	m.set("ok", "1 where everything held at the last verdict or look.", oneIf(r.OK))
 	m.set("last_run_timestamp_seconds", "When that was, in seconds since 1970.", float64(r.Began.Add(r.Took).UnixMilli())/1000)
 	m.set("duration_seconds", "How long it took, or has been watched.", r.Took.Seconds())
-	holds := m.byRule("rule_holds", "1 where the rule holds; 0 where it is broken, or could not be judged.")
+	holds := m.byRule("rule_holds", "1 where the rule holds, 0 where it is broken; absent where it could not be judged or does not apply.")
 	unseen := m.byRule("rule_unseen", "1 where the rule could not be judged.")
 	findings := m.byRule("findings", "Findings of the rule that decide the verdict.")
 	for _, rule := range r.Rules {
 		if rule.Outcome == LeftOut {
 			continue
 		}
-		holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Holds || rule.Outcome == Known))
 		unseen.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Unseen))
-		findings.WithLabelValues(rule.ID).Set(float64(rule.Findings))
+		if rule.Outcome != Unseen {
+			holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome != Broken))
+			findings.WithLabelValues(rule.ID).Set(float64(rule.Findings))
+		}
 	}
 	if r.Baseline != nil {
 		m.set("known_findings", "Findings that the baseline had too.", float64(len(r.Baseline.Known)))

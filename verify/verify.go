@@ -52,8 +52,9 @@ type Options struct {
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
 	Probes      []Probe // rules of the caller's
-	// Only are the rules to judge, by id, none for all; Skip are those to leave
-	// out. That the API server answers is always judged.
+	// Only are the rules to judge, by id, none for all: one that does not apply is
+	// unseen then. Skip are those to leave out. That the API server answers is
+	// always judged.
 	Only, Skip []string
 	// Snapshot says that the report is to become a baseline: what that has of the cluster
 	// is watched, whatever rules were chosen.
@@ -109,9 +110,9 @@ func (o *Options) fill() {
 }
 
 // Run watches the cluster until everything held through the soak window or
-// the time is up, and reports. A cluster that is not well is no error: see
-// Report.OK. The error says that ctx ended first; the report then holds what
-// was seen until then. Where somebody watches, ctx is what ends the run, and
+// the time is up, and reports. A cluster that is not well, or was not seen, is
+// no error: see Report.OK. The error says that there is no rule of o.Only, or
+// that ctx ended first; the report then holds what was seen until then. Where somebody watches, ctx is what ends the run, and
 // that is no error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.API == nil {
@@ -122,13 +123,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	o.fill()
+	e := newEngine(o, api)
+	if err := o.check(e.rules); err != nil {
+		return Report{}, err
+	}
 	began := time.Now()
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if o.Timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, o.Timeout)
 	}
 	defer cancel()
-	e := newEngine(o, api)
 	soaked := e.run(limited)
 	if o.Watch != nil {
 		return e.last(e.board.well(), began), nil

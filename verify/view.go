@@ -15,6 +15,7 @@ type view struct {
 	caches map[kind][]cache.Indexer
 	heard  *heard
 	server string // version of the API server: "v1.36.3"
+	site   site
 }
 
 // has tells whether the cluster knows a kind.
