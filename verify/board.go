@@ -20,10 +20,11 @@ type row struct {
 	asked    bool // for by a user: that it does not apply is that it was not seen
 	stays    bool // its findings decide, and nobody waits for their end
 	judged   bool
-	left     string // why what the rule is about cannot be seen; "": it can
-	unseen   string // why it cannot hold: objects or kinds were not seen; "": they were
-	nothing  string // why the cluster may be without what it judges; "": it is not
-	fix      string // what to do about unseen or nothing
+	left     string    // why what the rule is about cannot be seen; "": it can
+	unseen   string    // why it cannot hold: objects or kinds were not seen; "": they were
+	nothing  string    // why the cluster may be without what it judges; "": it is not
+	fix      string    // what to do about unseen or nothing
+	since    time.Time // that it cannot be judged
 	findings []Finding
 	told     string
 }
@@ -59,6 +60,11 @@ func (b *board) record(id string, findings []Finding, now time.Time) {
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.Object, b.Object) })
 	r.judged, r.findings = true, findings
+	if r.blind() == "" {
+		r.since = time.Time{}
+	} else if r.since.IsZero() {
+		r.since = now
+	}
 	b.settle(now)
 }
 
@@ -187,6 +193,15 @@ func (r *row) blind() string {
 
 // why says why the rule does not hold, or only in part, beside its findings.
 func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
+
+// toTell are the findings that decide, and why the rule could not be judged.
+func (r *row) toTell(id string) []Finding {
+	told := r.deciding()
+	if why := r.blind(); why != "" {
+		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "it can be judged", Fix: r.fix, Since: r.since, blind: true})
+	}
+	return told
+}
 
 func (r *row) outcome() Outcome {
 	switch {

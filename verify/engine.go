@@ -155,7 +155,7 @@ func (e *engine) see(r rule) {
 
 func (e *engine) record(rule string, findings []Finding) {
 	e.board.record(rule, findings, time.Now())
-	e.changes.note(rule, e.board.rows[rule].deciding())
+	e.changes.note(rule, e.board.rows[rule].toTell(rule))
 }
 
 // tell shows where things stand: drawn in place, else as lines of what changed;

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,10 @@ func without() map[string][]taken {
 		delete(w.objects, "Node cp1")
 		w.options.Nodes = nil
 	}}}
-	silentKubelet := taken{"a kubelet is silent", func(w *whole) { node := w.objects["Node w1"].(*corev1.Node); node.Status.Conditions[1].Status = corev1.ConditionUnknown }}
+	silentKubelet := taken{"a kubelet is silent", func(w *whole) {
+		node := w.objects["Node w1"].(*corev1.Node)
+		node.Status.Conditions[1].Status = corev1.ConditionUnknown
+	}}
 	ahead := func(name string) taken {
 		return taken{"ahead and never heard: " + name, func(w *whole) {
 			old := w.objects["Lease "+name]
@@ -90,7 +94,10 @@ func without() map[string][]taken {
 		"kube-proxy-mode": reportOfW1("proxyMode"), "node-reports": append(reportOfW1(), unknownPart("w1", "packages")), "units": reportOfW1("units"),
 		"programs": reportOfW1("programs"), "cgroups": reportOfW1("cgroup"), "sysctls": append(reportOfW1(), unknownPart("w1", "sysctls")),
 		"packages": reportOfW1("packages"), "pinned-images": reportOfW1("images"), "registry-reach": reportOfW1("registries"),
-		"gpus":             append(reportOfW1("gpu"), taken{"no cards at all", func(w *whole) { clearPart(w.reports["w1"], "gpu"); w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil }}),
+		"gpus": append(reportOfW1("gpu"), taken{"no cards at all", func(w *whole) {
+			clearPart(w.reports["w1"], "gpu")
+			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
+		}}),
 		"clocks":           append(nodes, unheard),
 		"since":            append(nodes, unheard, silentKubelet),
 		"system-workloads": {object("Deployment coredns")},
@@ -189,7 +196,10 @@ func TestExpectationsOfOthers(t *testing.T) {
 	}{
 		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, LeftOut, "it runs elsewhere"},
 		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, LeftOut, "whoever runs that"},
-		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil; w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil }, LeftOut, "no host has cards"},
+		{"gpus", func(w *whole) {
+			w.reports["w1"].GPU = nil
+			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
+		}, LeftOut, "no host has cards"},
 		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, Unseen, "the NodeReport does not have gpu: w1"},
 		{"webhooks", object("Webhook").from, LeftOut, "no webhook leads to a Service"},
 		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, Unseen, "no new NodeReport for more than 3m0s: w1"},
@@ -220,5 +230,37 @@ func TestStaleReportsDoNotVote(t *testing.T) {
 	}
 	if got := b.rows["pod-network-mtu"].outcome(); got != Unseen {
 		t.Errorf("pod-network-mtu: %s although two hosts do not speak", got)
+	}
+}
+
+// TestUnseenIsTold: who watches is told of a rule that cannot be judged any more, and of one
+// that can again.
+func TestUnseenIsTold(t *testing.T) {
+	w := newWhole()
+	e := w.engine(t)
+	now := time.Now()
+	told := func(later time.Duration) []string {
+		var all []string
+		for _, event := range e.changes.events(now.Add(later), e.board.well()) {
+			if event.Rule == "" || event.Rule == "units" {
+				all = append(all, event.Event+" "+event.Object)
+			}
+		}
+		return all
+	}
+	w.judge(t, e)
+	if got := told(0); !slices.Equal(got, []string{"well "}) {
+		t.Fatalf("of a cluster that is whole %q is told", got)
+	}
+	units := w.reports["w1"].Units
+	clearPart(w.reports["w1"], "units")
+	w.judge(t, e)
+	if got := told(2 * time.Second); !slices.Equal(got, []string{"unseen Rule units"}) {
+		t.Errorf("without what it expects %q is told", got)
+	}
+	w.reports["w1"].Units = units
+	w.judge(t, e)
+	if got := told(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
+		t.Errorf("with it again %q is told", got)
 	}
 }

@@ -40,6 +40,7 @@ type Finding struct {
 
 	early bool // nobody has answered yet: neither good news nor bad
 	known bool // the baseline had it
+	blind bool // no finding: why the rule could not be judged
 }
 
 // rules are all rules, in the order in which they are reported: what others

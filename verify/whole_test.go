@@ -89,13 +89,26 @@ func (w *whole) host(name string) {
 // judged is the board after a judgement of all rules on what is there now.
 func (w *whole) judged(t *testing.T) *board {
 	t.Helper()
+	e := w.engine(t)
+	w.judge(t, e)
+	return e.board
+}
+
+func (w *whole) engine(t *testing.T) *engine {
+	t.Helper()
+	e := newEngine(w.options, nil)
+	t.Cleanup(e.images.queue.ShutDown) // nobody runs it
+	e.live = newLive(w.options)
+	return e
+}
+
+// judge shows e what is there now.
+func (w *whole) judge(t *testing.T, e *engine) {
+	t.Helper()
 	objects := slices.Collect(maps.Values(w.objects))
 	for host, r := range w.reports {
 		objects = append(objects, report(t, host, *r))
 	}
-	e := newEngine(w.options, nil)
-	t.Cleanup(e.images.queue.ShutDown) // nobody runs it
-	e.live = newLive(w.options)
 	v := seen(t, objects...)
 	v.server = w.server
 	for _, b := range w.beats {
@@ -111,5 +124,4 @@ func (w *whole) judged(t *testing.T) *board {
 	}
 	e.begin(v)
 	e.judge(e.all())
-	return e.board
 }

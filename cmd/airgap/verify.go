@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -47,8 +49,9 @@ and --registry with --ca so that images can be looked up.
 
 --watch stays, and tells each change as it happens, until a signal or a --timeout
 that was given. With --output json each is a JSON object on a line of its own: event
-is broken, changed, mended (afterSeconds: for how long it was broken), well (nothing
-is broken any more) or, last, verdict with the report. Of one object of the cluster
+is broken, unseen (the rule cannot be judged), changed, mended (afterSeconds: for how
+long it was so), well (nothing is broken or unseen any more) or, last, verdict with the
+report. Of one object of the cluster
 there is a line a second at most, and leftOut counts those left out.
 
 --baseline save FILE writes down, at the end, the cluster as it is: before a change.
@@ -62,11 +65,15 @@ ended badly or restarted, nodes whose Ready turned, pods that were evicted.
 --namespace is for who may see only some: rules about more than pods, workloads and
 their images are left out.
 
+A rule holds only if it saw what it is about. It is unseen where something was missing,
+such as a host's report, which is as bad as broken; n/a where the cluster need not have
+it, such as GPUs. A rule that --only asks for is never n/a: nothing seen is unseen.
+
 --output html is a page for a change ticket. --textfile is for Prometheus: a file in
 the directory of node_exporter's textfile collector, written with the verdict; with
 --watch after each change, and once a minute.
 
-Exit code 4 when something is broken, with --watch: at its end.`
+Exit code 4 when something is broken or unseen, with --watch: at its end.`
 
 func (a *app) verify() *cobra.Command {
 	var o verifyOptions
@@ -145,6 +152,9 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := namespacesExist(ctx, client, o.scope); err != nil {
+		return err
+	}
 	cluster, err := o.modes.cluster(ctx, client, before)
 	if err != nil {
 		return err
@@ -160,6 +170,19 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	}
 	failed := errors.Join(o.modes.save(report, cluster, p), o.modes.writeTextfile(report))
 	return after(endedHint(a.showVerdict(report), report, thisMachine().Host), failed)
+}
+
+// namespacesExist refuses a namespace that the cluster does not have, in which nothing could be
+// wrong. Where that may not be asked, or nobody answers, verification tells.
+func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for _, name := range scope {
+		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return hint(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
+		}
+	}
+	return nil
 }
 
 // endedHint names certificates of this host that have ended, where that may be why no API server

@@ -97,6 +97,9 @@ func (m *verifyModes) checkRules(scope []string) error {
 			return usage("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
 		}
 	}
+	if i := slices.IndexFunc(all, func(r verify.RuleInfo) bool { return m.asksFor(r.ID) && !r.Within(scope) }); i >= 0 {
+		return usage("airgap verify: the rule %s is about more than the namespaces %s: leave --namespace away, or do not ask for the rule", all[i].ID, strings.Join(scope, ", "))
+	}
 	judged := func(r verify.RuleInfo) bool {
 		chosen := r.Needs == "" && len(m.only) == 0 || given[r.Needs] || slices.Contains(m.only, r.ID)
 		return chosen && !slices.Contains(m.skip, r.ID) && r.Within(scope)
@@ -105,6 +108,11 @@ func (m *verifyModes) checkRules(scope []string) error {
 		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads and their images")
 	}
 	return nil
+}
+
+// asksFor tells whether a flag asks for this very rule.
+func (m *verifyModes) asksFor(id string) bool {
+	return !slices.Contains(m.skip, id) && (slices.Contains(m.only, id) || id == "since" && m.since != "")
 }
 
 // before is the baseline to compare with, nil for none.
