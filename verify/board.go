@@ -21,7 +21,8 @@ type row struct {
 	judged   bool
 	left     bool   // out: the cluster does not have what the rule is about
 	unheard  string // why it is too soon to call it well; "": it is not
-	unseen   string // why it cannot hold: objects or kinds were not seen; "": they were
+	unseen   string // why it cannot hold: objects were not seen; "": they were
+	stale    string // why its last judgement says nothing of now: kinds were not confirmed; "": they were
 	nothing  string // why the cluster may be without what it judges; "": it is not
 	findings []Finding
 	told     string
@@ -72,7 +73,7 @@ func (b *board) doubt() {
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
-		if !r.left && (!r.judged || r.unseen != "" || len(r.deciding()) > 0 && !r.stays) {
+		if !r.left && (!r.judged || r.unseen != "" || r.stale != "" || len(r.deciding()) > 0 && !r.stays) {
 			b.holdsSince = time.Time{}
 			return
 		}
@@ -87,7 +88,7 @@ func (b *board) apply(id string, applies bool) {
 	r := b.rows[id]
 	r.left = !applies
 	if r.left {
-		r.judged, r.findings = false, nil
+		r.judged, r.findings, r.stale = false, nil, ""
 	}
 }
 
@@ -125,7 +126,7 @@ func (b *board) tell(say func(format string, args ...any)) {
 // line is how a rule is, with what was seen first, and how much more there is.
 func (r *row) line() (line, more string) {
 	switch {
-	case !r.judged:
+	case !r.judged && r.stale == "":
 		return "", ""
 	case r.outcome() == Known:
 		return r.title + ": broken as before", ""
@@ -134,7 +135,7 @@ func (r *row) line() (line, more string) {
 	case r.outcome() == LeftOut:
 		return r.title + ": " + cmp.Or(r.unheard, r.nothing), ""
 	case r.outcome() == Unseen:
-		return r.title + ": not seen: " + r.unseen, ""
+		return r.title + ": not seen: " + cmp.Or(r.stale, r.unseen), ""
 	}
 	line, more = r.first()
 	if r.stays {
@@ -159,8 +160,12 @@ func (r *row) first() (line, more string) {
 	return oneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
-// deciding are the findings that the baseline did not have.
+// deciding are the findings that the baseline did not have. Of what is not seen any more
+// none are.
 func (r *row) deciding() []Finding {
+	if r.stale != "" {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.known })
 }
 
@@ -168,6 +173,8 @@ func (r *row) outcome() Outcome {
 	switch {
 	case r.left:
 		return LeftOut
+	case r.stale != "":
+		return Unseen
 	case len(r.deciding()) > 0:
 		return Broken
 	case !r.judged, r.unseen != "":

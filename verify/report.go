@@ -106,7 +106,7 @@ func (r *row) result(id string) RuleResult {
 	case result.Outcome == LeftOut && !r.left:
 		result.Why = cmp.Or(r.unheard, r.nothing)
 	case result.Outcome == Unseen:
-		result.Why = r.unseen
+		result.Why = cmp.Or(r.stale, r.unseen)
 	}
 	return result
 }
