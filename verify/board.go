@@ -21,9 +21,10 @@ type row struct {
 	stays    bool // its findings decide, and nobody waits for their end
 	judged   bool
 	left     string    // why what the rule is about cannot be seen; "": it can
-	unseen   string    // why it cannot hold: objects or kinds were not seen; "": they were
+	unseen   string    // why it cannot hold: objects were not seen; "": they were
+	stale    string    // why its last judgement says nothing of now: kinds were not confirmed; "": they were
 	nothing  string    // why the cluster may be without what it judges; "": it is not
-	fix      string    // what to do about unseen or nothing
+	fix      string    // what to do about any of these
 	since    time.Time // that it cannot be judged
 	findings []Finding
 	told     string
@@ -93,7 +94,7 @@ func (b *board) settle(now time.Time) {
 func (b *board) apply(id, left string) {
 	r := b.rows[id]
 	if r.left = left; left != "" {
-		r.judged, r.findings = false, nil
+		r.judged, r.findings, r.stale = false, nil, ""
 	}
 }
 
@@ -137,7 +138,7 @@ func (b *board) tell(say func(format string, args ...any)) {
 // line is how a rule is, with what was seen first, and how much more there is.
 func (r *row) line() (line, more string) {
 	switch {
-	case !r.judged:
+	case !r.judged && r.stale == "":
 		return "", ""
 	case r.outcome() == Known:
 		return r.title + ": broken as before", ""
@@ -169,8 +170,12 @@ func (r *row) first() (line, more string) {
 	return oneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
-// deciding are the findings that the baseline did not have.
+// deciding are the findings that the baseline did not have. Of what is not seen any more
+// none are.
 func (r *row) deciding() []Finding {
+	if r.stale != "" {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.known })
 }
 
@@ -181,6 +186,8 @@ const noAnswer = "the API server gave no complete answer in time"
 func (r *row) blind() string {
 	without := cmp.Or(r.left, r.nothing)
 	switch {
+	case r.stale != "":
+		return r.stale
 	case r.unseen != "" && r.left == "":
 		return r.unseen
 	case r.asked && without != "":
@@ -194,7 +201,8 @@ func (r *row) blind() string {
 // why says why the rule does not hold, or only in part, beside its findings.
 func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
 
-// toTell are the findings that decide, and why the rule could not be judged.
+// toTell are the findings that decide, and why the rule could not be judged. Of kinds that
+// are not confirmed the rule api-server tells.
 func (r *row) toTell(id string) []Finding {
 	told := r.deciding()
 	if why := r.blind(); why != "" {

@@ -169,18 +169,19 @@ func TestListedAgain(t *testing.T) {
 	f := newForgetful(t)
 	a, err := newAPI(f.on(f.server.Config))
 	f.must(err)
-	factories := newFactories(a, nil)
-	informers, err := factories.of(pods)
+	w := &watching{api: a, noted: &confirmations{}, lost: func(err error) { t.Errorf("given up: %v", err) }}
+	w.bounds.fill()
+	all, err := w.of(pods)
 	f.must(err)
 	marks := make(chan struct{}, 100)
-	f.must(listen(informers[0], pods, newHeard(), func() { marks <- struct{}{} }, func(err error) { t.Errorf("given up: %v", err) }))
+	f.must(all[0].listen(newHeard(), func() { marks <- struct{}{} }))
 	ctx, cancel := context.WithCancel(t.Context())
-	defer factories.shutdown()
+	defer w.stop()
 	defer cancel()
-	if !factories.start(ctx) {
+	if w.run(ctx, all); !settled(ctx, all) {
 		t.Fatal("never complete")
 	}
-	first := len(informers[0].GetIndexer().ListKeys())
+	first := len(all[0].shared.GetIndexer().ListKeys())
 	for range first {
 		<-marks
 	}
@@ -233,7 +234,7 @@ func ask(t *testing.T, at, what string) string {
 	return string(said)
 }
 
-// TestFailover: a balancer sends everybody to another API server. That is told,
+// TestFailover: a balancer sends everybody to another API server. That is
 // survived, and what happened meanwhile is seen.
 func TestFailover(t *testing.T) {
 	t.Parallel()
@@ -243,15 +244,18 @@ func TestFailover(t *testing.T) {
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Host, o.Soak = "https://"+lb.address(), 3*time.Second
-	said.on("Nodes are Ready: holds", func() { lb.sendTo(twin.Address()); b.server.Stop() })
 	others := *b
 	others.client = twin.Client(t)
-	said.on("The API server answers: not yet", func() { others.deployment(1) })
+	said.on("Nodes are Ready: holds", func() {
+		lb.sendTo(twin.Address())
+		b.server.Stop()
+		others.deployment(1)
+	})
 	said.on("coredns: 1 of 2 pods available", func() { others.deployment(2) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "The API server answers: not yet: API server: talk to API server:", "The API server answers: holds", "coredns: 1 of 2 pods available")
+	said.want(t, "coredns: 1 of 2 pods available")
 }
 
 // TestNotReady: an API server that is not ready goes on to answer whoever is

@@ -2,6 +2,8 @@ package verify
 
 import (
 	"airgap.dev/airgap/verify/nodereport"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -36,6 +38,7 @@ type source struct {
 	untyped    bool // client-go has no Go type for it
 	optional   bool // a cluster may do without the kind, and so do the rules then
 	indexers   cache.Indexers
+	only       []string // namespaces that rules read; nil: all
 }
 
 // sources are all kinds that are watched.
@@ -45,7 +48,7 @@ var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
 	daemonSets:          {resource: builtin("apps", daemonSets), namespaced: true},
 	deployments:         {resource: builtin("apps", deployments), namespaced: true},
 	statefulSets:        {resource: builtin("apps", statefulSets), namespaced: true},
-	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true},
+	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true, only: []string{corev1.NamespaceNodeLease, metav1.NamespaceSystem}},
 	services:            {resource: builtin("", services), namespaced: true},
 	endpointSlices:      {resource: builtin("discovery.k8s.io", endpointSlices), namespaced: true, indexers: sliceIndexers()},
 	validatingWebhooks:  {resource: builtin("admissionregistration.k8s.io", validatingWebhooks)},

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -22,10 +21,10 @@ const (
 // askNamespaces asks once a session for each namespace of the scope: a list of what is in
 // one that does not exist is empty, and no error.
 func (e *engine) askNamespaces(ctx context.Context) error {
-	e.site.scope = map[string]presence{}
+	e.site = e.options.site()
 	for _, name := range e.options.Scope {
-		limited, cancel := context.WithTimeout(ctx, probeLimit)
-		_, err := e.api.typed.CoreV1().Namespaces().Get(limited, name, metav1.GetOptions{})
+		limited, cancel := limit(ctx)
+		err := e.api.rest.Get().AbsPath("/api/v1/namespaces", name).Do(limited).Error()
 		cancel()
 		switch {
 		case apierrors.IsNotFound(err):

@@ -48,7 +48,7 @@ func trim(obj any) (any, error) {
 	case *certificatesv1.CertificateSigningRequest:
 		return keepRequest(o), nil
 	case *unstructured.Unstructured:
-		return keepUntyped(o)
+		return keepUntyped(o), nil
 	}
 	return obj, nil
 }

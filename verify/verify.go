@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/internal/ui"
@@ -28,6 +29,12 @@ import (
 type Options struct {
 	// API is how to reach the API server.
 	API *rest.Config
+	// Connect reads API again whenever the API server was lost: credentials may have been
+	// renewed. Nil: they stay.
+	Connect func() (*rest.Config, error)
+	// Facts says again, in each session, what Nodes, Namespaces, Workloads and PodLinks are.
+	// Nil: they stay.
+	Facts func(context.Context) Facts
 	// Nodes are the names that must have joined; nil asks only that those
 	// that have joined are Ready.
 	Nodes []string
@@ -78,7 +85,20 @@ type Options struct {
 	Progress ui.Progress   // nil for none
 	About    About         // stands in the report
 
-	grow time.Duration // how often to look for kinds that the cluster did not have
+	grow   time.Duration // how often to look for kinds that the cluster did not have
+	bounds bounds
+}
+
+// Facts are what the caller knows of the cluster, and may change while a run lasts. Nil
+// leaves the option as it is.
+type Facts struct{ Nodes, Namespaces, Workloads, PodLinks []string }
+
+func (o *Options) take(f Facts) {
+	for to, from := range map[*[]string][]string{&o.Nodes: f.Nodes, &o.Namespaces: f.Namespaces, &o.Workloads: f.Workloads, &o.PodLinks: f.PodLinks} {
+		if from != nil {
+			*to = from
+		}
+	}
 }
 
 // DefaultSoak is how long everything must hold where nobody says otherwise.
@@ -104,6 +124,8 @@ func (o *Options) fill() {
 	if o.grow == 0 {
 		o.grow = time.Minute
 	}
+	o.bounds.fill()
+	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // one given twice counts once
 	if o.Progress == nil {
 		o.Progress = ui.Discard()
 	}

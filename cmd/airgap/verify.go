@@ -51,8 +51,8 @@ and --registry with --ca so that images can be looked up.
 that was given. With --output json each is a JSON object on a line of its own: event
 is broken, unseen (the rule cannot be judged), changed, mended (afterSeconds: for how
 long it was so), well (nothing is broken or unseen any more) or, last, verdict with the
-report. Of one object of the cluster
-there is a line a second at most, and leftOut counts those left out.
+report. Of one object of the cluster there is a line a second at most, and leftOut
+counts those left out.
 
 --baseline save FILE writes down, at the end, the cluster as it is: before a change.
 --baseline compare FILE, after the change, fails only for what is new: nodes and
