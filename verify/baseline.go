@@ -36,7 +36,10 @@ type Baseline struct {
 	About    About          `json:"about"`
 	OK       bool           `json:"ok"` // the verdict of then
 	Findings []KnownFinding `json:"findings"`
-	Snapshot Snapshot       `json:"snapshot"`
+	// Unseen says what rules missed then, by id: "no NodeReport: w2". An older airgap does
+	// not say (nil).
+	Unseen   map[string]string `json:"unseen,omitempty"`
+	Snapshot Snapshot          `json:"snapshot"`
 }
 
 // KnownFinding is a finding with the name that its object's successors share.
@@ -98,7 +101,7 @@ func NewBaseline(r Report, cluster string) *Baseline {
 	}
 	return &Baseline{
 		APIVersion: baselineVersion, Kind: baselineKind, Cluster: cluster, Taken: r.Began.Add(r.Took).Round(time.Second),
-		About: r.About, OK: r.OK, Findings: r.lasting, Snapshot: *r.snapshot,
+		About: r.About, OK: r.OK, Findings: r.lasting, Unseen: r.missed, Snapshot: *r.snapshot,
 	}
 }
 
@@ -113,6 +116,25 @@ func (e *engine) lasting() []KnownFinding {
 		}
 	}
 	return all
+}
+
+// missed is what each rule expected and did not see.
+func (e *engine) missed() map[string]string {
+	all := map[string]string{}
+	for id, row := range e.board.rows {
+		if row.unseen != "" {
+			all[id] = row.unseen
+		}
+	}
+	return all
+}
+
+// forgive lets a rule that misses the very same as in the baseline decide nothing.
+func (b *Baseline) forgive(rule string, e expectation) expectation {
+	if e.missing != "" && e.missing == b.Unseen[rule] {
+		return expectation{nothing: "unseen as in the baseline: " + e.missing, fix: e.fix}
+	}
+	return e
 }
 
 // know marks those findings of a rule that the baseline had too: as many of an

@@ -187,10 +187,11 @@ func (e *engine) judgeRule(r rule) {
 	if len(unreadable) > 0 {
 		expected = expectation{missing: unreadable[0].String(), fix: unreadable[0].fix()}
 	}
-	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 	if b := e.options.Baseline; b != nil {
 		b.know(e.view, r.id, findings)
+		expected = b.forgive(r.id, expected)
 	}
+	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 	e.record(r.id, findings)
 }
 

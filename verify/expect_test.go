@@ -264,3 +264,20 @@ func TestUnseenIsTold(t *testing.T) {
 		t.Errorf("with it again %q is told", got)
 	}
 }
+
+// TestMissedAsBefore: what a rule missed when the baseline was saved decides nothing, and
+// what it misses since then does.
+func TestMissedAsBefore(t *testing.T) {
+	w := newWhole()
+	delete(w.reports, "w1")
+	e := w.engine(t)
+	w.judge(t, e)
+	w.options.Baseline.Unseen = e.last(false, time.Now()).missed
+	if row := w.judged(t).rows["units"]; row.outcome() != LeftOut || row.why() != "unseen as in the baseline: no NodeReport: w1" {
+		t.Errorf("the same: %s (%s)", row.outcome(), row.why())
+	}
+	delete(w.reports, "cp1")
+	if row := w.judged(t).rows["units"]; row.outcome() != Unseen || row.why() != "no NodeReport: cp1, w1" {
+		t.Errorf("more: %s (%s)", row.outcome(), row.why())
+	}
+}

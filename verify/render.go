@@ -13,10 +13,12 @@ import (
 // WriteText writes the report for people.
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
+	said := map[string]bool{"": true} // many rules may lack the same
 	for _, rule := range r.Rules {
 		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
-		if rule.Fix != "" {
+		if !said[rule.Fix] {
 			fmt.Fprintf(&b, "          fix:  %s\n", oneLine(rule.Fix))
+			said[rule.Fix] = true
 		}
 		for _, f := range r.of(rule.ID) {
 			f.write(&b, r.Began)

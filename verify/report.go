@@ -36,6 +36,7 @@ type Report struct {
 
 	snapshot *Snapshot // nil: the cluster was never seen
 	lasting  []KnownFinding
+	missed   map[string]string // by rule
 }
 
 // About says which cluster was verified, and by whom. What is not known is "".
@@ -122,7 +123,7 @@ func (e *engine) last(well bool, began time.Time) Report {
 		return r
 	}
 	s := e.view.snapshot()
-	r.snapshot, r.lasting = &s, e.lasting()
+	r.snapshot, r.lasting, r.missed = &s, e.lasting(), e.missed()
 	if b := e.options.Baseline; b != nil {
 		r.Baseline.Changed = differences(b.Snapshot, s)
 	}
