@@ -118,7 +118,7 @@ func (e *engine) lasting() []KnownFinding {
 	return all
 }
 
-// missed is what each rule expected and did not see.
+// missed names the objects that each rule expected and did not see.
 func (e *engine) missed() map[string]string {
 	all := map[string]string{}
 	for id, row := range e.board.rows {

@@ -25,7 +25,7 @@ type expectation struct {
 	fix string
 }
 
-// site is what the caller knows of the cluster: what has to be there.
+// site holds the caller's knowledge of the cluster: the objects that have to be there.
 type site struct {
 	nodes     []string            // that must have joined
 	reports   bool                // its hosts report what only they know
@@ -73,7 +73,7 @@ func (v view) each(lacking func(*corev1.Node) lack) expectation {
 	return lacked(lacks)
 }
 
-// needs is what is missing where nothing is there.
+// needs gives the reason where nothing is there.
 func needs(there bool, otherwise string) string {
 	if there {
 		return ""
@@ -131,7 +131,7 @@ func (v view) anyOf(noun, of string, judged func(namespace string) bool, kinds .
 	return expectation{nothing: fmt.Sprintf("there is no %s %s", noun, of)}
 }
 
-// needed says that a cluster which lacks what e is about is no cluster.
+// needed makes of objects that a cluster may be without those that each must have.
 func needed(expects func(view) expectation, fix string) func(view) expectation {
 	return func(v view) expectation {
 		e := expects(v)

@@ -42,7 +42,7 @@ func reportOfW1(parts ...string) []taken {
 	return all
 }
 
-// clearPart empties the part of that name in JSON.
+// clearPart empties the part of this name in JSON.
 func clearPart(r *nodereport.Report, name string) {
 	v := reflect.ValueOf(r).Elem()
 	for i := range v.NumField() {
@@ -59,7 +59,7 @@ func unknownPart(host, name string) taken {
 	}}
 }
 
-// without is, for each rule, what it cannot hold without.
+// without lists for each rule the things without which it cannot hold.
 func without() map[string][]taken {
 	nodes := []taken{object("Node w1"), {"no nodes", func(w *whole) {
 		delete(w.objects, "Node w1")
@@ -186,7 +186,7 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// TestExpectationsOfOthers: what another's cluster does without is said not to apply, with why.
+// TestExpectationsOfOthers: a rule says why it does not apply to a cluster of others, or what is missing.
 func TestExpectationsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		id   string
@@ -213,7 +213,7 @@ func TestExpectationsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleReportsDoNotVote: what a host said once is no evidence against those that speak.
+// TestStaleReportsDoNotVote: a host that is silent is no evidence against those that speak.
 func TestStaleReportsDoNotVote(t *testing.T) {
 	w := newWhole()
 	for _, host := range []string{"w2", "w3"} {
@@ -265,8 +265,8 @@ func TestUnseenIsTold(t *testing.T) {
 	}
 }
 
-// TestMissedAsBefore: what a rule missed when the baseline was saved decides nothing, and
-// what it misses since then does.
+// TestMissedAsBefore: an object that was missing when the baseline was saved decides nothing,
+// one that is missing since then does.
 func TestMissedAsBefore(t *testing.T) {
 	w := newWhole()
 	delete(w.reports, "w1")

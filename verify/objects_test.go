@@ -33,10 +33,11 @@ func TestNodeLeases(t *testing.T) {
 		{"clock behind, heard just now", []metav1.Object{kubeletLease(now.Add(-time.Hour))}, 5 * time.Second, ""},
 		{"clock ahead, silent", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 30 * time.Second, "its kubelet has not renewed its lease since " + now.Add(-30*time.Second).UTC().Format(time.RFC3339)},
 		{"none", nil, 0, "its kubelet has no lease"},
+		{"dead with a clock that was ahead", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 0, "its kubelet has not renewed its lease since " + now.Add(-time.Minute).UTC().Format(time.RFC3339)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, append(test.objects, node("w1", corev1.ConditionTrue))...)
-			v.now = now
+			v.now, v.heard.began = now, now.Add(-time.Minute)
 			if test.heard > 0 {
 				v.heard.take(leaseOf("w1"), now, now.Add(-test.heard))
 			}
