@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTag compares the tag with NH's definition in exact arithmetic.
+// TestTag compares the tag with its definition in exact arithmetic.
 func TestTag(t *testing.T) {
 	k := newTagKey()
 	for _, size := range []int{1, 7, 512, pieceSize, pieceSize + 1, 3*pieceSize - 8, block - 1, block} {
@@ -31,23 +31,24 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// byDefinition is NH over words of 64 bits: both halves of a sum of 128 bits.
+// byDefinition adds up the products' upper and lower halves, each modulo 2^64.
 func byDefinition(key, words []uint64) []uint64 {
 	two64 := new(big.Int).Lsh(big.NewInt(1), 64)
 	plus := func(i int) *big.Int {
 		a, b := new(big.Int).SetUint64(key[i]), new(big.Int).SetUint64(words[i])
 		return a.Add(a, b).Mod(a, two64)
 	}
-	sum := new(big.Int)
+	upper, lower := new(big.Int), new(big.Int)
 	for i := 0; i < len(words); i += 2 {
-		sum.Add(sum, new(big.Int).Mul(plus(i), plus(i+1)))
+		hi, lo := new(big.Int).DivMod(new(big.Int).Mul(plus(i), plus(i+1)), two64, new(big.Int))
+		upper.Mod(upper.Add(upper, hi), two64)
+		lower.Mod(lower.Add(lower, lo), two64)
 	}
-	hi, lo := new(big.Int).DivMod(sum, two64, new(big.Int))
-	return []uint64{hi.Mod(hi, two64).Uint64(), lo.Uint64()}
+	return []uint64{upper.Uint64(), lower.Uint64()}
 }
 
 // TestTagOfOtherBytes changes each byte of a block, and swaps pieces: a tag that fits
-// then is a fault of the hash, since chance has one in 2^63.
+// then is a fault of the hash, since chance has one in 2^62.
 func TestTagOfOtherBytes(t *testing.T) {
 	k, p := newTagKey(), make([]byte, block)
 	rand.Read(p)

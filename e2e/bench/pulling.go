@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +87,8 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 // inPlace measures what it costs to verify at every read: a bundle that the store links
 // to, beside the same bundle as a copy in the store. The figure is the processors' time of
 // the registry and its clients together, since a network is slower than either, and of
-// many rounds in turn, since the difference is small.
+// many rounds in turn, since the difference is small. The clients take SHA-256 of the
+// layers, as every container runtime does.
 func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, copied *server, l layers, pki string) error {
 	links := filepath.Join(b.Work, "links")
 	err := errors.Join(os.RemoveAll(links), os.Mkdir(links, 0o755))
@@ -101,6 +103,7 @@ func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, c
 		return err
 	}
 	defer linked.end()
+	l.hashed = true
 	const clients, pulls = 8, 40
 	var work [2]time.Duration
 	for round := range pulls + 1 {
@@ -159,8 +162,9 @@ func (b *bench) slowly(ctx context.Context, w *figures, rt http.RoundTripper, l 
 
 // layers are what is pulled: the paths of big blobs, the same in both registries.
 type layers struct {
-	paths []string
-	size  int64 // of all of them
+	paths  []string
+	size   int64 // of all of them
+	hashed bool  // whether clients take SHA-256 of the pieces
 }
 
 // mirror pushes the images of one registry to the other, and finds their layers.
@@ -218,7 +222,11 @@ func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clien
 					if i >= len(l.paths)*pieces {
 						return
 					}
-					errs[c] = take(ctx, rt, s.addr, l.paths[i/pieces], i%pieces)
+					var to io.Writer = io.Discard
+					if l.hashed {
+						to = sha256.New()
+					}
+					errs[c] = take(ctx, rt, s.addr, l.paths[i/pieces], i%pieces, to)
 				}
 			})
 		}
@@ -230,20 +238,20 @@ func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clien
 // pieces are in how many ranges a layer is asked for.
 const pieces = 16
 
-func take(ctx context.Context, rt http.RoundTripper, addr, path string, piece int) error {
+func take(ctx context.Context, rt http.RoundTripper, addr, path string, piece int, to io.Writer) error {
 	size, err := length(ctx, rt, addr, path)
 	if err != nil {
 		return err
 	}
-	from, to := size*int64(piece)/pieces, size*int64(piece+1)/pieces-1
-	resp, err := get(ctx, rt, addr, path, "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+	from, last := size*int64(piece)/pieces, size*int64(piece+1)/pieces-1
+	resp, err := get(ctx, rt, addr, path, "Range", fmt.Sprintf("bytes=%d-%d", from, last))
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	n, err := io.Copy(io.Discard, resp.Body)
-	if err == nil && n != to-from+1 {
-		err = fmt.Errorf("%s: %d bytes, want %d", path, n, to-from+1)
+	n, err := io.Copy(to, resp.Body)
+	if err == nil && n != last-from+1 {
+		err = fmt.Errorf("%s: %d bytes, want %d", path, n, last-from+1)
 	}
 	return err
 }
