@@ -55,7 +55,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
-		systemWorkloads(system, o.Workloads), systemPods(system),
+		systemWorkloads(system, o.Workloads), systemPods(system), jobsDone(judged), terminating(judged),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
 		reportsFresh(o.NodeReports), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),

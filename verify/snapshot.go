@@ -174,8 +174,12 @@ func (v view) incidents(since time.Time) []incident {
 }
 
 func (p *keptPod) incidents(since time.Time) []incident {
-	if e := p.evicted; e != nil && e.at.After(since) {
-		return []incident{{p.title("Pod"), e.at, e.how, "kubectl describe node " + p.node}}
+	if r := p.rare; r != nil && r.fell != "" && r.over.After(since) {
+		fix := "kubectl describe node " + p.node
+		if p.node == "" {
+			fix = fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)
+		}
+		return []incident{{p.title("Pod"), r.over, r.fell, fix}}
 	}
 	var list []incident
 	for _, c := range p.containers {

@@ -14,27 +14,41 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
 // factories make shared informers: of one factory, or of one for each
-// namespace that was asked for.
+// namespace that was asked for, and as many more for each label selector.
 type factories struct {
+	client  kubernetes.Interface
+	scope   []string
 	typed   []informers.SharedInformerFactory
+	byLabel map[string][]informers.SharedInformerFactory // those of typed with a selector, "" for none
 	dynamic dynamic.Interface
 	untyped []cache.SharedIndexInformer // of the dynamic client; its own factory hands no context on
 	running sync.WaitGroup
 }
 
 func newFactories(a *api, scope []string) *factories {
-	f := &factories{dynamic: a.dynamic}
 	if len(scope) == 0 {
-		scope = []string{""}
+		scope = []string{metav1.NamespaceAll}
 	}
-	for _, namespace := range scope {
-		f.typed = append(f.typed, informers.NewSharedInformerFactoryWithOptions(a.typed, 0, informers.WithNamespace(namespace)))
+	return &factories{client: a.typed, dynamic: a.dynamic, scope: scope, byLabel: map[string][]informers.SharedInformerFactory{}}
+}
+
+// labelled are the factories of objects that a label selector matches, one a namespace.
+func (f *factories) labelled(selector string) []informers.SharedInformerFactory {
+	if made, known := f.byLabel[selector]; known {
+		return made
 	}
-	return f
+	var list []informers.SharedInformerFactory
+	for _, namespace := range f.scope {
+		list = append(list, informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector })))
+	}
+	f.byLabel[selector], f.typed = list, append(f.typed, list...)
+	return list
 }
 
 // of are the informers of a kind, one a namespace.
@@ -46,7 +60,7 @@ func (f *factories) of(k kind) ([]cache.SharedIndexInformer, error) {
 		return []cache.SharedIndexInformer{informer}, nil
 	}
 	var list []cache.SharedIndexInformer
-	for _, factory := range f.typed {
+	for _, factory := range f.labelled(s.labels) {
 		generic, err := factory.ForResource(s.resource)
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", k, err)
