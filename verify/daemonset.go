@@ -30,11 +30,12 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	return strings.Join(saw, ", ")
 }
 
-// nodesWithout are the nodes on which d should have a pod and has none.
+// nodesWithout are the nodes on which d should have a pod and has none. One that has
+// ended is none: its controller has to make another.
 func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	has := map[string]bool{}
 	for _, p := range by[*keptPod](v, pods, byOwner, string(d.UID)) {
-		if !p.going {
+		if !p.going && !p.over {
 			has[p.node] = true
 		}
 	}
@@ -48,10 +49,13 @@ func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	return missing
 }
 
-// belongsOn decides as the DaemonSet controller does: selector, affinity and
+// belongsOn decides as the DaemonSet controller does: name, selector, affinity and
 // taints, with the tolerations it gives to every daemon pod.
 func belongsOn(d *appsv1.DaemonSet, node *corev1.Node) bool {
 	pod := &corev1.Pod{Spec: d.Spec.Template.Spec}
+	if name := pod.Spec.NodeName; name != "" && name != node.Name {
+		return false
+	}
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !fits {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,12 @@ func kindOf(t *testing.T, object metav1.Object) kind {
 		return deployments
 	case *appsv1.StatefulSet:
 		return statefulSets
+	case *appsv1.ReplicaSet:
+		return replicaSets
+	case *batchv1.Job:
+		return jobs
+	case *corev1.Namespace:
+		return namespaceObjects
 	case *coordinationv1.Lease:
 		return leases
 	case *corev1.Service:

@@ -3,7 +3,6 @@ package verify
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,62 +26,73 @@ func otherPods(system namespaces) rule {
 // many others there are.
 func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
+	successors := v.successors()
 	for _, p := range by[*keptPod](v, pods, byTrouble, "yes") {
-		if judged(p.namespace) {
+		if judged(p.namespace) && !(p.unwell.unlessReplaced && successors.replaced(p)) {
 			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.unwell.why, Want: "running and ready", Fix: p.unwell.fix})
 		}
 	}
 	return findings
 }
 
-// troubleOf says why a pod does not do its work, or "". Pods that have done it,
-// are going, or were replaced by their controller are no trouble.
-func troubleOf(pod *corev1.Pod) string {
+// troubleOf is why a pod does not do its work, or nil. Pods that have done it, are on
+// their way out, or ended and have a controller that is judged instead are in no trouble.
+func troubleOf(pod *corev1.Pod, from origin) *trouble {
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	why := ""
 	switch {
-	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded:
-		return ""
-	case pod.Status.Phase == corev1.PodFailed:
-		if metav1.GetControllerOfNoCopy(pod) != nil {
-			return "" // its controller is judged instead
-		}
-		return "failed: " + because(pod.Status.Reason, pod.Status.Message)
+	case pod.DeletionTimestamp != nil, ended && from.judged:
+		return nil
+	case ended:
+		why = endTrouble(pod)
+	default:
+		why = liveTrouble(pod)
 	}
+	if why == "" {
+		return nil
+	}
+	return &trouble{why, podFix(pod), ended && from.owner != "" && from.kind != "Node"}
+}
+
+// liveTrouble is that of a pod that has not ended.
+func liveTrouble(pod *corev1.Pod) string {
 	if c, found := condition(pod, corev1.PodScheduled); found && c.Status != corev1.ConditionTrue {
+		if c.Reason == corev1.PodReasonSchedulingGated {
+			return "" // held back on purpose, until the gate's owner opens it
+		}
 		return "not scheduled: " + because(c.Reason, c.Message)
 	}
-	for _, status := range statuses(pod) {
+	finished := finished(pod)
+	for status, as := range containersOf(pod) {
+		if as == debugging || as == sidecar && finished {
+			continue
+		}
 		if saw := containerTrouble(status); saw != "" {
 			return "container " + status.Name + ": " + saw
 		}
 	}
-	if c, found := condition(pod, corev1.PodReady); !found || c.Status != corev1.ConditionTrue {
+	if c, found := condition(pod, corev1.PodReady); (!found || c.Status != corev1.ConditionTrue) && !finished && !restReady(pod) {
 		return fmt.Sprintf("%s, not ready: %s", pod.Status.Phase, because(c.Reason, c.Message))
 	}
 	return ""
 }
 
-// containerTrouble says why a container does not run although it should.
-func containerTrouble(s corev1.ContainerStatus) string {
-	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-		return ended(t)
+// restReady tells whether a pod is unready only since some of its containers have done
+// their work: all others are ready, and its readiness gates are open.
+func restReady(pod *corev1.Pod) bool {
+	someDone := false
+	for s, as := range containersOf(pod) {
+		switch {
+		case as == ordinary && done(pod, s):
+			someDone = true
+		case (as == ordinary || as == sidecar) && !s.Ready:
+			return false
+		}
 	}
-	w := s.State.Waiting
-	if w == nil || w.Reason == "PodInitializing" {
-		return "" // an init container says more
-	}
-	saw := because(w.Reason, w.Message)
-	if t := s.LastTerminationState.Terminated; t != nil {
-		saw += "; before that " + ended(t)
-	}
-	return saw
-}
-
-// ended has the last line of the message alone: it may be the end of a log, up to 2048 bytes
-// (terminationMessagePolicy FallbackToLogsOnError).
-func ended(t *corev1.ContainerStateTerminated) string {
-	message := strings.TrimSpace(t.Message)
-	last := strings.TrimSpace(message[strings.LastIndex(message, "\n")+1:])
-	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, last))
+	return someDone && !slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+		c, found := condition(pod, g.ConditionType)
+		return !found || c.Status != corev1.ConditionTrue
+	})
 }
 
 func condition(pod *corev1.Pod, of corev1.PodConditionType) (corev1.PodCondition, bool) {
@@ -94,8 +104,8 @@ func condition(pod *corev1.Pod, of corev1.PodConditionType) (corev1.PodCondition
 }
 
 func podFix(pod *corev1.Pod) string {
-	for _, status := range statuses(pod) {
-		if w := status.State.Waiting; w != nil {
+	for status, as := range containersOf(pod) {
+		if w := status.State.Waiting; w != nil && as != debugging {
 			switch w.Reason {
 			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
 				return "airgap registry status; is " + status.Image + " in the bundle?"

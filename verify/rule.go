@@ -56,6 +56,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("of the system", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
 		systemPods(system).expecting(needed(somePods("of the system", system.has), "kubectl get pods -A; airgap status")),
+		jobsDone(judged), terminating(judged),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
 		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),

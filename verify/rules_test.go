@@ -146,7 +146,7 @@ func TestPods(t *testing.T) {
 		{"probe fails", unready("ContainersNotReady", "main"), "Running, not ready: ContainersNotReady: main"},
 		{"evicted, nobody's", failed, "failed: Evicted: disk pressure"},
 		{"evicted, replaced", func(p *corev1.Pod) { failed(p); ownedBy("rs")(p) }, ""},
-		{"done", func(p *corev1.Pod) { unready("PodCompleted", "")(p); p.Status.Phase = corev1.PodSucceeded }, ""},
+		{"done", func(p *corev1.Pod) { onFailure(p); succeeded(p) }, ""},
 		{"going", func(p *corev1.Pod) { unready("x", "")(p); p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, ""},
 		{"other namespace", func(p *corev1.Pod) { crashed(p); p.Namespace = "shop" }, ""},
 	} {

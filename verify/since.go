@@ -88,19 +88,25 @@ func (v view) serversAhead() time.Duration {
 }
 
 func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
-	ours := func(e *ending) (time.Time, bool) {
-		if e == nil {
-			return time.Time{}, false
-		}
-		at, _ := v.ours(leaseOf(p.node), e.at)
+	ours := func(at time.Time) (time.Time, bool) {
+		at, _ = v.ours(leaseOf(p.node), at)
 		return at, at.After(since)
 	}
-	if at, is := ours(p.evicted); is {
-		return []incident{{p.title("Pod"), at, p.evicted.how, "kubectl describe node " + p.node}}
+	if r := p.rare; r != nil && r.fell != "" {
+		if at, is := ours(r.over); is {
+			fix := "kubectl describe node " + p.node
+			if p.node == "" {
+				fix = fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)
+			}
+			return []incident{{p.title("Pod"), at, r.fell, fix}}
+		}
 	}
 	var list []incident
 	for _, c := range p.containers {
-		if at, is := ours(c.ended); is {
+		if c.ended == nil {
+			continue
+		}
+		if at, is := ours(c.ended.at); is {
 			name := c.of.Value().name
 			list = append(list, incident{p.title("Pod"), at, "container " + name + ": " + c.ended.how,
 				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, name)})

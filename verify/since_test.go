@@ -42,6 +42,12 @@ func TestNothingSince(t *testing.T) {
 		pod("a", "started-again", "w1", last(after, 0, "Completed")),
 		pod("a", "failed", "w1", now(after, 3)),
 		pod("a", "job-done", "w1", now(after, 0)),
+		pod("a", "sidecar-stopped", "w1", onFailure, now(after, 0), succeeded, withSidecar(terminated(143, after.Time))),
+		pod("a", "sidecar-stopping", "w1", onFailure, now(after, 0), withSidecar(terminated(137, after.Time))),
+		pod("a", "deleted", "w1", now(after, 143), goingAfter(since)),
+		pod("a", "ended-before-it-was-deleted", "w1", now(after, 1), goingAfter(after.Add(time.Second))),
+		pod("a", "debugged", "w1", withEphemeral(terminated(1, after.Time))),
+		pod("a", "no-room", "w1", func(p *corev1.Pod) { evicted(after)(p); p.Status.Reason = "OutOfcpu" }),
 		pod("a", "evicted", "w1", evicted(after)),
 		pod("a", "evicted-long-ago", "w1", evicted(before)),
 	))
@@ -55,6 +61,8 @@ func TestNothingSince(t *testing.T) {
 		Finding{Object: "Pod a/killed", Saw: "container main: it ended with exit code 137 (OOMKilled); started again, restarts: 2"},
 		Finding{Object: "Pod a/started-again", Saw: "container main: it ended with exit code 0 (Completed); started again, restarts: 2"},
 		Finding{Object: "Pod a/failed", Saw: "container main: it ended with exit code 3 (Done)"},
+		Finding{Object: "Pod a/ended-before-it-was-deleted", Saw: "container main: it ended with exit code 1 (Done)"},
+		Finding{Object: "Pod a/no-room", Saw: "failed on w1: OutOfcpu: The node was low on resource: memory."},
 		Finding{Object: "Pod a/evicted", Saw: "evicted from w1: The node was low on resource: memory."})
 }
 
@@ -86,4 +94,12 @@ func TestSinceByHostsClocks(t *testing.T) {
 	}
 	wantSaw(t, nothingSince(now.Add(-30*time.Minute)).judge(v),
 		Finding{Object: "Pod a/just-now", Saw: "container main: it ended with exit code 1 (Error); started again, restarts: 0"})
+}
+
+// goingAfter is deleted at a time, with a grace period of 30 seconds.
+func goingAfter(at time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		until, grace := metav1.NewTime(at.Add(30*time.Second)), int64(30)
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &until, &grace
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,10 +28,17 @@ func trim(obj any) (any, error) {
 		trimDaemonSet(o)
 	case *appsv1.Deployment:
 		o.ObjectMeta = identity(o.ObjectMeta)
-		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas}
+		o.Spec = appsv1.DeploymentSpec{Replicas: o.Spec.Replicas, Paused: o.Spec.Paused}
 	case *appsv1.StatefulSet:
 		o.ObjectMeta = identity(o.ObjectMeta)
 		o.Spec = appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas, UpdateStrategy: o.Spec.UpdateStrategy}
+	case *appsv1.ReplicaSet:
+		o.ObjectMeta = identity(o.ObjectMeta)
+		o.Spec = appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}
+	case *batchv1.Job:
+		return keepJob(o), nil
+	case *corev1.Namespace:
+		return keepNamespace(o), nil
 	case *coordinationv1.Lease:
 		return keepLease(o), nil
 	case *corev1.Service:
@@ -98,9 +106,13 @@ func labels(of map[string]string) map[string]string {
 }
 
 func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
+	kept := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID,
 		ResourceVersion: m.ResourceVersion, Generation: m.Generation, CreationTimestamp: m.CreationTimestamp,
 		DeletionTimestamp: m.DeletionTimestamp, Labels: m.Labels, OwnerReferences: m.OwnerReferences,
 	}
+	if m.DeletionTimestamp != nil {
+		kept.Finalizers = m.Finalizers
+	}
+	return kept
 }

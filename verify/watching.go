@@ -180,7 +180,7 @@ func (a *api) source(s source, namespace string) (cache.ListWatch, runtime.Objec
 		}, &unstructured.Unstructured{}, nil
 	}
 	example, err := exampleOf(s.resource)
-	return a.requests(s.resource, namespace), example, err
+	return a.requests(s.resource, namespace, s.labels), example, err
 }
 
 // listed keeps a list that is nil from becoming an object that is not.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // namespaces are those of the system.
@@ -17,7 +19,7 @@ func (n namespaces) hasNot(namespace string) bool { return !slices.Contains(n, n
 func systemWorkloads(system namespaces, required []string) rule {
 	return rule{
 		id: "system-workloads", title: "System workloads are complete and up to date",
-		watches: []kind{daemonSets, deployments, statefulSets, nodes, pods},
+		watches: []kind{daemonSets, deployments, statefulSets, replicaSets, nodes, pods},
 		judge:   func(v view) []Finding { return judgeWorkloads(v, system.has, required) },
 	}
 }
@@ -25,7 +27,7 @@ func systemWorkloads(system namespaces, required []string) rule {
 func otherWorkloads(system namespaces) rule {
 	return rule{
 		id: "workloads", title: "All other workloads are complete and up to date",
-		watches: []kind{daemonSets, deployments, statefulSets, pods}, also: []kind{nodes},
+		watches: []kind{daemonSets, deployments, statefulSets, replicaSets, pods}, also: []kind{nodes},
 		judge: func(v view) []Finding { return judgeWorkloads(v, system.hasNot, nil) },
 	}
 }
@@ -34,19 +36,9 @@ func otherWorkloads(system namespaces) rule {
 // complete, and each required one ("Kind namespace/name") to be there at all.
 func judgeWorkloads(v view, judged func(namespace string) bool, required []string) []Finding {
 	seen := map[string]string{} // workload → what is wrong with it
-	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
-		if judged(d.Namespace) {
-			seen["DaemonSet "+d.Namespace+"/"+d.Name] = daemonSetTrouble(v, d)
-		}
-	}
-	for _, d := range all[*appsv1.Deployment](v, deployments) {
-		if judged(d.Namespace) {
-			seen["Deployment "+d.Namespace+"/"+d.Name] = deploymentTrouble(d)
-		}
-	}
-	for _, s := range all[*appsv1.StatefulSet](v, statefulSets) {
-		if judged(s.Namespace) {
-			seen["StatefulSet "+s.Namespace+"/"+s.Name] = statefulSetTrouble(s)
+	for _, w := range v.workloads() {
+		if judged(w.GetNamespace()) {
+			seen[w.name()] = w.wrong(v, slices.Contains(required, w.name()))
 		}
 	}
 	for _, name := range required {
@@ -66,18 +58,85 @@ func judgeWorkloads(v view, judged func(namespace string) bool, required []strin
 	return findings
 }
 
-func deploymentTrouble(d *appsv1.Deployment) string {
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
+// workload is an object that keeps a number of pods.
+type workload struct {
+	metav1.Object
+
+	kind    string
+	trouble func(view) string
+}
+
+func (w workload) name() string { return w.kind + " " + w.GetNamespace() + "/" + w.GetName() }
+
+// wrong leaves one that was deleted to the rule terminating, unless it is required.
+func (w workload) wrong(v view, required bool) string {
+	switch {
+	case w.GetDeletionTimestamp() == nil:
+		return w.trouble(v)
+	case required:
+		return "it is being deleted"
+	default:
+		return ""
 	}
-	s := d.Status
+}
+
+// workloads are all that the cluster has. A ReplicaSet of a Deployment is that one's.
+func (v view) workloads() []workload {
+	var list []workload
+	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
+		list = append(list, workload{d, "DaemonSet", func(v view) string { return daemonSetTrouble(v, d) }})
+	}
+	for _, d := range all[*appsv1.Deployment](v, deployments) {
+		list = append(list, workload{d, "Deployment", func(view) string { return deploymentTrouble(d) }})
+	}
+	for _, s := range all[*appsv1.StatefulSet](v, statefulSets) {
+		list = append(list, workload{s, "StatefulSet", func(view) string { return statefulSetTrouble(s) }})
+	}
+	for _, r := range all[*appsv1.ReplicaSet](v, replicaSets) {
+		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.Kind != "Deployment" {
+			list = append(list, workload{r, "ReplicaSet", func(view) string { return replicaSetTrouble(r) }})
+		}
+	}
+	return list
+}
+
+// deploymentTrouble takes a paused one as it is updated: somebody holds its rollout.
+func deploymentTrouble(d *appsv1.Deployment) string {
+	want, s := wanted(d.Spec.Replicas), d.Status
 	if s.ObservedGeneration < d.Generation {
 		return unseen(d.Generation, s.ObservedGeneration)
 	}
-	saw := fewer(want, s.UpdatedReplicas, s.AvailableReplicas)
-	if old := s.Replicas - s.UpdatedReplicas; old > 0 {
+	updated, old := s.UpdatedReplicas, s.Replicas-s.UpdatedReplicas
+	if d.Spec.Paused {
+		updated, old = want, 0
+	}
+	saw := fewer(want, updated, s.AvailableReplicas)
+	if old > 0 {
 		saw = append(saw, fmt.Sprintf("%d of the version before still there", old))
+	}
+	if len(saw) == 0 {
+		return ""
+	}
+	for _, c := range s.Conditions {
+		stands := c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
+		if stands || c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+			saw = append(saw, because(c.Reason, c.Message))
+		}
+	}
+	return strings.Join(saw, ", ")
+}
+
+// replicaSetTrouble is that of one without a Deployment.
+func replicaSetTrouble(r *appsv1.ReplicaSet) string {
+	want, s := wanted(r.Spec.Replicas), r.Status
+	if s.ObservedGeneration < r.Generation {
+		return unseen(r.Generation, s.ObservedGeneration)
+	}
+	saw := fewer(want, want, s.AvailableReplicas)
+	for _, c := range s.Conditions {
+		if len(saw) > 0 && c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			saw = append(saw, because(c.Reason, c.Message))
+		}
 	}
 	return strings.Join(saw, ", ")
 }
@@ -85,10 +144,7 @@ func deploymentTrouble(d *appsv1.Deployment) string {
 // statefulSetTrouble takes one that is updated by hand (OnDelete) as it is, and
 // one with a partition up to that.
 func statefulSetTrouble(s *appsv1.StatefulSet) string {
-	want := int32(1)
-	if s.Spec.Replicas != nil {
-		want = *s.Spec.Replicas
-	}
+	want := wanted(s.Spec.Replicas)
 	if s.Status.ObservedGeneration < s.Generation {
 		return unseen(s.Generation, s.Status.ObservedGeneration)
 	}

@@ -1,0 +1,161 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// keptContainer is one that a pod has or had.
+type keptContainer struct {
+	of       unique.Handle[program]
+	restarts int32
+	ended    *ending // how it ended last, badly or so that it was started again
+}
+
+// program is what all containers of one name in a workload have in common.
+type program struct {
+	name  string
+	image string // id, of one that runs
+	named string // NAME:TAG@DIGEST, where both are known
+}
+
+// ending is one that nobody wished for.
+type ending struct {
+	at  time.Time
+	how string
+}
+
+// role is what a container is for.
+type role byte
+
+const (
+	ordinary  role = iota
+	initial        // an init container, which ends before ordinary ones begin
+	sidecar        // an init container that runs until the ordinary ones have ended
+	debugging      // an ephemeral container: a person looks into the pod (kubectl debug)
+)
+
+// containersOf are the statuses of a pod's containers: of init containers first.
+func containersOf(p *corev1.Pod) iter.Seq2[*corev1.ContainerStatus, role] {
+	return func(yield func(*corev1.ContainerStatus, role) bool) {
+		each := func(all []corev1.ContainerStatus, as func(name string) role) bool {
+			for i := range all {
+				if !yield(&all[i], as(all[i].Name)) {
+					return false
+				}
+			}
+			return true
+		}
+		is := func(r role) func(string) role { return func(string) role { return r } }
+		_ = each(p.Status.InitContainerStatuses, func(name string) role { return initRole(p, name) }) &&
+			each(p.Status.ContainerStatuses, is(ordinary)) && each(p.Status.EphemeralContainerStatuses, is(debugging))
+	}
+}
+
+func initRole(p *corev1.Pod, name string) role {
+	i := slices.IndexFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 || p.Spec.InitContainers[i].RestartPolicy == nil || *p.Spec.InitContainers[i].RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		return initial
+	}
+	return sidecar
+}
+
+// comesBack tells whether an ordinary container is started again after it ended well:
+// its own policy counts before the pod's.
+func comesBack(p *corev1.Pod, name string) bool {
+	policy := p.Spec.RestartPolicy
+	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	if i >= 0 && p.Spec.Containers[i].RestartPolicy != nil {
+		policy = corev1.RestartPolicy(*p.Spec.Containers[i].RestartPolicy)
+	}
+	return policy != corev1.RestartPolicyNever && policy != corev1.RestartPolicyOnFailure
+}
+
+// done tells whether an ordinary container has done its work.
+func done(p *corev1.Pod, s *corev1.ContainerStatus) bool {
+	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0 && !comesBack(p, s.Name)
+}
+
+// finished tells whether all ordinary containers have ended for good. Sidecars are
+// stopped then, so how they end (137, 143) says nothing.
+func finished(p *corev1.Pod) bool {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	all := p.Status.ContainerStatuses
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s corev1.ContainerStatus) bool { return !done(p, &s) })
+}
+
+func keepContainer(p *corev1.Pod, s *corev1.ContainerStatus, as role) keptContainer {
+	of := program{name: s.Name, named: imageName(s)}
+	if s.State.Running != nil {
+		of.image = s.ImageID
+	}
+	c := keptContainer{of: unique.Make(of), restarts: s.RestartCount}
+	switch t, last := s.State.Terminated, s.LastTerminationState.Terminated; {
+	case as == debugging:
+	case t != nil && t.ExitCode != 0 && !stopped(p, t, as):
+		c.ended = &ending{t.FinishedAt.Time, ended(t)}
+	case last != nil:
+		c.ended = &ending{last.FinishedAt.Time, fmt.Sprintf("%s; started again, restarts: %d", ended(last), s.RestartCount)}
+	}
+	return c
+}
+
+// stopped tells whether the kubelet ended a container on purpose: its pod was deleted
+// before, or it is a sidecar of a pod that has done its work.
+func stopped(p *corev1.Pod, t *corev1.ContainerStateTerminated, as role) bool {
+	if as == sidecar && finished(p) {
+		return true
+	}
+	return p.DeletionTimestamp != nil && !t.FinishedAt.Time.Before(deleted(p))
+}
+
+// deleted is when somebody asked to delete a pod: its DeletionTimestamp is the end of the
+// grace period.
+func deleted(p *corev1.Pod) time.Time {
+	at := p.DeletionTimestamp.Time
+	if grace := p.DeletionGracePeriodSeconds; grace != nil {
+		at = at.Add(-time.Duration(*grace) * time.Second)
+	}
+	return at
+}
+
+func imageName(s *corev1.ContainerStatus) string {
+	_, digest, known := strings.Cut(s.ImageID, "@")
+	if !known || strings.Contains(s.Image, "@") {
+		return cmp.Or(s.Image, s.ImageID)
+	}
+	return s.Image + "@" + digest
+}
+
+// containerTrouble says why a container does not run although it should.
+func containerTrouble(s *corev1.ContainerStatus) string {
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return ended(t)
+	}
+	w := s.State.Waiting
+	if w == nil || w.Reason == "PodInitializing" {
+		return "" // an init container says more
+	}
+	saw := because(w.Reason, w.Message)
+	if t := s.LastTerminationState.Terminated; t != nil {
+		saw += "; before that " + ended(t)
+	}
+	return saw
+}
+
+// ended has the last line of the message alone: it may be the end of a log, up to 2048 bytes
+// (terminationMessagePolicy FallbackToLogsOnError).
+func ended(t *corev1.ContainerStateTerminated) string {
+	message := strings.TrimSpace(t.Message)
+	last := strings.TrimSpace(message[strings.LastIndex(message, "\n")+1:])
+	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, last))
+}

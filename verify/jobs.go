@@ -1,0 +1,130 @@
+package verify
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// retriesWithin is longer than the Job controller ever waits before it retries: ten minutes.
+const retriesWithin = 12 * time.Minute
+
+// jobsDone judges Jobs by their status, not by their pods: a Job that failed by its
+// deadline, or whose pods restart in place, has none left. It is judged by the clock,
+// since a retry that does not come is no event.
+func jobsDone(judged func(namespace string) bool) rule {
+	return rule{
+		id: "jobs", title: "No Job has failed or waits for a pod in vain", watches: []kind{jobs, pods}, every: 2 * time.Second,
+		judge: func(v view) []Finding { return judgeJobs(v, judged) },
+	}
+}
+
+func judgeJobs(v view, judged func(namespace string) bool) []Finding {
+	var findings []Finding
+	list := all[*keptJob](v, jobs)
+	done := lastDone(list)
+	for _, j := range list {
+		if saw := j.trouble(v); saw != "" && judged(j.namespace) && (j.schedule == "" || !done[j.schedule].After(j.created)) {
+			findings = append(findings, Finding{
+				Object: j.title("Job"), Saw: saw, Want: "done, or at work",
+				Fix: fmt.Sprintf("kubectl -n %[1]s describe job %[2]s; kubectl -n %[1]s logs job/%[2]s --all-containers; when the cause is repaired, run it again or kubectl -n %[1]s delete job %[2]s", j.namespace, j.name),
+			})
+		}
+	}
+	return findings
+}
+
+// lastDone is of each CronJob when the newest of its Jobs was made that succeeded: earlier
+// failures are over.
+func lastDone(list []*keptJob) map[string]time.Time {
+	last := map[string]time.Time{}
+	for _, j := range list {
+		if j.complete && j.created.After(last[j.schedule]) {
+			last[j.schedule] = j.created
+		}
+	}
+	return last
+}
+
+// keptJob is what is kept of one.
+type keptJob struct {
+	objectMeta
+
+	uid      string
+	schedule string // UID of its CronJob, or ""
+	created  time.Time
+	leaving  *leaving
+	failed   string // why it is not retried
+	complete bool
+	idle     bool // it should have a pod and has none
+	tried    bool // it had one
+}
+
+func keepJob(o *batchv1.Job) *keptJob {
+	kept := &keptJob{
+		objectMeta: metaOf(o.ObjectMeta), uid: string(o.UID), created: o.CreationTimestamp.Time, leaving: leavingOf(o.ObjectMeta),
+		complete: jobCondition(o, batchv1.JobComplete) != nil, idle: idle(o), tried: o.Status.Failed > 0 || o.Status.Succeeded > 0,
+	}
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
+		kept.schedule = string(owner.UID)
+	}
+	failed := jobCondition(o, batchv1.JobFailed)
+	if failed == nil {
+		failed = jobCondition(o, batchv1.JobFailureTarget) // its pods are still on their way out
+	}
+	switch indexes := o.Status.FailedIndexes; {
+	case failed != nil:
+		kept.failed = "failed: " + because(failed.Reason, failed.Message)
+	case indexes != nil && *indexes != "" && !kept.complete:
+		kept.failed = "it goes on, and is not retried for its indexes " + *indexes
+	}
+	return kept
+}
+
+func jobCondition(o *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range o.Status.Conditions {
+		if c.Type == of && c.Status == corev1.ConditionTrue {
+			return &o.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// idle tells whether a Job should have a pod and has none. One that is suspended, that
+// wants no pod, or that another controller than Kubernetes' own works on, should not.
+func idle(o *batchv1.Job) bool {
+	held := o.Spec.Suspend != nil && *o.Spec.Suspend || o.Spec.Parallelism != nil && *o.Spec.Parallelism == 0
+	foreign := o.Spec.ManagedBy != nil && *o.Spec.ManagedBy != batchv1.JobControllerName
+	ended := jobCondition(o, batchv1.JobComplete) != nil || jobCondition(o, batchv1.JobSuccessCriteriaMet) != nil
+	return !held && !foreign && !ended && o.Status.Active == 0 && (o.Status.Terminating == nil || *o.Status.Terminating == 0)
+}
+
+func (j *keptJob) trouble(v view) string {
+	switch {
+	case j.leaving != nil:
+		return ""
+	case j.failed != "" || !j.idle:
+		return j.failed
+	case !j.tried:
+		return "it has no pod"
+	}
+	last := v.lastEnd(j.uid)
+	if last.IsZero() || v.now.Sub(last) < retriesWithin {
+		return ""
+	}
+	return "it has no pod, and its last one ended at " + last.UTC().Format(time.RFC3339)
+}
+
+// lastEnd is when the newest pod of an owner failed, zero where none has.
+func (v view) lastEnd(owner string) time.Time {
+	var last time.Time
+	for _, p := range by[*keptPod](v, pods, byOwner, owner) {
+		if p.rare != nil && p.rare.over.After(last) {
+			last = p.rare.over
+		}
+	}
+	return last
+}

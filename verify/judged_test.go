@@ -1,0 +1,56 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// TestEveryKindIsInTheTable asks a real API server, with all its versions, for the kinds
+// that it serves: the table has each, and each that verify watches has a rule.
+func TestEveryKindIsInTheTable(t *testing.T) {
+	server := apitest.Start(t, "--runtime-config=api/all=true")
+	told := map[schema.GroupKind]Judgement{}
+	for _, j := range kindJudgements() {
+		at := schema.GroupKind{Group: j.Group, Kind: j.Kind}
+		if _, twice := told[at]; twice {
+			t.Errorf("the table has %s twice", at)
+		}
+		told[at] = j
+	}
+	_, lists, err := kubernetes.NewForConfigOrDie(server.Config).Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, watched := map[schema.GroupKind]bool{}, map[schema.GroupVersionResource]bool{}
+	for _, s := range sources {
+		watched[s.resource] = true
+	}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") {
+				continue // part of an object
+			}
+			at := schema.GroupKind{Group: version.Group, Kind: r.Kind}
+			served[at] = true
+			j, has := told[at]
+			if !has {
+				t.Errorf("the table lacks %s (%s)", at, list.GroupVersion)
+			}
+			if watched[version.WithResource(r.Name)] && len(j.Rules) == 0 {
+				t.Errorf("%s is watched, and the table says that no rule judges it", at)
+			}
+		}
+	}
+	if len(served) < 60 {
+		t.Errorf("the API server serves %d kinds only: were all asked for?", len(served))
+	}
+}

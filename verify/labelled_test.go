@@ -1,0 +1,65 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestWorkloadsOfARealServer: a ReplicaSet without a Deployment and a Job that lack a pod
+// are named, one of a Deployment is not even asked for; a pod and a namespace that stay
+// Terminating are named with their finalizers.
+func TestWorkloadsOfARealServer(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{"bank/audit"}}}, metav1.CreateOptions{})
+	b.must(err)
+	b.replicaSet("bare", nil)
+	b.replicaSet("web-7d", map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "7d"})
+	_, jobPods := template("nightly")
+	jobPods.Spec.RestartPolicy = corev1.RestartPolicyNever
+	_, err = b.client.BatchV1().Jobs("shop").Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}, Spec: batchv1.JobSpec{Template: jobPods}}, metav1.CreateOptions{})
+	b.must(err)
+	now := int64(0)
+	b.pod(pod("shop", "booked", "cp1", func(p *corev1.Pod) { p.Finalizers = []string{"bank/book"} }))
+	b.must(b.client.CoreV1().Pods("shop").Delete(t.Context(), "booked", metav1.DeleteOptions{GracePeriodSeconds: &now}))
+	b.must(b.client.CoreV1().Namespaces().Delete(t.Context(), "shop", metav1.DeleteOptions{}))
+	var w wire
+	o := b.options()
+	o.API, o.Timeout = w.on(o.API), 3*time.Second
+	saw := map[string]string{}
+	for _, f := range b.verify(o).Findings {
+		saw[f.Object] += f.Saw
+	}
+	for object, want := range map[string]string{"ReplicaSet shop/bare": "0 of 1 pods available", "Job shop/nightly": "it has no pod"} {
+		if !strings.Contains(saw[object], want) {
+			t.Errorf("%s: saw %q, want %q; all: %q", object, saw[object], want, saw)
+		}
+	}
+	if saw["ReplicaSet shop/web-7d"] != "" || saw["Pod shop/booked"] != "" {
+		t.Errorf("found what is in order, or was deleted a moment ago: %q", saw)
+	}
+	for _, u := range w.requests {
+		if strings.HasSuffix(u.Path, "/replicasets") && u.Query().Get("labelSelector") != "!pod-template-hash" {
+			t.Errorf("asked for all ReplicaSets: %s", u)
+		}
+	}
+}
+
+// replicaSet makes one that wants a pod and has none.
+func (b *bank) replicaSet(name string, labels map[string]string) {
+	b.t.Helper()
+	one := int32(1)
+	r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: appsv1.ReplicaSetSpec{Replicas: &one}}
+	r.Spec.Selector, r.Spec.Template = template(name)
+	r, err := b.client.AppsV1().ReplicaSets("shop").Create(b.t.Context(), r, metav1.CreateOptions{})
+	b.must(err)
+	r.Status.ObservedGeneration = r.Generation
+	_, err = b.client.AppsV1().ReplicaSets("shop").UpdateStatus(b.t.Context(), r, metav1.UpdateOptions{})
+	b.must(err)
+}

@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// leaving is an object that somebody has deleted and that is still there.
+type leaving struct {
+	until      time.Time // the end of a pod's grace period; of other kinds when it was deleted
+	finalizers []string  // which hold it
+	held       string    // what else holds it, as its status says
+}
+
+// leavingOf is nil of an object that nobody has deleted.
+func leavingOf(m metav1.ObjectMeta) *leaving {
+	if m.DeletionTimestamp == nil {
+		return nil
+	}
+	return &leaving{until: m.DeletionTimestamp.Time, finalizers: m.Finalizers}
+}
+
+// keptNamespace is what is kept of one.
+type keptNamespace struct {
+	objectMeta
+
+	leaving *leaving
+}
+
+// keepNamespace keeps what the namespace controller says of a deletion that hangs. The
+// finalizer kubernetes is its own: every namespace has it until it is empty.
+func keepNamespace(o *corev1.Namespace) *keptNamespace {
+	kept := &keptNamespace{metaOf(o.ObjectMeta), leavingOf(o.ObjectMeta)}
+	if kept.leaving == nil {
+		return kept
+	}
+	for _, f := range o.Spec.Finalizers {
+		if f != corev1.FinalizerKubernetes {
+			kept.leaving.finalizers = append(kept.leaving.finalizers, string(f))
+		}
+	}
+	var held []string
+	for _, c := range o.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			held = append(held, c.Message)
+		}
+	}
+	kept.leaving.held = strings.Join(held, "; ")
+	return kept
+}
+
+// departure is an object that was deleted and is still there.
+type departure struct {
+	*leaving
+
+	kind, namespace, name string
+	node                  string // of a pod
+}
+
+func (d departure) title() string {
+	m := objectMeta{namespace: d.namespace, name: d.name}
+	return m.title(d.kind)
+}
+
+// departures are all that are on their way out, of the kinds that are watched with them.
+func (v view) departures() []departure {
+	var list []departure
+	add := func(l *leaving, kind string, m objectMeta, node string) {
+		if l != nil {
+			list = append(list, departure{l, kind, m.namespace, m.name, node})
+		}
+	}
+	for _, p := range all[*keptPod](v, pods) {
+		if p.rare != nil {
+			add(p.rare.leaving, "Pod", p.objectMeta, p.node)
+		}
+	}
+	for _, j := range all[*keptJob](v, jobs) {
+		add(j.leaving, "Job", j.objectMeta, "")
+	}
+	for _, n := range all[*keptNamespace](v, namespaceObjects) {
+		add(n.leaving, "Namespace", n.objectMeta, "")
+	}
+	for _, w := range v.workloads() {
+		add(leavingOf(metaOfObject(w)), w.kind, objectMeta{namespace: w.GetNamespace(), name: w.GetName()}, "")
+	}
+	for _, n := range v.allNodes() {
+		add(leavingOf(n.ObjectMeta), "Node", objectMeta{name: n.Name}, "")
+	}
+	return list
+}
+
+func metaOfObject(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{DeletionTimestamp: o.GetDeletionTimestamp(), Finalizers: o.GetFinalizers()}
+}
