@@ -41,9 +41,10 @@ var allowed = map[string][]string{
 	"internal/listen":     {},
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/ui":         {},
+	"internal/validity":   {},
 }
 
-var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
+var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity"}
 
 type listed struct {
 	ImportPath string

@@ -80,6 +80,8 @@ func backupTrouble(now time.Time, taken *metav1.Time) string {
 		return "there is no backup of it on this host"
 	case now.Sub(taken.Time) > backupAge:
 		return "the newest backup is of " + taken.UTC().Format(time.RFC3339)
+	case taken.Sub(now) > aheadAtMost:
+		return "the newest backup is from the future, " + taken.UTC().Format(time.RFC3339) + ": the clock was ahead when it was taken, or is behind now"
 	}
 	return ""
 }
