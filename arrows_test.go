@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"gpu/nvml":           {},
 	"manifests":          {},
 	"docs":               {},
+	"upkeep":             {},
 	"verify":             {"verify/dataplane", "verify/nodereport"},
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},

@@ -190,51 +190,6 @@ func registriesReached() rule {
 	}}
 }
 
-// endsSoon is when an administrator should act on a certificate: the kubelet
-// renews its own with a third of its time left, and airgap the registry's.
-const endsSoon = 30 * 24 * time.Hour
-
-func certificates() rule {
-	return rule{
-		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports}, every: 10 * time.Second,
-		judge: func(v view) []Finding {
-			var findings []Finding
-			for _, r := range all[*keptReport](v, nodeReports) {
-				for _, c := range r.report.Certificates {
-					if left := c.Ends.Sub(v.now); left < endsSoon {
-						findings = append(findings, Finding{
-							Object: "Node " + r.name + ", " + c.File, Saw: ends(left, c.Ends.Time), Want: "valid for 30 days at least",
-							Fix: "on " + r.name + ": " + renewal(c.File),
-						})
-					}
-				}
-			}
-			return findings
-		},
-	}
-}
-
-// renewal is what renews the certificate in a file.
-func renewal(file string) string {
-	switch nodereport.RenewerOf(file) {
-	case nodereport.RenewedByNobody:
-		return "this is an authority: airgap certs rotate-ca --help says which ones it replaces"
-	case nodereport.RenewedByKubelet:
-		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
-	}
-	if strings.HasPrefix(file, "/etc/airgap/pki/") {
-		return "airgap certs renew; systemctl status airgap-registry-renew.timer, which had to renew it"
-	}
-	return "airgap certs renew"
-}
-
-func ends(left time.Duration, at time.Time) string {
-	if left <= 0 {
-		return "ended " + at.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("ends in %d days, %s", int(left.Hours()/24), at.UTC().Format(time.RFC3339))
-}
-
 // sameOnAll are the hosts that say something else than what is wanted; where
 // nothing is wanted, than most others. Where no most is, it is all of them.
 func sameOnAll(said map[string]string, wanted string) (odd []string, want string) {

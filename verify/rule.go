@@ -54,7 +54,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	}
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
-		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
+		controlPlane(), apiServers(), leaders(), etcdWhole(), certificates(), diskSpace(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads), systemPods(system),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),

@@ -98,7 +98,7 @@ func TestDueCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := dueCertificates(certificatesHost(t), time.Now().Add(span))
+		got, err := dueCertificates(certificatesHost(t), time.Now(), span)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("within %s: %v, %v, want %v", within, got, err, want)
 		}
@@ -110,6 +110,39 @@ func TestDueCertificates(t *testing.T) {
 	}
 	if span, err := (certsRenewOptions{all: true}).span(); err != nil || span < 50*365*day {
 		t.Errorf("--all: %v, %v", span, err)
+	}
+}
+
+// TestNotValidYet: a certificate from a clock that was ahead is named, and renewed where its
+// authority can sign a better one.
+func TestNotValidYet(t *testing.T) {
+	now := time.Now().Add(-48 * time.Hour) // the clock was set back
+	h := filesHost{fstest.MapFS{
+		"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 300*day),
+		"etc/kubernetes/pki/ca.crt":        endingIn(t, "an old ca", 3000*day),
+	}}
+	list, err := certificatesOf(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
+	var text strings.Builder
+	st := &status{now: now, Certificates: endSoon(slices.Clone(list), now)}
+	st.writeHealth(&text)
+	if err := writeCertificates(&text, list, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"from " + begins + " on", "begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &text)
+		}
+	}
+	if due, err := dueCertificates(h, now, day); err != nil || len(due) > 0 {
+		t.Errorf("with an authority that is not valid yet, due are %v (%v)", due, err)
+	}
+	delete(h.files, "etc/kubernetes/pki/ca.crt")
+	if due, err := dueCertificates(h, now, day); err != nil || !slices.Equal(due, []string{"/etc/kubernetes/pki/apiserver.crt"}) {
+		t.Errorf("due are %v (%v)", due, err)
 	}
 }
 

@@ -74,11 +74,17 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 		}),
 		part("gpu", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.GPU, err = s.GPU.cards(ctx, h); return err }),
 	}
-	parts = append(parts, part("disks", steadily, brief, func(_ context.Context, r *report) (err error) { r.Disks, err = nodereport.Disks(s.places()); return err }))
+	parts = append(parts, part("disks", steadily, brief, func(_ context.Context, r *report) (err error) {
+		r.Disks, err = nodereport.Disks(s.places())
+		return err
+	}))
 	if s.Etcd {
 		parts = append(parts,
 			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),
-			part("apiServer", soon, brief, func(ctx context.Context, r *report) (err error) { r.APIServer, err = s.ownAPIServer(ctx, m); return err }))
+			part("apiServer", soon, brief, func(ctx context.Context, r *report) (err error) {
+				r.APIServer, err = s.ownAPIServer(ctx, m)
+				return err
+			}))
 	}
 	return parts
 }

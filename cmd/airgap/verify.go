@@ -162,18 +162,18 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	return after(endedHint(a.showVerdict(report), report, thisMachine().Host), failed)
 }
 
-// endedHint names certificates of this host that have ended, where that may be why no API server
-// answers: no other host can be asked for its own then.
+// endedHint names certificates of this host that have ended or are not valid yet, where that may
+// be why no API server answers: no other host can be asked for its own then.
 func endedHint(err error, report verify.Report, h host.Host) error {
 	if !slices.ContainsFunc(report.Findings, func(f verify.Finding) bool { return f.Object == "API server" }) {
 		return err
 	}
 	list, unread := certificatesOf(h)
-	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.Ends.After(time.Now()) })
+	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.span().Trouble(time.Now(), 0) == "" })
 	if unread != nil || len(ended) == 0 {
 		return err
 	}
-	return hint(err, "certificates of this host have ended, %s is one of %d: airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended))
+	return hint(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].span().Trouble(time.Now(), 0))
 }
 
 // verification is what to verify: this host's own cluster, or the one that
