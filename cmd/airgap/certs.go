@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/validity"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -40,10 +41,10 @@ changed.
 
 The last column says who makes a certificate anew: airgap, by airgap certs renew
 (the registry's also by a timer); the kubelet, by itself; or nobody, which are the
-authorities: they are good for ten years. On control-plane hosts airgap does so by
-itself, with 60 days left. airgap verify says thirty days before when one ends, on every
-server of the cluster, and names one that is not valid yet: the clock was ahead when it
-was made, or is behind now.`,
+authorities: they are good for ten years. ` + upkeep.RenewTimer + ` has airgap do so on
+every host with 60 days left. airgap verify says thirty days before when one ends, on
+every server of the cluster, and names one that is not valid yet: the clock was ahead
+when it was made, or is behind now.`,
 		Example: "  airgap certs\n  airgap certs --output json\n  airgap certs renew",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/backup"
 )
 
 // filesHost is a host of which files are read, and nothing is run.
@@ -157,5 +158,42 @@ func TestReplaceable(t *testing.T) {
 		if _, err := replaceable(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
+	}
+}
+
+// TestBackupFromTheFuture: the age of such a backup says nothing, so it is no comfort.
+func TestBackupFromTheFuture(t *testing.T) {
+	now := time.Now()
+	st := &status{now: now, Cluster: "bank", Backup: &keptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
+	var text strings.Builder
+	st.writeHealth(&text)
+	if !strings.Contains(text.String(), "backup    from the future") {
+		t.Errorf("the screen says\n%s", &text)
+	}
+	if next := st.next(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
+		t.Errorf("what to do is %q", next)
+	}
+	var made strings.Builder
+	b := madeBackup{Backup: backup.Backup{Dir: "/b/now"}, Future: []backup.Backup{{Dir: "/b/20990101T000000Z"}}}
+	if err := b.write(&made); err != nil || !strings.Contains(made.String(), "/b/20990101T000000Z is from the future") {
+		t.Errorf("airgap backup says %v\n%s", err, &made)
+	}
+}
+
+// TestUnusable: what may be why no API server answers.
+func TestUnusable(t *testing.T) {
+	h := filesHost{fstest.MapFS{
+		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 20*day),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", -time.Hour),
+	}}
+	if unusable(h, time.Now()) {
+		t.Error("a certificate that the kubelet renews counts")
+	}
+	if !unusable(h, time.Now().Add(21*day)) {
+		t.Error("an ended certificate does not count")
+	}
+	h.files["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
+	if !unusable(h, time.Now()) {
+		t.Error("a damaged certificate does not count")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
 )
 
@@ -65,6 +66,14 @@ their images are left out.
 --output html is a page for a change ticket. --textfile is for Prometheus: a file in
 the directory of node_exporter's textfile collector, written with the verdict; with
 --watch after each change, and once a minute.
+
+` + upkeep.VerifyTimer + ` verifies every day on each control-plane host. The verdicts are in
+journalctl -u airgap-verify, the last one is in ` + upkeep.MetricsDir + `
+for node_exporter (--collector.textfile.directory), and ` + upkeep.VerifyService + ` has failed
+where that was bad.
+
+Rights to verify and to change nothing are the ClusterRole ` + verify.ReaderRole + `:
+kubectl create clusterrolebinding NAME --clusterrole ` + verify.ReaderRole + ` --user USER
 
 Exit code 4 when something is broken, with --watch: at its end.`
 

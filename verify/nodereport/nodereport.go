@@ -1,7 +1,7 @@
 // Package nodereport is what only a host knows of itself, as one object of the
 // cluster for each node: what runtime and kubelet really use, which images are
 // pinned, what became of our packages, links, kernel parameters, registries,
-// clock, certificates, etcd and cards.
+// clock, certificates, free space, etcd, its API server and cards.
 //
 // A unit on each host writes it with the kubelet's own identity, and may write
 // no other node's. Rules get it by informer, like everything else.
