@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 )
 
 // Turn is the right of one control-plane host to restart its programs: a Lease that one host
@@ -58,7 +60,7 @@ func (t Turn) Take(ctx context.Context) (release func(), err error) {
 	if err := t.ask(ctx); err != nil {
 		return nil, err
 	}
-	limited, stop := context.WithCancel(ctx)
+	limited, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // client-go says nothing on its own
 	held, ended := make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(t.election(func() { close(held) }))
 	if err != nil {
