@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"gpu/nvml":           {},
 	"manifests":          {},
 	"docs":               {},
+	"upkeep":             {},
 	"verify":             {"verify/dataplane", "verify/nodereport"},
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},
@@ -41,9 +42,10 @@ var allowed = map[string][]string{
 	"internal/listen":     {},
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/ui":         {},
+	"internal/validity":   {},
 }
 
-var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
+var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity"}
 
 type listed struct {
 	ImportPath string

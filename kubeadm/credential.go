@@ -18,6 +18,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/validity"
 )
 
 // JoinConf is the kubeconfig file with which a host joins, as the node that its
@@ -52,7 +53,7 @@ func (c credential) request() ([]byte, error) {
 // signed reports whether there is a certificate that is valid now.
 func (c credential) signed() bool {
 	pair, err := tls.X509KeyPair(c.certificate, c.key)
-	return err == nil && time.Now().Before(pair.Leaf.NotAfter)
+	return err == nil && validity.Of(pair.Leaf).Left(time.Now()) > 0
 }
 
 // loadCredential is the one of an earlier run, for this node of this cluster, or a

@@ -67,11 +67,10 @@ func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
 	if err != nil {
 		return err
 	}
-	own, err := m.RESTConfig(schedulerConf) // kubeadm points it there
-	if err != nil {
+	if config.Host, err = m.OwnAPIServer(); err != nil {
 		return err
 	}
-	config.Host, config.Timeout = own.Host, 10*time.Second
+	config.Timeout = 10 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -111,6 +110,16 @@ func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
 		config.Wrap(awaitRoles)
 	}
 	return config, err
+}
+
+// OwnAPIServer is the URL of this host's own API server, by the scheduler's kubeconfig: kubeadm
+// points that to it, and others maybe to a balancer.
+func (m Machine) OwnAPIServer() (string, error) {
+	own, err := m.RESTConfig(schedulerConf)
+	if err != nil {
+		return "", err
+	}
+	return own.Host, nil
 }
 
 // Kubeconfig reads a kubeconfig file. A cluster in an air gap is asked

@@ -29,6 +29,10 @@ type Renewal struct {
 	Machine Machine
 	Say     func(format string, args ...any)
 	Amend   func() error // changes the files that kubeadm made, before anybody loads them; nil for nothing
+	// Turn waits until no other control-plane host restarts its programs, and keeps the others
+	// waiting until release. It is asked before certificates of the control plane are renewed, also
+	// where an interrupted renewal goes on. nil: the caller keeps the hosts apart.
+	Turn func(ctx context.Context, resumed bool) (release func(), err error)
 }
 
 // Renewed is what a renewal did.
@@ -68,7 +72,15 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	done := Renewed{Files: []string{}, Resumed: under.Files != nil}
 	if done.Resumed {
 		r.Say("the renewal that was interrupted goes on")
-	} else if under, err = r.begin(due); err != nil || under.Files == nil {
+	} else if under, err = r.prepare(due); err != nil || under.Files == nil {
+		return done, err
+	}
+	release, err := r.turn(ctx, under, done.Resumed)
+	if err != nil {
+		return done, err
+	}
+	defer release()
+	if err := host.WriteJSON(r.Machine.path(renewalFile), under); err != nil {
 		return done, err
 	}
 	if under.Made.IsZero() {
@@ -85,15 +97,21 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	return done, host.Remove(r.Machine.path(renewalFile))
 }
 
-// begin keeps what a renewal replaces; no Files are nothing to do.
-func (r Renewal) begin(due func() ([]string, error)) (under renewal, err error) {
+// prepare reads what a renewal replaces; no Files are nothing to do.
+func (r Renewal) prepare(due func() ([]string, error)) (under renewal, err error) {
 	if under.Due, err = due(); err != nil {
 		return under, err
 	}
-	if under.Files, err = r.Machine.keepDue(under.Due); err != nil || under.Files == nil {
-		return under, err
+	under.Files, err = r.Machine.keepDue(under.Due)
+	return under, err
+}
+
+// turn waits for this host's turn, where programs of the control plane will be restarted.
+func (r Renewal) turn(ctx context.Context, under renewal, resumed bool) (release func(), err error) {
+	if _, restarts := under.Files[AdminConf]; !restarts || r.Turn == nil {
+		return func() {}, nil
 	}
-	return under, host.WriteJSON(r.Machine.path(renewalFile), under)
+	return r.Turn(ctx, resumed)
 }
 
 // keepDue reads the files that a renewal of due replaces.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/keyutil"
+
+	"airgap.dev/airgap/internal/validity"
 )
 
 // SavedKeys reads the keys that control-plane hosts share from where they were
@@ -54,8 +56,8 @@ func (p Parcel) authority(name string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%s.crt and its key: %w", name, err)
 	}
-	if now.After(pair.Leaf.NotAfter) {
-		return fmt.Errorf("%s.crt ended on %s", name, pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
+	if trouble := validity.Of(pair.Leaf).Trouble(now, 0); trouble != "" {
+		return fmt.Errorf("%s.crt %s", name, trouble)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestSavedKeys(t *testing.T) {
 	if keys, err := SavedKeys(readFrom(files), false, now); err != nil || len(keys) != len(files)-1 {
 		t.Errorf("without encryption: %d keys, %v", len(keys), err)
 	}
-	if _, err := SavedKeys(readFrom(files), true, now.Add(2*time.Hour)); err == nil || !strings.Contains(err.Error(), "ca.crt ended on ") {
+	if _, err := SavedKeys(readFrom(files), true, now.Add(2*time.Hour)); err == nil || !strings.Contains(err.Error(), "ca.crt ended 20") {
 		t.Errorf("authorities that have ended: %v", err)
 	}
 	others := savedKeys(t, now.Add(time.Hour))

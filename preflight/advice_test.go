@@ -20,7 +20,7 @@ func TestAdvice(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	ends := func(path string, days int) *Facts {
-		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{path, now.AddDate(0, 0, days)}, {"/etc/kubernetes/pki/front-proxy-client.crt", now.AddDate(0, 0, 300)}}}
+		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{Path: path, NotAfter: now.AddDate(0, 0, days)}, {Path: "/etc/kubernetes/pki/front-proxy-client.crt", NotAfter: now.AddDate(0, 0, 300)}}}
 	}
 	gpu := func(w Want) Want { w.Roles = []Role{GPU}; return w }
 	secure := &Facts{SecureBoot: SecureBoot{On: true}}

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -9,12 +10,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/validity"
 )
 
 // Certificate is one that a cluster on this host uses.
 type Certificate struct {
-	Path     string    `yaml:"path" json:"path"`
-	NotAfter time.Time `yaml:"notAfter" json:"notAfter"`
+	Path      string    `yaml:"path" json:"path"`
+	NotAfter  time.Time `yaml:"notAfter" json:"notAfter"`
+	NotBefore time.Time `yaml:"notBefore,omitempty" json:"notBefore,omitzero"` // zero: an older airgap surveyed the host
 }
 
 const (
@@ -59,7 +63,7 @@ func readCertificates(_ context.Context, r reader, f *Facts) error {
 			continue
 		}
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			f.Certificates = append(f.Certificates, Certificate{"/" + file, c.NotAfter.UTC()})
+			f.Certificates = append(f.Certificates, Certificate{"/" + file, c.NotAfter.UTC(), c.NotBefore.UTC()})
 		}
 	}
 	return nil
@@ -85,25 +89,30 @@ func judgeCertificates(f *Facts, w *Want) Result {
 	if !w.Ours || len(f.Certificates) == 0 {
 		return skipped("no cluster of airgap's on this host yet")
 	}
-	first, enough := f.Certificates[0], f.Time.Now.Add(time.Duration(w.limit(certWarn)))
+	now, enough := f.Time.Now, time.Duration(w.limit(certWarn))
+	first := slices.MinFunc(f.Certificates, func(a, b Certificate) int { return cmp.Compare(a.span().Left(now), b.span().Left(now)) })
 	var fixes []string
 	for _, c := range f.Certificates {
-		if c.NotAfter.Before(first.NotAfter) {
-			first = c
-		}
-		if fix := c.renewal(); c.NotAfter.Before(enough) && !slices.Contains(fixes, fix) {
+		if fix := c.renewal(); c.span().Trouble(now, enough) != "" && !slices.Contains(fixes, fix) {
 			fixes = append(fixes, fix)
 		}
 	}
 	found := fmt.Sprintf("%s ends on %s", first.Path, first.NotAfter.Format(time.DateOnly))
+	if first.span().Early(now) {
+		found = first.Path + " " + first.span().Trouble(now, 0)
+	}
 	if len(fixes) == 0 {
 		return pass("%s, the first of %d", found, len(f.Certificates))
 	}
 	status := Warn
-	if first.NotAfter.Sub(f.Time.Now) < time.Duration(w.limit(certFail)) {
+	if first.span().Left(now) < time.Duration(w.limit(certFail)) {
 		status = Fail
 	}
 	return Result{status, found, elapsed(time.Duration(w.limit(certWarn))) + " or more", strings.Join(fixes, "; ")}
+}
+
+func (c Certificate) span() validity.Span {
+	return validity.Span{Begins: c.NotBefore, Ends: c.NotAfter}
 }
 
 // renewal is what renews it: not all are kubeadm's to renew.

@@ -44,7 +44,7 @@ func TestServerChecks(t *testing.T) {
 	sets := Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", Sysctls: []BootSysctl{{"fs.inotify.max_user_instances", 8192, true}, {"net.bridge.bridge-nf-call-ip6tables", 1, false}}}
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	ending := func(in time.Duration) *Facts {
-		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{"/a.crt", now.AddDate(1, 0, 0)}, {"/b.crt", now.Add(in)}}}
+		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{Path: "/a.crt", NotAfter: now.AddDate(1, 0, 0)}, {Path: "/b.crt", NotAfter: now.Add(in), NotBefore: now.Add(in).AddDate(-1, 0, 0)}}}
 	}
 	runChecks(t, []checkTest{
 		{"nothing lacks", kernelConfig, options(), Want{}, Pass, "all there"},

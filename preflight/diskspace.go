@@ -76,6 +76,28 @@ func (w *Want) space() []need {
 	return needs
 }
 
+// Space is a path whose file system disk-space asks for free space.
+type Space struct {
+	Path string // "/var/lib/kubelet"; it need not exist yet
+	User string // who writes there: "kubelet"
+}
+
+// Spaces are all that disk-space ever asks for on a host with these roles, in the check's order.
+func Spaces(crio bool, roles ...Role) []Space {
+	w := &Want{CRIO: crio, Roles: roles}
+	if w.Is(ControlPlane) {
+		w.AuditBytes, w.BackupBytes = 1, 1
+	}
+	if w.Is(Registry) {
+		w.StoreBytes = 1
+	}
+	var all []Space
+	for _, n := range w.space() {
+		all = append(all, Space{n.path, n.user})
+	}
+	return all
+}
+
 // imagesPath is where the runtime unpacks images.
 func (w *Want) imagesPath() string {
 	if w.CRIO {

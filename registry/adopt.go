@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/validity"
 )
 
 // adopt makes an authority of another host's certificate and key (PEM) this
@@ -28,8 +29,10 @@ func (p PKI) adopt(ca, key []byte) error {
 // that to be good now.
 func CheckAuthority(ca, key []byte, now time.Time) error {
 	pair, err := tls.X509KeyPair(ca, key)
-	if err == nil && now.After(pair.Leaf.NotAfter) {
-		err = fmt.Errorf("it ended on %s", pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
+	if err == nil {
+		if trouble := validity.Of(pair.Leaf).Trouble(now, 0); trouble != "" {
+			err = errors.New("it " + trouble)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("check the registry's authority: %w", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/validity"
 )
 
 // renewBefore is how long before its end a server certificate stops being good
@@ -80,7 +81,7 @@ func (p PKI) Renew(now time.Time) (renewed bool, ends time.Time, err error) {
 }
 
 // RenewWithin issues the server's certificate anew, for the same names, when it
-// ends within so long or is not that of the key beside it. A running registry
+// ends within so long, is not valid yet or is not that of the key beside it. A running registry
 // serves it from the next connection on. ends is when the certificate that is
 // there afterwards does.
 func (p PKI) RenewWithin(now time.Time, within time.Duration) (renewed bool, ends time.Time, err error) {
@@ -89,7 +90,7 @@ func (p PKI) RenewWithin(now time.Time, within time.Duration) (renewed bool, end
 		return false, ends, fmt.Errorf("renew registry certificate: %w", err)
 	}
 	_, unfit := tls.LoadX509KeyPair(p.CertificateFile(), p.KeyFile()) // a power cut between the two
-	if unfit == nil && now.Add(within).Before(leaf.NotAfter) {
+	if unfit == nil && validity.Of(leaf).Left(now) > within {
 		return false, leaf.NotAfter, nil
 	}
 	if err := p.Ensure(subjectsOf(leaf), now); err != nil {
@@ -118,12 +119,10 @@ func (p PKI) authority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, err
 	ca, err := readCertificate(p.CAFile())
 	if err == nil {
 		key, err := readKey(p.CAKeyFile())
-		if err == nil && now.After(ca.NotAfter) {
-			err = fmt.Errorf("registry CA %s ended on %s", p.CAFile(), ca.NotAfter.Format(time.DateOnly))
-		}
-		if err == nil && now.Before(ca.NotBefore) {
-			err = fmt.Errorf("registry CA %s is valid only from %s, and this host's clock says %s: it was ahead when the CA was made, or is behind now",
-				p.CAFile(), ca.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		if err == nil {
+			if trouble := validity.Of(ca).Trouble(now, 0); trouble != "" {
+				err = fmt.Errorf("registry CA %s %s; this host's clock says %s", p.CAFile(), trouble, now.UTC().Format(time.RFC3339))
+			}
 		}
 		return ca, key, err
 	}

@@ -59,7 +59,7 @@ func expectClocks(v view) expectation {
 }
 
 func timeSynchronized() rule {
-	clock := part{"clock", func(r nodereport.Report) bool { return r.Clock != nil }}
+	clock := part{name: "clock", in: func(r nodereport.Report) bool { return r.Clock != nil }}
 	return reported("time-sync", "Clocks follow a time server", clock, func(host string, r nodereport.Report) []Finding {
 		if r.Clock.Synchronized {
 			return nil

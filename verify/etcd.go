@@ -41,7 +41,9 @@ func judgeEtcd(v view) []Finding {
 	return append(findings, membership(v, members)...)
 }
 
-func etcdPart() part { return part{"etcd", func(r nodereport.Report) bool { return r.Etcd != nil }} }
+func etcdPart() part {
+	return part{name: "etcd", in: func(r nodereport.Report) bool { return r.Etcd != nil }}
+}
 
 // expectEtcd expects a member on each host of the control plane, unless none of them has
 // one: etcd is elsewhere then, and others look after it.
@@ -91,6 +93,8 @@ func backupTrouble(now time.Time, taken *metav1.Time) string {
 		return "there is no backup of it on this host"
 	case now.Sub(taken.Time) > backupAge:
 		return "the newest backup is of " + taken.UTC().Format(time.RFC3339)
+	case taken.Sub(now) > aheadAtMost:
+		return "the newest backup is from the future, " + taken.UTC().Format(time.RFC3339) + ": the clock was ahead when it was taken, or is behind now"
 	}
 	return ""
 }

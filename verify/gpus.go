@@ -21,7 +21,7 @@ func gpus() rule {
 // expectGPUs expects cards in the report of each node that offers some. A cluster may
 // have none.
 func expectGPUs(v view) expectation {
-	gpu := part{"gpu", func(r nodereport.Report) bool { return r.GPU != nil }}
+	gpu := part{name: "gpu", in: func(r nodereport.Report) bool { return r.GPU != nil }}
 	offers := func(n *corev1.Node) bool { return len(n.Status.Allocatable) > 0 }
 	switch e := v.expectPart(part{name: "gpu"}); {
 	case e != (expectation{}):

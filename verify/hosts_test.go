@@ -85,7 +85,7 @@ func TestReported(t *testing.T) {
 		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock follows no time server"}}},
 		{"certificate with months left", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(90 * 24 * time.Hour))}}}, nil},
 		{"certificate that ends", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(10*24*time.Hour + time.Hour))}}},
-			[]Finding{{Object: "Node w1, /a.crt", Saw: ends(10*24*time.Hour, now.Add(10*24*time.Hour+time.Hour))}}},
+			[]Finding{{Object: "Node w1, /a.crt", Saw: "ends in 10 days, " + now.Add(10*24*time.Hour+time.Hour).UTC().Format(time.RFC3339)}}},
 		{"tunl0 that is down", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480}}}, nil},
 		{"tunl0 that is up", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480, Up: true}}},
 			[]Finding{{Object: "Node w1, link tunl0", Saw: "an IP-in-IP tunnel that is up"}}},

@@ -17,7 +17,7 @@ func noIPIP() rule {
 }
 
 func linksPart() part {
-	return part{"links", func(r nodereport.Report) bool { return len(r.Links) > 0 }}
+	return part{name: "links", in: func(r nodereport.Report) bool { return len(r.Links) > 0 }}
 }
 
 // judgeIPIP wants no protocol 4 from anybody: somewhere between two racks it is
@@ -66,7 +66,7 @@ func expectMTU(v view, links []string) expectation {
 	}
 	found := slices.ContainsFunc(v.reportsWith(linksPart()), func(r *keptReport) bool { return hasOne(r.report) })
 	if e := v.expectPart(linksPart()); e != (expectation{}) || found {
-		return v.expectPart(part{"links of the pod network", hasOne})
+		return v.expectPart(part{name: "links of the pod network", in: hasOne})
 	}
 	return expectation{nothing: "no host has a link of the pod network with a name that is known before"}
 }
@@ -102,7 +102,7 @@ func link(r nodereport.Report, name string) (nodereport.Link, bool) {
 }
 
 func proxyMode(wanted string) rule {
-	mode := part{"proxyMode", func(r nodereport.Report) bool { return r.ProxyMode != "" }}
+	mode := part{name: "proxyMode", in: func(r nodereport.Report) bool { return r.ProxyMode != "" }}
 	return rule{
 		id: "kube-proxy-mode", title: "kube-proxy works in the same mode everywhere", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge:   func(v view) []Finding { return judgeProxyMode(v.reportsWith(mode), wanted) },

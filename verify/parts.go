@@ -14,6 +14,9 @@ type part struct {
 	name string // in JSON
 	// in tells whether the report has it; nil: a host may have nothing to say there.
 	in func(nodereport.Report) bool
+	// newer: an older airgap does not report it. In the middle of an upgrade some hosts have
+	// that one; all hosts with one version of airgap report the same parts.
+	newer bool
 }
 
 // reportFix is where to look when a host does not report, or not all.
@@ -65,6 +68,10 @@ func (v view) expectPartOf(asked func(*corev1.Node) bool, p part) expectation {
 	if !v.site.reports && !v.has(nodeReports) {
 		return expectation{nothing: "no host of this cluster reports what only it knows: it is not airgap's", fix: "airgap verify on a control-plane host"}
 	}
+	report := v.versionsThatReport(p)
+	if p.newer && len(report) == 0 {
+		return expectation{nothing: "no host reports " + p.name + ": an older airgap runs there", fix: "airgap upgrade"}
+	}
 	return v.each(func(n *corev1.Node) lack {
 		if !asked(n) {
 			return lack{}
@@ -73,6 +80,20 @@ func (v view) expectPartOf(asked func(*corev1.Node) bool, p part) expectation {
 		if l := v.reportLack(r); l != (lack{}) {
 			return l
 		}
+		if p.newer && !report[r.report.Program] {
+			return lack{}
+		}
 		return p.lacking(r.report)
 	})
+}
+
+// versionsThatReport are those of airgap on hosts whose report has the part.
+func (v view) versionsThatReport(p part) map[string]bool {
+	versions := map[string]bool{}
+	for _, r := range all[*keptReport](v, nodeReports) {
+		if p.in == nil || p.in(r.report) {
+			versions[r.report.Program] = true
+		}
+	}
+	return versions
 }

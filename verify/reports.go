@@ -64,7 +64,7 @@ func reported(id, title string, of part, judge func(host string, r nodereport.Re
 }
 
 func unitsRun() rule {
-	return reported("units", "Runtime and kubelet run as units of systemd", part{"units", func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
+	return reported("units", "Runtime and kubelet run as units of systemd", part{name: "units", in: func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, u := range r.Units {
 			if u.State != "active" {
@@ -79,7 +79,7 @@ func unitsRun() rule {
 }
 
 func cgroupsAgree() rule {
-	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", part{"cgroup", func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", part{name: "cgroup", in: func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
 		saw, want := driversSeen(*r.Cgroup)
 		if saw == "" {
 			return nil
@@ -119,7 +119,7 @@ func driversFix(c nodereport.Cgroup) string {
 }
 
 func imagesPinned() rule {
-	return reported("pinned-images", "Images without which a node does not come back are kept", part{"images", func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("pinned-images", "Images without which a node does not come back are kept", part{name: "images", in: func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
@@ -136,7 +136,7 @@ func imagesPinned() rule {
 }
 
 func packagesWhole() rule {
-	return reported("packages", "Our packages are as they were installed, and locked", part{"packages", func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("packages", "Our packages are as they were installed, and locked", part{name: "packages", in: func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
@@ -155,7 +155,7 @@ func packagesWhole() rule {
 }
 
 func sysctlsStay() rule {
-	return reported("sysctls", "Kernel parameters are as they were set", part{"sysctls", nil}, func(host string, r nodereport.Report) []Finding {
+	return reported("sysctls", "Kernel parameters are as they were set", part{name: "sysctls"}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, s := range r.Sysctls {
 			findings = append(findings, Finding{
@@ -174,7 +174,7 @@ func registriesReached() rule {
 }
 
 func registriesPart() part {
-	return part{"registries", func(r nodereport.Report) bool { return len(r.Registries) > 0 }}
+	return part{name: "registries", in: func(r nodereport.Report) bool { return len(r.Registries) > 0 }}
 }
 
 // judgeRegistries asks for no registry on a host that has yet to join.
@@ -192,54 +192,6 @@ func judgeRegistries(v view) []Finding {
 		}
 	}
 	return findings
-}
-
-// endsSoon is when an administrator should act on a certificate: the kubelet
-// renews its own with a third of its time left, and airgap the registry's.
-const endsSoon = 30 * 24 * time.Hour
-
-func certificates() rule {
-	return rule{
-		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports, nodes}, every: time.Second,
-		expects: func(v view) expectation {
-			return v.expectPart(part{"certificates", func(r nodereport.Report) bool { return len(r.Certificates) > 0 }})
-		},
-		judge: func(v view) []Finding {
-			var findings []Finding
-			for _, r := range v.freshReports() {
-				for _, c := range r.report.Certificates {
-					if left := c.Ends.Sub(v.now); left < endsSoon {
-						findings = append(findings, Finding{
-							Object: "Node " + r.name + ", " + c.File, Saw: ends(left, c.Ends.Time), Want: "valid for 30 days at least",
-							Fix: "on " + r.name + ": " + renewal(c.File),
-						})
-					}
-				}
-			}
-			return findings
-		},
-	}
-}
-
-// renewal is what renews the certificate in a file.
-func renewal(file string) string {
-	switch nodereport.RenewerOf(file) {
-	case nodereport.RenewedByNobody:
-		return "this is an authority: airgap certs rotate-ca --help says which ones it replaces"
-	case nodereport.RenewedByKubelet:
-		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
-	}
-	if strings.HasPrefix(file, "/etc/airgap/pki/") {
-		return "airgap certs renew; systemctl status airgap-registry-renew.timer, which had to renew it"
-	}
-	return "airgap certs renew"
-}
-
-func ends(left time.Duration, at time.Time) string {
-	if left <= 0 {
-		return "ended " + at.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("ends in %d days, %s", int(left.Hours()/24), at.UTC().Format(time.RFC3339))
 }
 
 // sameOnAll are the hosts that say something else than what is wanted; where

@@ -53,7 +53,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	}
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
-		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
+		controlPlane(), apiServers(), leaders(), etcdWhole(), certificates(), diskSpace(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("of the system", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
 		systemPods(system).expecting(needed(somePods("of the system", system.has), "kubectl get pods -A; airgap status")),
 		jobsDone(judged), terminating(judged),

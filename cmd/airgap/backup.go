@@ -56,7 +56,9 @@ func (a *app) backup() *cobra.Command {
 		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
 		Long: `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
 new directory under ` + backupDir + ` together with the configuration and keys of
-Kubernetes and of the registry, and with airgap's journal. The newest seven stay.
+Kubernetes and of the registry, and with airgap's journal. The newest seven stay. One
+that was taken later than now, by its name, stays too and is named: the clock was ahead
+then, or is behind now.
 ` + backup.Timer + ` does this every day on each control-plane host;
 airgap verify says when the newest one is older than two days.
 
@@ -112,6 +114,9 @@ func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 		return err
 	}
 	made := madeBackup{Backup: b, Key: backupKey(), EncryptedTo: store.EncryptTo}
+	if made.Future, err = store.After(b.Taken); err != nil {
+		return err
+	}
 	return a.print(made, made.write)
 }
 
@@ -120,6 +125,8 @@ type madeBackup struct {
 	backup.Backup
 	Key         string   `json:"key"` // fingerprint of the one that signed it
 	EncryptedTo []string `json:"encryptedTo,omitempty"`
+	// Future are those that were taken later than this one by their names: they stay.
+	Future []backup.Backup `json:"fromFuture,omitempty"`
 }
 
 func (b madeBackup) write(w io.Writer) error {
@@ -128,6 +135,9 @@ func (b madeBackup) write(w io.Writer) error {
 		fmt.Fprintf(w, "encrypted to %s\n", r)
 	}
 	_, err := fmt.Fprintf(w, "signed with key %s\n", b.Key)
+	for _, f := range b.Future {
+		_, err = fmt.Fprintf(w, "%s is from the future by this host's clock, and stays: set the clock; if the clock is right, delete that backup\n", f.Dir)
+	}
 	return err
 }
 

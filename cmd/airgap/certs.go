@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/validity"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -23,6 +25,7 @@ type certificate struct {
 	Subject   string             `json:"subject"`
 	Issuer    string             `json:"issuer"`
 	Serial    string             `json:"serial"` // hexadecimal
+	Begins    time.Time          `json:"begins"`
 	Ends      time.Time          `json:"ends"`
 	Renewed   nodereport.Renewer `json:"renewedBy"`
 	Authority bool               `json:"authority"`
@@ -38,8 +41,10 @@ changed.
 
 The last column says who makes a certificate anew: airgap, by airgap certs renew
 (the registry's also by a timer); the kubelet, by itself; or nobody, which are the
-authorities: they are good for ten years. airgap verify says thirty days before when
-one ends, on every server of the cluster.`,
+authorities: they are good for ten years. ` + upkeep.RenewTimer + ` has airgap do so on
+every host with 60 days left. airgap verify says thirty days before when one ends, on
+every server of the cluster, and names one that is not valid yet: the clock was ahead
+when it was made, or is behind now.`,
 		Example: "  airgap certs\n  airgap certs --output json\n  airgap certs renew",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -75,7 +80,7 @@ func certificatesOf(h host.Host) ([]certificate, error) {
 func describeCertificate(file string, c *x509.Certificate) certificate {
 	return certificate{
 		File: file, Purpose: purposeOf(file), Subject: c.Subject.String(), Issuer: c.Issuer.String(),
-		Serial: fmt.Sprintf("%x", c.SerialNumber), Ends: c.NotAfter.UTC(), Renewed: nodereport.RenewerOf(file), Authority: c.IsCA,
+		Serial: fmt.Sprintf("%x", c.SerialNumber), Begins: c.NotBefore.UTC(), Ends: c.NotAfter.UTC(), Renewed: nodereport.RenewerOf(file), Authority: c.IsCA,
 	}
 }
 
@@ -125,14 +130,21 @@ func writeCertificates(w io.Writer, list []certificate, now time.Time) error {
 		if issuer == c.Subject {
 			issuer = "itself"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Ends.Format(time.DateOnly), timeLeft(c.Ends.Sub(now)), c.File, c.Purpose, c.Subject, issuer, c.Renewed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Ends.Format(time.DateOnly), c.left(now), c.File, c.Purpose, c.Subject, issuer, c.Renewed)
 	}
 	return t.Flush()
 }
 
-func timeLeft(d time.Duration) string {
-	if d <= 0 {
+func (c certificate) span() validity.Span { return validity.Span{Begins: c.Begins, Ends: c.Ends} }
+
+// left is how long it can be used, or why not.
+func (c certificate) left(now time.Time) string {
+	switch left := c.span().Left(now); {
+	case c.span().Early(now):
+		return "from " + c.Begins.Format(time.DateOnly) + " on"
+	case left <= 0:
 		return "ended"
+	default:
+		return plural(int(left.Hours()/24), "day")
 	}
-	return plural(int(d.Hours()/24), "day")
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/backup"
 )
 
 // filesHost is a host of which files are read, and nothing is run.
@@ -98,7 +99,7 @@ func TestDueCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := dueCertificates(certificatesHost(t), time.Now().Add(span))
+		got, err := dueCertificates(certificatesHost(t), time.Now(), span)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("within %s: %v, %v, want %v", within, got, err, want)
 		}
@@ -113,6 +114,39 @@ func TestDueCertificates(t *testing.T) {
 	}
 }
 
+// TestNotValidYet: a certificate from a clock that was ahead is named, and renewed where its
+// authority can sign a better one.
+func TestNotValidYet(t *testing.T) {
+	now := time.Now().Add(-48 * time.Hour) // the clock was set back
+	h := filesHost{fstest.MapFS{
+		"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 300*day),
+		"etc/kubernetes/pki/ca.crt":        endingIn(t, "an old ca", 3000*day),
+	}}
+	list, err := certificatesOf(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
+	var text strings.Builder
+	st := &status{now: now, Certificates: endSoon(slices.Clone(list), now)}
+	st.writeHealth(&text)
+	if err := writeCertificates(&text, list, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"from " + begins + " on", "begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &text)
+		}
+	}
+	if due, err := dueCertificates(h, now, day); err != nil || len(due) > 0 {
+		t.Errorf("with an authority that is not valid yet, due are %v (%v)", due, err)
+	}
+	delete(h.files, "etc/kubernetes/pki/ca.crt")
+	if due, err := dueCertificates(h, now, day); err != nil || !slices.Equal(due, []string{"/etc/kubernetes/pki/apiserver.crt"}) {
+		t.Errorf("due are %v (%v)", due, err)
+	}
+}
+
 // TestReplaceable: what is not there is refused with its reason.
 func TestReplaceable(t *testing.T) {
 	for _, name := range []string{"cluster", "front-proxy", "etcd", "registry"} {
@@ -124,5 +158,42 @@ func TestReplaceable(t *testing.T) {
 		if _, err := replaceable(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
+	}
+}
+
+// TestBackupFromTheFuture: the age of such a backup says nothing, so it is no comfort.
+func TestBackupFromTheFuture(t *testing.T) {
+	now := time.Now()
+	st := &status{now: now, Cluster: "bank", Backup: &keptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
+	var text strings.Builder
+	st.writeHealth(&text)
+	if !strings.Contains(text.String(), "backup    from the future") {
+		t.Errorf("the screen says\n%s", &text)
+	}
+	if next := st.next(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
+		t.Errorf("what to do is %q", next)
+	}
+	var made strings.Builder
+	b := madeBackup{Backup: backup.Backup{Dir: "/b/now"}, Future: []backup.Backup{{Dir: "/b/20990101T000000Z"}}}
+	if err := b.write(&made); err != nil || !strings.Contains(made.String(), "/b/20990101T000000Z is from the future") {
+		t.Errorf("airgap backup says %v\n%s", err, &made)
+	}
+}
+
+// TestUnusable: what may be why no API server answers.
+func TestUnusable(t *testing.T) {
+	h := filesHost{fstest.MapFS{
+		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 20*day),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", -time.Hour),
+	}}
+	if unusable(h, time.Now()) {
+		t.Error("a certificate that the kubelet renews counts")
+	}
+	if !unusable(h, time.Now().Add(21*day)) {
+		t.Error("an ended certificate does not count")
+	}
+	h.files["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
+	if !unusable(h, time.Now()) {
+		t.Error("a damaged certificate does not count")
 	}
 }

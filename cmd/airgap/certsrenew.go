@@ -15,12 +15,14 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
 type certsRenewOptions struct {
 	within string
 	all    bool
+	alone  bool
 }
 
 // certsRenewed is the result of certs renew.
@@ -50,7 +52,12 @@ one with which a kubelet asks the API server it renews itself.
 
 When nothing is due nothing is changed. While the API server of the only
 control-plane host is restarted, the cluster does not answer for some seconds; pods
-run on. With several control-plane hosts run it on one after the other.
+run on. Control-plane hosts take turns, by the Lease ` + kubeadm.TurnLease + ` in kube-system: the command
+waits for another host that restarts its own. Where no API server answers, nobody can
+tell whose turn it is. The command then goes on if certificates of this host have ended,
+or if it was interrupted before; else it changes nothing, unless --alone is given.
+
+` + upkeep.RenewTimer + ` runs it every day on each host, with --within 60d.
 
 The old files are kept until the end. The command can be interrupted at any point and
 run again: it goes on where it stopped. Copies of admin.conf elsewhere stay good until
@@ -60,6 +67,7 @@ their own end; replace them by the new one.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runCertsRenew(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.within, "within", "90d", "renew what ends within this time: days as 90d, or hours as 12h")
+	cmd.Flags().BoolVar(&o.alone, "alone", false, "do not wait for the turns of other control-plane hosts")
 	cmd.Flags().BoolVar(&o.all, "all", false, "renew everything, however long it is good")
 	return cmd
 }
@@ -86,8 +94,12 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 	defer release()
 	p := a.newProgress()
 	done := certsRenewed{}
-	due := func() ([]string, error) { return dueCertificates(m.Host, time.Now().Add(within)) }
-	if done.Renewed, err = (kubeadm.Renewal{Machine: m, Say: p.Say}).Run(ctx, due); err != nil {
+	due := func() ([]string, error) { return dueCertificates(m.Host, time.Now(), within) }
+	renewal := kubeadm.Renewal{Machine: m, Say: p.Say}
+	if !o.alone {
+		renewal.Turn = func(ctx context.Context, resumed bool) (func(), error) { return takeTurn(ctx, m, resumed, p.Say) }
+	}
+	if done.Renewed, err = renewal.Run(ctx, due); err != nil {
 		return err
 	}
 	if err := done.renewRegistry(within); err != nil {
@@ -97,6 +109,31 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 		return err
 	}
 	return a.print(done, done.write)
+}
+
+// takeTurn waits until no other control-plane host restarts its API server. Where certificates
+// have ended no API server answers, and without new ones none will: then this host goes on.
+func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(string, ...any)) (release func(), err error) {
+	turn, err := m.Turn(say)
+	if err != nil {
+		return nil, err
+	}
+	release, err = turn.Take(ctx)
+	if !errors.Is(err, kubeadm.ErrNoTurn) {
+		return release, err
+	}
+	if !resumed && !unusable(m.Host, time.Now()) {
+		return nil, hint(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")
+	}
+	say("warning: %v; this host goes on without a turn: run airgap certs renew on one control-plane host after the other", err)
+	return func() {}, nil
+}
+
+// unusable reports whether a certificate that airgap renews has ended, is not valid yet or cannot
+// be read, which may be why no API server answers.
+func unusable(h host.Host, now time.Time) bool {
+	due, err := dueCertificates(h, now, 0)
+	return err != nil || len(due) > 0
 }
 
 // span is how soon a certificate has to end to be due.
@@ -120,13 +157,16 @@ func (o certsRenewOptions) span() (time.Duration, error) {
 	return d, nil
 }
 
-// dueCertificates are the files with a certificate that airgap renews and that
-// ends before the time.
-func dueCertificates(h host.Host, before time.Time) ([]string, error) {
+// dueCertificates are the files with a certificate that airgap renews and that ends within the
+// time, or is not valid yet. The latter would be no better for a renewal while an authority is not
+// valid either: then it is the clock.
+func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string, error) {
 	list, err := certificatesOf(h)
+	early := slices.ContainsFunc(list, func(c certificate) bool { return c.Authority && c.span().Early(now) })
 	var due []string
 	for _, c := range list {
-		if c.Renewed == nodereport.RenewedByAirgap && c.Ends.Before(before) {
+		is := c.span().Trouble(now, within) != "" && !(early && c.span().Early(now))
+		if is && c.Renewed == nodereport.RenewedByAirgap {
 			due = append(due, c.File)
 		}
 	}

@@ -210,6 +210,8 @@ func (s *site) clusterSteps(v *bundle.View, p ui.Progress) []step.Step {
 	steps = append(steps, s.deviceSteps()...)
 	steps = append(steps,
 		backup.Step(backups(), c.Backup.EncryptTo),
+		s.upkeepStep(),
+		s.verifyReaderStep(),
 		s.nodeReportStep(),
 		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),

@@ -43,7 +43,7 @@ func (s *site) workerSteps(h *hub, a *admission, up []step.Step, p ui.Progress) 
 	)
 	steps = append(append(steps, up...), s.nodeSteps(h.open, h.addr, p)...)
 	steps = append(steps, s.memberSteps(h, a, up)...)
-	return append(append(steps, s.labelSteps()...), s.nodeReportUnitStep(p))
+	return append(append(steps, s.labelSteps()...), s.upkeepStep(), s.nodeReportUnitStep(p))
 }
 
 // memberSteps make this host a node, or its kubelet the upgraded one.
@@ -72,6 +72,7 @@ func (s *site) controlPlaneSteps(h *hub, v *bundle.View, a *admission, up []step
 	steps = append(steps, kubeadm.ApproverStep(m), kubeadm.SpreadDNS(m), backup.Step(backups(), s.config.Backup.EncryptTo))
 	steps = append(steps, s.labelSteps()...)
 	return append(steps,
+		s.upkeepStep(),
 		s.nodeReportUnitStep(p),
 		s.joinMaterialStep(v.Top()),
 	)

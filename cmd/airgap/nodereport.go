@@ -26,7 +26,7 @@ func (a *app) nodeReport() *cobra.Command {
 		Use: "node-report", Short: "Tell the cluster what only this host knows", Hidden: true, Args: noArgs,
 		Long: `Looks at what no other host can see: what runtime and kubelet effectively use,
 pinned images, packages, links, kernel parameters, registries, clock, certificates,
-etcd, cards; and keeps it in the cluster as the NodeReport of this node, with the
+free space, etcd, the API server, cards; and keeps it in the cluster as the NodeReport of this node, with the
 kubelet's own identity, until it is ended. airgap-node-report.service runs it on
 every host; kubectl get nodereports shows what they say.
 

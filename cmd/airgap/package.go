@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -87,7 +88,7 @@ have none; it checks the servers before and watches the cluster afterwards.`
 // allUnits are the systemd units of all packages, by their names.
 func allUnits() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
-	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, gpu.Units} {
+	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
 		some, err := units()
 		if err != nil {
 			return nil, err
@@ -110,7 +111,7 @@ getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -
 	// restartUnits has what runs run the new program; a unit that does not run is not started.
 	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` ` + backup.Timer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 

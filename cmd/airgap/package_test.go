@@ -64,6 +64,8 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-cdi.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-certs-renew.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-certs-renew.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-join-approver.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-mig.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-node-report.service
@@ -71,6 +73,8 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.service
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry-renew.timer
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-registry.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-verify.service
+-rw-r--r-- root:root /usr/lib/systemd/system/airgap-verify.timer
 drwxr-xr-x root:root /usr/libexec/airgap
 -rwxr-xr-x root:root /usr/libexec/airgap/airgap-nvml
 drwxr-xr-x root:root /usr/share/bash-completion

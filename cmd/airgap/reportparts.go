@@ -8,9 +8,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -70,14 +74,65 @@ func (s reportSettings) parts(m kubeadm.Machine) []nodereport.Part {
 		}),
 		part("gpu", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.GPU, err = s.GPU.cards(ctx, h); return err }),
 	}
+	parts = append(parts, part("disks", steadily, brief, func(_ context.Context, r *report) (err error) {
+		r.Disks, err = nodereport.Disks(s.places())
+		return err
+	}))
 	if s.Etcd {
-		parts = append(parts, part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }))
+		parts = append(parts,
+			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),
+			part("apiServer", soon, brief, func(ctx context.Context, r *report) (err error) {
+				r.APIServer, err = s.ownAPIServer(ctx, m)
+				return err
+			}))
 	}
 	return parts
 }
 
 func part(name string, every, limit time.Duration, look func(context.Context, *nodereport.Report) error) nodereport.Part {
 	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
+}
+
+// places are those whose free space preflight asks for on this host. The unit cannot look into
+// upgradeDir, which has keys in plain: the directory above stands for it.
+func (s reportSettings) places() []nodereport.Place {
+	roles := []preflight.Role{preflight.Worker}
+	if s.Etcd {
+		roles = append(roles, preflight.ControlPlane)
+	}
+	if s.Own != nil {
+		roles = append(roles, preflight.Registry)
+	}
+	var places []nodereport.Place
+	for _, space := range preflight.Spaces(slices.Contains(s.Units, "crio.service"), roles...) {
+		if space.Path == upgradeDir {
+			space.Path = stateDir
+		}
+		places = append(places, nodereport.Place{Path: space.Path, Use: space.User})
+	}
+	return places
+}
+
+// ownAPIServer asks this host's own, with a connection of its own each time: a server that ends
+// keeps the connections that it has.
+func (s reportSettings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*nodereport.APIServer, error) {
+	config, err := m.RESTConfig(kubeadm.KubeletConf)
+	if err != nil {
+		return nil, err
+	}
+	if config.Host, err = m.OwnAPIServer(); err != nil {
+		return nil, err
+	}
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	defer utilnet.CloseIdleConnectionsFor(connection.Transport)
+	client, err := kubernetes.NewForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, err
+	}
+	return nodereport.AskAPIServer(ctx, client, s.Node), nil
 }
 
 func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -16,7 +17,11 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
+	"airgap.dev/airgap/verify"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -51,12 +56,13 @@ func (s *site) reportSettings() (reportSettings, error) {
 	}
 	var own *nodereport.Upstream
 	if s.servesRegistry() {
-		units = append(units, registry.UnitName)
+		units = append(units, registry.UnitName, registry.RenewTimer)
 		own = &nodereport.Upstream{Address: s.registryOf(s.node), Node: s.node.Name, CAFile: registry.PKI{Dir: pkiDir}.CAFile()}
 	}
 	if s.node.Has(config.ControlPlane) {
-		units = append(units, kubeadm.ApproverUnit)
+		units = append(units, kubeadm.ApproverUnit, backup.Timer)
 	}
+	units = append(units, upkeep.Timers(s.node.Has(config.ControlPlane))...)
 	cards, err := s.gpuSettings()
 	if err != nil {
 		return reportSettings{}, err
@@ -100,6 +106,19 @@ func reported(ctx context.Context, client dynamic.Interface, node string) (repor
 		return !apierrors.IsForbidden(err), nil
 	})
 	return report, err
+}
+
+// upkeepStep starts the timers of this host.
+func (s *site) upkeepStep() step.Step {
+	return upkeep.Step(host.Local{}, upkeep.MetricsDir, upkeep.Timers(s.node.Has(config.ControlPlane)))
+}
+
+// verifyReaderStep brings the ClusterRole for a user who may verify and change nothing.
+func (s *site) verifyReaderStep() step.Step {
+	return manifests.Applied{
+		Connect: func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) },
+		Objects: func(context.Context) ([]*unstructured.Unstructured, error) { return verify.ReaderObjects(), nil },
+	}.Step("verify-reader", "Define who may verify and change nothing")
 }
 
 // nodeReportUnitStep has this host report, of what is on it by then. It says when cards

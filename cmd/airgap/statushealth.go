@@ -85,11 +85,14 @@ func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 }
 
 // endSoon are the certificates that end within 30 days, unless it is the kubelet that
-// renews them, and those that have ended.
+// renews them, and those that have ended or are not valid yet.
 func endSoon(list []certificate, now time.Time) []certificate {
 	return slices.DeleteFunc(list, func(c certificate) bool {
-		left := c.Ends.Sub(now)
-		return left > soonEnds || left > 0 && c.Renewed == nodereport.RenewedByKubelet
+		margin := soonEnds
+		if c.Renewed == nodereport.RenewedByKubelet {
+			margin = 0
+		}
+		return c.span().Trouble(now, margin) == ""
 	})
 }
 

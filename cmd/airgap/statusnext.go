@@ -29,6 +29,9 @@ func (st *status) next() []string {
 			all = append(all, renew.what)
 		}
 	}
+	if st.Backup != nil && st.Backup.Taken.After(st.now) {
+		all = append(all, "set the clock; if it is right, delete the backups from the future, then airgap backup takes a new one")
+	}
 	if st.unsaved() {
 		all = append(all, "airgap backup takes a backup; journalctl -u airgap-backup says why the last one was not taken")
 	}

@@ -55,15 +55,23 @@ func (st *status) writeHealth(w io.Writer) {
 		fmt.Fprintf(w, "health    %s\n", h.Says)
 	}
 	for _, c := range st.Certificates {
-		when := "ends in " + timeLeft(c.Ends.Sub(st.now))
-		if !c.Ends.After(st.now) {
+		label := "ends"
+		when := "ends in " + c.left(st.now)
+		switch {
+		case c.span().Early(st.now):
+			label, when = "begins", c.span().Trouble(st.now, 0)
+		case !c.Ends.After(st.now):
 			when = "ended on " + c.Ends.Format(time.DateOnly)
 		}
-		fmt.Fprintf(w, "ends      %s, %s: %s\n", c.File, c.Purpose, when)
+		fmt.Fprintf(w, "%-8s  %s, %s: %s\n", label, c.File, c.Purpose, when)
 	}
 	switch b := st.Backup; {
 	case b != nil:
-		fmt.Fprintf(w, "backup    %s ago, %s, in %s\n", ago(st.now.Sub(b.Taken)), ui.Size(b.Bytes), b.Dir)
+		when := ago(st.now.Sub(b.Taken)) + " ago"
+		if b.Taken.After(st.now) {
+			when = "from the future"
+		}
+		fmt.Fprintf(w, "backup    %s, %s, in %s\n", when, ui.Size(b.Bytes), b.Dir)
 		if b.Key != "" {
 			fmt.Fprintf(w, "signed by %s\n", b.Key)
 		}

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -20,7 +21,7 @@ import (
 func loggedUnits() []string {
 	return []string{
 		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, kubeadm.ApproverUnit, "airgap-registry-renew.service",
-		"airgap-backup.service", "airgap-cdi.service", "airgap-mig.service", "airgap-persistenced.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
+		"airgap-backup.service", upkeep.RenewService, upkeep.VerifyService, "airgap-cdi.service", "airgap-mig.service", "airgap-persistenced.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
 		"firewalld.service", "NetworkManager.service", "chronyd.service", "fapolicyd.service",
 	}
 }

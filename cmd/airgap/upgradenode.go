@@ -181,6 +181,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 		kubeadm.Permissions(s.machine, s.config.Kubernetes),
 		kubeadm.ApproverStep(s.machine),
 		s.noteStep("bundle-note", "Say which bundle this host is as", bundleNote),
+		s.upkeepStep(),
 		s.nodeReportUnitStep(u.p),
 		u.releaseStep(s.node)), nil
 }

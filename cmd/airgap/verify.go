@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
 )
 
@@ -72,6 +73,14 @@ it, such as GPUs. A rule that --only asks for is never n/a: nothing seen is unse
 --output html is a page for a change ticket. --textfile is for Prometheus: a file in
 the directory of node_exporter's textfile collector, written with the verdict; with
 --watch after each change, and once a minute.
+
+` + upkeep.VerifyTimer + ` verifies every day on each control-plane host. The verdicts are in
+journalctl -u airgap-verify, the last one is in ` + upkeep.MetricsDir + `
+for node_exporter (--collector.textfile.directory), and ` + upkeep.VerifyService + ` has failed
+where that was bad.
+
+Rights to verify and to change nothing are the ClusterRole ` + verify.ReaderRole + `:
+kubectl create clusterrolebinding NAME --clusterrole ` + verify.ReaderRole + ` --user USER
 
 Exit code 4 when something is broken or unseen, with --watch: at its end.`
 
@@ -187,18 +196,18 @@ func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []s
 	return nil
 }
 
-// endedHint names certificates of this host that have ended, where that may be why no API server
-// answers: no other host can be asked for its own then.
+// endedHint names certificates of this host that have ended or are not valid yet, where that may
+// be why no API server answers: no other host can be asked for its own then.
 func endedHint(err error, report verify.Report, h host.Host) error {
 	if !slices.ContainsFunc(report.Findings, func(f verify.Finding) bool { return f.Object == "API server" }) {
 		return err
 	}
 	list, unread := certificatesOf(h)
-	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.Ends.After(time.Now()) })
+	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.span().Trouble(time.Now(), 0) == "" })
 	if unread != nil || len(ended) == 0 {
 		return err
 	}
-	return hint(err, "certificates of this host have ended, %s is one of %d: airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended))
+	return hint(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].span().Trouble(time.Now(), 0))
 }
 
 // verification is what to verify: this host's own cluster, or the one that

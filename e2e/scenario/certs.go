@@ -30,6 +30,9 @@ func certs(ctx context.Context, e *Env) error {
 			{"nothing is due", func() error { return e.nothingDue(ctx, first, worker) }},
 			{"one ends soon: named, renewed", func() error { return e.endsSoon(ctx, first) }},
 			{"all are renewed beside a workload", func() error { return e.allRenewed(ctx, first) }},
+			{"its turn has ended", func() error {
+				return e.script(ctx, first, "[ -z \"$("+kubectl+"-n kube-system get lease airgap-certs-renew -o jsonpath='{.spec.holderIdentity}')\" ]")
+			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"killed on the way, and again", func() error { return e.renewalKilled(ctx, first) }},
 			{"the worker's", func() error { return e.workerRenewed(ctx, first, worker) }},

@@ -43,6 +43,7 @@ func (e *Env) hostFaults(l *lab.Lab) []fault {
 	first, worker := l.Machines[0], l.Machines[3]
 	return []fault{
 		e.on(worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
+		e.on(worker, "the timer that renews certificates is off", "systemctl stop airgap-certs-renew.timer", "systemctl start airgap-certs-renew.timer", "units", "Node node4, airgap-certs-renew.timer", "inactive"),
 		e.on(worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
 		e.on(worker, "the kubelet's file has another cgroup driver",
 			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
@@ -91,6 +92,8 @@ func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
 	}
 	return []fault{
 		e.on(second, "a host's backups are gone", "mv /var/lib/airgap/backup /root/backup", "mv /root/backup /var/lib/airgap/backup", "etcd", "etcd on node2", "no backup"),
+		e.on(second, "a backup is from the future", "cd /var/lib/airgap/backup && cp -a $(ls | tail -n 1) 20990101T000000Z", "rm -r /var/lib/airgap/backup/20990101T000000Z", "etcd", "etcd on node2", "from the future"),
+		e.on(third, "an API server is stopped", away("kube-apiserver"), back("kube-apiserver"), "api-servers", "API server on node3", "connection refused"),
 		e.on(third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
 		e.on(second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
 		{

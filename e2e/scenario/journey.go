@@ -46,6 +46,7 @@ func journey(ctx context.Context, e *Env) error {
 			{"crictl asks the runtime", func() error { return errors.Join(e.crictlSees(ctx, first), e.crictlSees(ctx, worker)) }},
 			{"the control plane is backed up", func() error { return e.backedUp(ctx, first, worker) }},
 			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
+			{"the cluster is verified and renewed by timers", func() error { return e.upkeep(ctx, first, worker) }},
 			e.withNeed(needUpstream, part{"add-ons", func() error { return e.addonsRun(ctx, first) }}),
 			e.withNeed(needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
 			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
@@ -330,5 +331,6 @@ func (e *Env) resetWorker(ctx context.Context, first, worker lab.Machine) error 
 		"! test -e /etc/airgap/pki/ca.crt",
 		"! systemctl is-active --quiet containerd",
 		"! systemctl is-active --quiet airgap-node-report && ! systemctl is-enabled --quiet airgap-node-report && ! test -e /var/lib/airgap/report.json",
+		"! systemctl is-active --quiet airgap-certs-renew.timer && ! systemctl is-enabled --quiet airgap-certs-renew.timer",
 		"airgap reset --yes | grep -q 'nothing to take back'")
 }

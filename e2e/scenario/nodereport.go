@@ -25,6 +25,8 @@ type nodeReport struct {
 		Links                     []struct{ Name string }
 		Certificates              []struct{ File string }
 		Clock                     *struct{ Synchronized bool }
+		Disks                     []struct{ Size, Free int64 }
+		APIServer                 *struct{ Error string }
 		Etcd                      *struct {
 			Member, Error string
 			HasLeader     bool
@@ -94,6 +96,8 @@ func (r nodeReport) wrong(host, bootID string, master bool) []string {
 		"links":        len(n.Links) < 3, // its own, the pods' bridge, the tunnel
 		"certificates": len(n.Certificates) < 3,
 		"clock":        n.Clock == nil,
+		"disks":        len(n.Disks) == 0 || n.Disks[0].Free <= 0 || n.Disks[0].Free > n.Disks[0].Size,
+		"apiServer":    (n.APIServer != nil) != master || master && n.APIServer.Error != "",
 		"etcd":         (n.Etcd != nil) != master || master && (n.Etcd.Member != host || n.Etcd.Error != "" || !n.Etcd.HasLeader),
 	}
 	for _, u := range n.Units {

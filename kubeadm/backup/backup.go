@@ -33,7 +33,7 @@ type Store struct {
 	Root string // of the host's files, "/" by default
 	Etcd func() (Snapshotter, error)
 	Dir  string
-	Keep int // how many, the newest ones; 0 is all
+	Keep int // how many, the newest ones; 0 is all. Backups from the future stay and do not count
 	// Cluster gives its name in airgap.yaml, as far as the host knows it; or nil.
 	Cluster func() string
 	Paths   []string // files and directories of the host, absolute; what is not there is left out
@@ -132,7 +132,7 @@ func (s Store) take(ctx context.Context) (Backup, error) {
 	if err := host.SyncDir(s.Dir); err != nil {
 		return b, err
 	}
-	return b, s.prune()
+	return b, s.prune(b)
 }
 
 // lock makes the directories that are written to, and keeps other runs out of them.
@@ -200,11 +200,22 @@ func (s Store) Newest() (*Backup, error) {
 	return &all[len(all)-1], nil
 }
 
-func (s Store) prune() error {
+// After are the backups that were taken later than t by their names. Later than now means that
+// the clock was ahead when they were taken, or is behind now.
+func (s Store) After(t time.Time) ([]Backup, error) {
+	all, err := s.All()
+	return slices.DeleteFunc(all, func(b Backup) bool { return !b.Taken.After(t) }), err
+}
+
+// prune removes the oldest backups that are too many, and never the one that was just taken. Those
+// that are newer by their names stay as well and do not count: by such a clock no age is right,
+// and each new backup would be the oldest one.
+func (s Store) prune(taken Backup) error {
 	all, err := s.All()
 	if err != nil || s.Keep == 0 {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(b Backup) bool { return b.Taken.After(taken.Taken) })
 	for _, b := range all[:max(0, len(all)-s.Keep)] {
 		if err := host.RemoveTree(b.Dir); err != nil {
 			return fmt.Errorf("remove an old backup: %w", err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,29 @@ func TestKeep(t *testing.T) {
 	want := []string{"20220101T000000Z", filepath.Base(b.Dir), "notes"}
 	if got := names(t, s.Dir); strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("there are %v, want %v", got, want)
+	}
+}
+
+// TestKeepByClock: what was just taken stays where the clock is behind, and so does what the clock
+// calls the future. Of the others the newest stay.
+func TestKeepByClock(t *testing.T) {
+	s := newStore(t, whole())
+	for _, dir := range []string{"20200101T000000Z", "20210101T000000Z", "22200101T000000Z", "22210101T000000Z"} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := s.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"20210101T000000Z", filepath.Base(b.Dir), "22200101T000000Z", "22210101T000000Z"}
+	if got := names(t, s.Dir); !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+	future, err := s.After(b.Taken)
+	if err != nil || len(future) != 2 || filepath.Base(future[0].Dir) != want[2] || filepath.Base(future[1].Dir) != want[3] {
+		t.Errorf("from the future are %v (%v), want %v", future, err, want[2:])
 	}
 }
 

@@ -56,13 +56,13 @@ func FindCertificates(h host.Host) ([]CertificateFile, error) {
 }
 
 // Certificates are those in the host's files; of a file with several the one
-// that ends first.
+// that ends first, from when all of them are valid.
 func Certificates(h host.Host) ([]Certificate, error) {
 	files, err := FindCertificates(h)
 	var found []Certificate
 	for _, f := range files {
 		c := f.firstToEnd()
-		found = append(found, Certificate{File: f.Path, Subject: c.Subject.String(), Ends: metav1.NewTime(c.NotAfter)})
+		found = append(found, Certificate{File: f.Path, Subject: c.Subject.String(), Ends: metav1.NewTime(c.NotAfter), Begins: f.lastToBegin()})
 	}
 	return found, err
 }
@@ -75,6 +75,16 @@ func (f CertificateFile) firstToEnd() *x509.Certificate {
 		}
 	}
 	return first
+}
+
+func (f CertificateFile) lastToBegin() *metav1.Time {
+	var last metav1.Time
+	for _, c := range f.Certificates {
+		if c.NotBefore.After(last.Time) {
+			last = metav1.NewTime(c.NotBefore)
+		}
+	}
+	return &last
 }
 
 func certificatesIn(h host.Host, name string) ([]*x509.Certificate, error) {

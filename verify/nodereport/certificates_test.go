@@ -37,12 +37,13 @@ func TestCertificates(t *testing.T) {
 	}
 	var lines []string
 	for _, c := range got {
-		lines = append(lines, c.File+" "+c.Subject+" "+c.Ends.UTC().Format(time.DateOnly))
+		lines = append(lines, c.File+" "+c.Subject+" "+c.Begins.UTC().Format(time.DateOnly)+" "+c.Ends.UTC().Format(time.DateOnly))
 	}
-	want := `/etc/airgap/pki/registry.crt CN=soon 2027-03-01
-/etc/kubernetes/admin.conf CN=late 2036-03-01
-/etc/kubernetes/pki/etcd/ca.crt CN=late 2036-03-01
-/var/lib/kubelet/pki/kubelet-client-current.pem CN=soon 2027-03-01`
+	// The registry's file has both: all are valid when the last one begins, until the first one ends.
+	want := `/etc/airgap/pki/registry.crt CN=soon 2035-03-01 2027-03-01
+/etc/kubernetes/admin.conf CN=late 2035-03-01 2036-03-01
+/etc/kubernetes/pki/etcd/ca.crt CN=late 2035-03-01 2036-03-01
+/var/lib/kubelet/pki/kubelet-client-current.pem CN=soon 2026-03-01 2027-03-01`
 	if strings.Join(lines, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), want)
 	}

@@ -104,7 +104,9 @@ func full() Report {
 		Sysctls:      []Setting{{"net.ipv4.ip_forward", "0", "1"}},
 		Registries:   []Registry{{"10.0.0.1:5000", "node1", "no answer"}},
 		Clock:        &Clock{true, 17, "chronyd.service"},
-		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at}},
+		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at, &at}},
+		Disks:        []Disk{{"/var/lib/kubelet", []string{"kubelet", "etcd"}, 1 << 40, 1 << 38, 1 << 20, 1 << 19}},
+		APIServer:    &APIServer{"it is not ready: etcd", 40},
 		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at},
 		GPU: &GPU{
 			8, "580", true, &NVML{"e", "580", "13.0", 8, []Card{{3, "GPU-1", "0000:17:00.0", 31, 87, 92, 88, 700}}, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},

@@ -1,7 +1,7 @@
 // Package nodereport is what only a host knows of itself, as one object of the
 // cluster for each node: what runtime and kubelet really use, which images are
 // pinned, what became of our packages, links, kernel parameters, registries,
-// clock, certificates, etcd and cards.
+// clock, certificates, free space, etcd, its API server and cards.
 //
 // A unit on each host writes it with the kubelet's own identity, and may write
 // no other node's. Rules get it by informer, like everything else.
@@ -48,8 +48,10 @@ type Report struct {
 	Registries   []Registry    `json:"registries,omitempty"`
 	Clock        *Clock        `json:"clock,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
-	Etcd         *Etcd         `json:"etcd,omitempty"` // on control-plane hosts
-	GPU          *GPU          `json:"gpu,omitempty"`  // on hosts with cards
+	Disks        []Disk        `json:"disks,omitempty"`
+	APIServer    *APIServer    `json:"apiServer,omitempty"` // on control-plane hosts
+	Etcd         *Etcd         `json:"etcd,omitempty"`      // on control-plane hosts
+	GPU          *GPU          `json:"gpu,omitempty"`       // on hosts with cards
 
 	Unknown []Unknown `json:"unknown,omitempty"`
 }
@@ -124,9 +126,29 @@ type Clock struct {
 
 // Certificate is one of the cluster's on this host.
 type Certificate struct {
-	File    string      `json:"file"`
-	Subject string      `json:"subject"`
-	Ends    metav1.Time `json:"ends"`
+	File    string       `json:"file"`
+	Subject string       `json:"subject"`
+	Ends    metav1.Time  `json:"ends"`
+	Begins  *metav1.Time `json:"begins,omitempty"` // nil: an older airgap did not report it
+}
+
+// Disk is a file system that something of the cluster writes to.
+type Disk struct {
+	Path string   `json:"path"` // the first one of the cluster on it: "/var/lib/kubelet"
+	Uses []string `json:"uses"` // who writes there: "kubelet", "etcd"
+	Size int64    `json:"size"` // bytes
+	Free int64    `json:"free"` // bytes, without what is kept for root
+	// Inodes and InodesFree are 0 where the file system makes them as they are needed.
+	Inodes     int64 `json:"inodes,omitempty"`
+	InodesFree int64 `json:"inodesFree,omitempty"`
+}
+
+// APIServer is this host's own, asked without the balancer.
+type APIServer struct {
+	Error string `json:"error,omitempty"` // why it is not ready; "": it is
+	// Behind is by how many seconds what it answers from its cache is older than what is
+	// in etcd, by the lease of this node. A lease is renewed each ten seconds.
+	Behind int64 `json:"behind"`
 }
 
 // Etcd is this host's member of it.

@@ -109,6 +109,14 @@ func lasting(r Report) Report {
 		e := *r.Etcd
 		e.Bytes, r.Etcd = 0, &e
 	}
+	if r.APIServer != nil {
+		a := *r.APIServer
+		a.Behind, r.APIServer = 0, &a
+	}
+	r.Disks = slices.Clone(r.Disks)
+	for i := range r.Disks {
+		r.Disks[i].Free, r.Disks[i].InodesFree, r.Disks[i].Inodes = 0, 0, 0 // XFS makes inodes of free space
+	}
 	if r.GPU != nil && r.GPU.NVML != nil {
 		g, n := *r.GPU, *r.GPU.NVML
 		n.GPUs = slices.Clone(n.GPUs)

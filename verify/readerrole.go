@@ -1,0 +1,41 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ReaderRole is the name of the ClusterRole that ReaderObjects defines.
+const ReaderRole = "airgap-verify-reader"
+
+// ReaderObjects is the ClusterRole of a user who may verify the whole cluster and change nothing:
+// to get, list and watch each kind that a rule reads, to ask which cluster it is, and to ask the
+// API server how it is. It reads no Secrets and no ConfigMaps. Nobody is bound to it.
+func ReaderObjects() []*unstructured.Unstructured {
+	byGroup := map[string][]string{}
+	for _, s := range sources {
+		byGroup[s.resource.Group] = append(byGroup[s.resource.Group], s.resource.Resource)
+	}
+	var rules []any
+	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
+		rules = append(rules, map[string]any{"apiGroups": []any{group}, "resources": anys(byGroup[group]), "verbs": []any{"get", "list", "watch"}})
+	}
+	rules = append(rules,
+		map[string]any{"apiGroups": []any{""}, "resources": []any{"namespaces"}, "verbs": []any{"get"}},
+		map[string]any{"nonResourceURLs": []any{"/api", "/api/*", "/apis", "/apis/*", "/readyz", "/version"}, "verbs": []any{"get"}})
+	return []*unstructured.Unstructured{{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": ReaderRole}, "rules": rules,
+	}}}
+}
+
+func anys(words []string) []any {
+	slices.SortFunc(words, strings.Compare)
+	all := make([]any, len(words))
+	for i, word := range words {
+		all[i] = word
+	}
+	return all
+}
