@@ -88,6 +88,8 @@ func parsePrivate(block *pem.Block) (any, error) {
 	}
 }
 
+// createKey writes the private half last: it is what LoadKey looks for, so a run that was
+// killed in between makes both again.
 func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -97,15 +99,15 @@ func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create signing key: %w", err)
 	}
-	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err := host.WriteFile(filepath.Join(dir, privateKeyName), private, 0o600); err != nil {
-		return nil, err
-	}
 	public, err := MarshalPublicKey(&key.PublicKey)
 	if err != nil {
 		return nil, err
 	}
-	return key, host.WriteFile(filepath.Join(dir, PublicKeyName), public, 0o644)
+	if err := host.WriteFile(filepath.Join(dir, PublicKeyName), public, 0o644); err != nil {
+		return nil, err
+	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return key, host.WriteFile(filepath.Join(dir, privateKeyName), private, 0o600)
 }
 
 // sign gives the raw DER signature over the SHA-256 of data. Without a random

@@ -64,6 +64,27 @@ func file(t *testing.T, text string, mode fs.FileMode) string {
 	return path
 }
 
+// TestKeyIsMadeWhole: a run that was killed between the two halves leaves no key, so that the
+// next one makes both.
+func TestKeyIsMadeWhole(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "."+bundle.PublicKeyName+".airgap-new", "in the way"), 0o700))
+	if _, err := bundle.LoadOrCreateKey(dir); err == nil {
+		t.Fatal("the public half was written in spite of what is in the way")
+	}
+	if _, err := bundle.LoadKey(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("there is a key without its public half: %v", err)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "."+bundle.PublicKeyName+".airgap-new")))
+	key, err := bundle.LoadOrCreateKey(dir)
+	must(t, err)
+	public, err := bundle.LoadPublicKey(filepath.Join(dir, bundle.PublicKeyName))
+	must(t, err)
+	if !public.Equal(&key.PublicKey) {
+		t.Error("the two halves are of two keys")
+	}
+}
+
 func TestLoadSigningKey(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	large, err := rsa.GenerateKey(rand.Reader, 2048)
