@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -49,11 +50,18 @@ type KnownFinding struct {
 }
 
 // ClusterID is what tells a cluster from all others: the UID of its namespace
-// kube-system.
-func ClusterID(ctx context.Context, client kubernetes.Interface) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, probeLimit)
+// kube-system. For a user who may not get that, it is the UID of the first namespace of
+// scope, for which a Role there is enough.
+func ClusterID(ctx context.Context, client kubernetes.Interface, scope []string) (string, error) {
+	limited, cancel := limit(ctx)
 	defer cancel()
 	namespace, err := client.CoreV1().Namespaces().Get(limited, metav1.NamespaceSystem, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) && len(scope) > 0 {
+		namespace, err = client.CoreV1().Namespaces().Get(limited, scope[0], metav1.GetOptions{})
+	}
+	if apierrors.IsForbidden(err) {
+		return "", fmt.Errorf("ask which cluster it is: %w; give this user the verb get on namespaces", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("ask which cluster it is: %w", err)
 	}

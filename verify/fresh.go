@@ -54,6 +54,16 @@ func (v view) stale(r rule) string {
 	return ""
 }
 
+// listed tells whether there has been a complete list of each of these kinds that is watched.
+func (v view) listed(kinds []kind) bool {
+	for _, k := range kinds {
+		if slices.ContainsFunc(v.informers[k], func(one *informer) bool { return !one.shared.HasSynced() }) {
+			return false
+		}
+	}
+	return true
+}
+
 // doubts are those about these kinds.
 func (v view) doubts(kinds []kind) []*doubt {
 	var all []*doubt

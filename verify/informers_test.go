@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,6 +28,7 @@ type wire struct {
 	mu       sync.Mutex
 	requests []*url.URL
 	touch    func(*http.Request)
+	answer   func(*http.Request) *http.Response // in the server's place; nil lets the request through
 }
 
 // on puts the wire between a client and the server.
@@ -40,7 +40,14 @@ func (w *wire) on(config *rest.Config) *rest.Config {
 			if w.touch != nil {
 				w.touch(r)
 			}
-			response, err := next.RoundTrip(r)
+			var response *http.Response
+			var err error
+			if w.answer != nil {
+				response = w.answer(r)
+			}
+			if response == nil {
+				response, err = next.RoundTrip(r)
+			}
 			w.mu.Lock()
 			w.requests = append(w.requests, r.URL)
 			w.mu.Unlock()
@@ -273,67 +280,6 @@ func TestNotReady(t *testing.T) {
 		t.Fatalf("findings %+v", r.Findings)
 	}
 	said.want(t, "The API server answers: not yet: API server: ask API server: it is not ready: shutdown", "The API server answers: holds")
-}
-
-// balancer passes TCP on to one server.
-type balancer struct {
-	listener net.Listener
-
-	mu    sync.Mutex
-	to    string
-	conns []net.Conn
-}
-
-func newBalancer(t *testing.T, to string) *balancer {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &balancer{listener: listener, to: to}
-	t.Cleanup(func() { listener.Close(); b.sendTo("") })
-	go b.serve()
-	return b
-}
-
-func (b *balancer) address() string { return b.listener.Addr().String() }
-
-func (b *balancer) serve() {
-	for {
-		conn, err := b.listener.Accept()
-		if err != nil {
-			return
-		}
-		b.mu.Lock()
-		back, err := net.Dial("tcp", b.to)
-		if err != nil {
-			conn.Close()
-			b.mu.Unlock()
-			continue
-		}
-		b.conns = append(b.conns, conn, back)
-		b.mu.Unlock()
-		go func() { _, _ = io.Copy(back, conn) }()
-		go func() { _, _ = io.Copy(conn, back) }()
-	}
-}
-
-// nextTo sends new connections to another server; those that are stay.
-func (b *balancer) nextTo(to string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.to = to
-}
-
-// sendTo ends all connections; new ones go to another server.
-func (b *balancer) sendTo(to string) {
-	b.nextTo(to)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.conns {
-		c.Close()
-	}
-	b.conns = nil
 }
 
 // TestNewKind: NodeReports come to the cluster while it is watched, and with

@@ -81,6 +81,10 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists is asked for a plain one
 			l.failed(ctx, err)
 		}
+		if streams && o.ResourceVersion == "" && apierrors.IsResourceExpired(err) {
+			// A reflector would ask again at once, for ever. So it asks for a plain list.
+			err = apierrors.NewInternalError(err)
+		}
 		return nil, err
 	}
 	if !streams {

@@ -81,7 +81,7 @@ func compared(t *testing.T, b *bank) {
 	defer b.deployment(2)
 	o := b.options()
 	o.Timeout = 2 * time.Second
-	cluster, err := ClusterID(t.Context(), b.client)
+	cluster, err := ClusterID(t.Context(), b.client, nil)
 	b.must(err)
 	before := NewBaseline(b.verify(o), cluster)
 	if before == nil || before.OK || len(before.Findings) != 1 {

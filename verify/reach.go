@@ -31,6 +31,9 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 	return have, missing, nil
 }
 
+// snapshotKinds are what a baseline has of the cluster.
+func snapshotKinds() []kind { return []kind{nodes, pods, daemonSets, deployments, statefulSets} }
+
 // kindsWatched are those of all rules that this verification can watch.
 func (e *engine) kindsWatched() []kind {
 	var all, list []kind
@@ -38,7 +41,7 @@ func (e *engine) kindsWatched() []kind {
 		all = append(all, r.kinds()...)
 	}
 	if e.options.Snapshot {
-		all = append(all, nodes, pods, daemonSets, deployments, statefulSets)
+		all = append(all, snapshotKinds()...)
 	}
 	for _, k := range all {
 		outside := len(e.options.Scope) > 0 && !sources[k].namespaced

@@ -33,10 +33,12 @@ type Report struct {
 	Findings []Finding     `json:"findings"`           // that decide, in the rules' order
 	Baseline *Comparison   `json:"baseline,omitempty"` // where there is one
 	Counts   Counts        `json:"counts"`
+	Kinds    []KindResult  `json:"kinds,omitempty"` // that were watched
 
 	snapshot *Snapshot // nil: the cluster was never seen
 	lasting  []KnownFinding
 	missed   map[string]string // by rule
+	logged   int64             // lines of client-go's that were counted instead of printed
 }
 
 // About says which cluster was verified, and by whom. What is not known is "".
@@ -66,6 +68,16 @@ type Counts struct {
 	Images    int `json:"images"`    // different ones that run
 }
 
+// KindResult says how the API server confirmed one kind; of several namespaces the worst
+// age and the sums.
+type KindResult struct {
+	Kind     string  `json:"kind"`
+	Age      float64 `json:"ageSeconds"` // since the newest list, event or bookmark, in seconds
+	Restarts int     `json:"restarts"`   // watches after the first
+	Errors   int     `json:"errors"`     // requests that failed, and answers that broke off
+	WentBack int     `json:"wentBack"`   // times that resourceVersion went back, and the kind was listed again
+}
+
 // MarshalJSON writes the duration in seconds.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
@@ -77,7 +89,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 // report is the verdict as of now.
 func (e *engine) report(well bool, began time.Time) Report {
-	r := Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts()}
+	r := Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts(), Kinds: e.noted.results(time.Now())}
+	r.logged = e.logged.lines.Load()
+	if r.About.Version == "" {
+		r.About.Version = e.server
+	}
 	known, waiting := []Finding{}, 0
 	for _, id := range e.board.ids {
 		row := e.board.rows[id]
@@ -119,7 +135,7 @@ func (r *row) result(id string) RuleResult {
 // last is the report with what is looked at once, at the end.
 func (e *engine) last(well bool, began time.Time) Report {
 	r := e.report(well, began)
-	if !e.seen {
+	if !e.seen || !e.view.listed(snapshotKinds()) {
 		return r
 	}
 	s := e.view.snapshot()

@@ -34,6 +34,8 @@ func (r Report) WriteTextfile(path string) error {
 	m.set("pods", "Pods that were looked at.", float64(r.Counts.Pods))
 	m.set("workloads", "DaemonSets, Deployments and StatefulSets that were looked at.", float64(r.Counts.Workloads))
 	m.set("images", "Different images that run.", float64(r.Counts.Images))
+	m.kinds(r.Kinds)
+	m.set("client_log_lines", "Warnings and errors that client-go would have logged.", float64(r.logged))
 	if err := prometheus.WriteToTextfile(path, m.registry); err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}
@@ -49,8 +51,23 @@ func (m metrics) set(name, help string, value float64) {
 	m.registry.MustRegister(g)
 }
 
-func (m metrics) byRule(name, help string) *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "airgap", Subsystem: "verify", Name: name, Help: help}, []string{"rule"})
+func (m metrics) kinds(all []KindResult) {
+	age := m.by("kind", "kind_age_seconds", "How long ago the API server confirmed what is cached of the kind: by a list, an event or a bookmark.")
+	restarts := m.by("kind", "kind_restarts", "Watches of the kind after the first.")
+	errors := m.by("kind", "kind_errors", "Requests for the kind that failed, and answers that broke off.")
+	back := m.by("kind", "kind_went_back", "Times that the kind's resourceVersion went back, and it was listed again.")
+	for _, k := range all {
+		age.WithLabelValues(k.Kind).Set(k.Age)
+		restarts.WithLabelValues(k.Kind).Set(float64(k.Restarts))
+		errors.WithLabelValues(k.Kind).Set(float64(k.Errors))
+		back.WithLabelValues(k.Kind).Set(float64(k.WentBack))
+	}
+}
+
+func (m metrics) byRule(name, help string) *prometheus.GaugeVec { return m.by("rule", name, help) }
+
+func (m metrics) by(label, name, help string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "airgap", Subsystem: "verify", Name: name, Help: help}, []string{label})
 	m.registry.MustRegister(g)
 	return g
 }

@@ -50,25 +50,6 @@ type watching struct {
 	missing []kind
 }
 
-// confirmations are those of a run, by kind and namespace.
-type confirmations struct {
-	mu  sync.Mutex
-	all []*confirmation
-}
-
-func (c *confirmations) of(k kind, namespace string) *confirmation {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range c.all {
-		if one.kind == k && one.namespace == namespace {
-			return one
-		}
-	}
-	one := &confirmation{kind: k, namespace: namespace}
-	c.all = append(c.all, one)
-	return one
-}
-
 // of are the informers of a kind, one for each namespace.
 func (w *watching) of(k kind) ([]*informer, error) {
 	var all []*informer

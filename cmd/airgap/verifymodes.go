@@ -59,7 +59,7 @@ func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) e
 	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):
 		return usage("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
 	}
-	m.scope = slices.Sorted(slices.Values(scope))
+	m.scope = slices.Compact(slices.Sorted(slices.Values(scope)))
 	if m.baseline != "" {
 		if err := oneOf("baseline", m.baseline, saveBaseline, compareBaseline); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (m *verifyModes) cluster(ctx context.Context, client kubernetes.Interface, 
 	if m.baseline == "" {
 		return "", nil
 	}
-	id, err := verify.ClusterID(ctx, client)
+	id, err := verify.ClusterID(ctx, client, m.scope)
 	if err != nil {
 		return "", err
 	}
