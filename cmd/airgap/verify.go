@@ -186,8 +186,6 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 // namespacesExist refuses a namespace that the cluster does not have, in which nothing could be
 // wrong. Where that may not be asked, or nobody answers, verification tells.
 func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	for _, name := range scope {
 		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return hint(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
