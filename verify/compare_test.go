@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,6 +160,12 @@ func TestKnow(t *testing.T) {
 		if pressed.know(now, "etcd", f); f[0].known != known {
 			t.Errorf("%s is known: %t", want, !known)
 		}
+	}
+	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
+	nightly := &Baseline{Findings: []KnownFinding{{Finding{Rule: "jobs", Object: "Job shop/night-1"}, "Job of CronJob shop/night"}}}
+	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
+	if nightly.know(now, "jobs", failed); !failed[0].known || failed[1].known {
+		t.Errorf("the next Job of a CronJob is known: %t; another one: %t", failed[0].known, failed[1].known)
 	}
 	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
 	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}

@@ -55,6 +55,7 @@ type keptJob struct {
 
 	uid      string
 	schedule string // UID of its CronJob, or ""
+	cron     string // name of its CronJob
 	created  time.Time
 	leaving  *leaving
 	failed   string // why it is not retried
@@ -69,7 +70,7 @@ func keepJob(o *batchv1.Job) *keptJob {
 		complete: jobCondition(o, batchv1.JobComplete) != nil, idle: idle(o), tried: o.Status.Failed > 0 || o.Status.Succeeded > 0,
 	}
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
-		kept.schedule = string(owner.UID)
+		kept.schedule, kept.cron = string(owner.UID), owner.Name
 	}
 	failed := jobCondition(o, batchv1.JobFailed)
 	if failed == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestWorkloadsOfARealServer: a ReplicaSet without a Deployment and a Job that lack a pod
-// are named, one of a Deployment is not even asked for; a pod and a namespace that stay
-// Terminating are named with their finalizers.
+// are named, one of a Deployment is not even asked for; a pod and a namespace that were
+// deleted a moment ago are in order.
 func TestWorkloadsOfARealServer(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)

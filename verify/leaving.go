@@ -73,10 +73,8 @@ func (v view) departures() []departure {
 			list = append(list, departure{l, kind, m.namespace, m.name, node})
 		}
 	}
-	for _, p := range all[*keptPod](v, pods) {
-		if p.rare != nil {
-			add(p.rare.leaving, "Pod", p.objectMeta, p.node)
-		}
+	for _, p := range by[*keptPod](v, pods, byLeaving, "yes") {
+		add(p.rare.leaving, "Pod", p.objectMeta, p.node)
 	}
 	for _, j := range all[*keptJob](v, jobs) {
 		add(j.leaving, "Job", j.objectMeta, "")

@@ -96,6 +96,7 @@ const (
 	byOwner   = "owner"   // UID of the controller
 	byImage   = "image"   // ids of the images that run
 	byTrouble = "trouble" // "yes": those that do not do their work
+	byLeaving = "leaving" // "yes": those on their way out
 )
 
 func podIndexers() cache.Indexers {
@@ -117,12 +118,18 @@ func podIndexers() cache.Indexers {
 			return ids
 		}),
 		byTrouble: indexed(func(p *keptPod) []string {
-			if p.unwell == nil {
-				return nil
-			}
-			return []string{"yes"}
+			return yes(p.unwell != nil)
 		}),
+		byLeaving: indexed(func(p *keptPod) []string { return yes(p.going) }),
 	}
+}
+
+// yes is the value of an index of few objects: others take no room in it.
+func yes(is bool) []string {
+	if is {
+		return []string{"yes"}
+	}
+	return nil
 }
 
 // indexed is an index function over one type of kept object.

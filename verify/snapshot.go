@@ -124,11 +124,16 @@ func (p *keptPod) bearer() string {
 }
 
 // lasting is the name of a finding's object by which it is known again, when
-// its pod has got a successor. A DaemonSet's is told by its node.
+// its pod or Job has got a successor. A DaemonSet's pod is told by its node.
 func (v view) lasting(object string) string {
-	name, isPod := strings.CutPrefix(object, "Pod ")
+	kind, name, _ := strings.Cut(object, " ")
 	namespace, name, _ := strings.Cut(name, "/")
-	if !isPod {
+	if kind == "Job" {
+		if j := get[*keptJob](v, jobs, namespace, name); j != nil && j.cron != "" {
+			return "Job of CronJob " + namespace + "/" + j.cron
+		}
+	}
+	if kind != "Pod" {
 		return object
 	}
 	p := get[*keptPod](v, pods, namespace, name)

@@ -13,7 +13,7 @@ const lateAfter = time.Minute
 // terminating is judged by the clock, since an object that stays sends no event.
 func terminating(judged func(namespace string) bool) rule {
 	return rule{
-		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 5 * time.Second,
+		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 10 * time.Second,
 		watches: []kind{pods}, also: []kind{namespaceObjects, nodes, daemonSets, deployments, statefulSets, replicaSets, jobs},
 		judge: func(v view) []Finding { return append(judgeLeaving(v, judged), judgeOrphans(v, judged)...) },
 	}
@@ -102,7 +102,8 @@ func (d departure) fix(v view) string {
 }
 
 // judgeOrphans finds pods of nodes that do not exist: their status stays as it was, and
-// the garbage collector of pods deletes them within a minute where it works.
+// the garbage collector of pods deletes them within a minute where it works. It looks at
+// all pods, since an index by node takes more memory than looking each ten seconds is worth.
 func judgeOrphans(v view, judged func(namespace string) bool) []Finding {
 	exists := map[string]bool{"": true}
 	for _, node := range v.allNodes() {
@@ -112,7 +113,7 @@ func judgeOrphans(v view, judged func(namespace string) bool) []Finding {
 		return nil // nodes may not be seen, or nodes-ready finds that there are none
 	}
 	var findings []Finding
-	for _, p := range all[*keptPod](v, pods) {
+	for p := range each[*keptPod](v, pods) {
 		if !exists[p.node] && !p.going && judged(p.namespace) {
 			findings = append(findings, Finding{
 				Object: p.title("Pod"), Saw: "its node " + p.node + " does not exist", Want: "deleted with its node",

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"iter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,19 @@ func all[T any](v view, k kind) []T {
 		list = collect(list, c.List())
 	}
 	return list
+}
+
+// each is all, without a list of their own.
+func each[T any](v view, k kind) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, c := range v.caches[k] {
+			for _, obj := range c.List() {
+				if o, is := obj.(T); is && !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func in[T any](v view, k kind, namespace string) []T {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/verify"
+)
+
+// TestDocsJudgements: the list of rules ends with who judges which state, and which kinds
+// as a whole. The table's words stay English, as verify's findings do.
+func TestDocsJudgements(t *testing.T) {
+	for _, w := range []struct{ dir, kind, owner, state, rule string }{
+		{"", "Kind", "Owner", "State", "Found by"},
+		{"ko/", "종류", "소유자", "상태", "찾는 규칙"},
+	} {
+		states, kinds := [][]string{{w.kind, w.owner, w.state, w.rule}}, [][]string{{w.kind, w.rule}}
+		for _, j := range verify.Judgements() {
+			by := "none: " + j.Why
+			if len(j.Rules) > 0 {
+				by = strings.Join(j.Rules, ", ")
+			}
+			name := strings.TrimSuffix(j.Kind+"."+j.Group, ".")
+			if j.State != "" {
+				states = append(states, []string{name, j.Owner, j.State, by})
+			} else {
+				kinds = append(kinds, []string{name, by})
+			}
+		}
+		made(t, w.dir+"checks.md", "states judged", markdownTable(states...))
+		made(t, w.dir+"checks.md", "kinds judged", markdownTable(kinds...))
+	}
+}
