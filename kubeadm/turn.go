@@ -120,5 +120,5 @@ func (t Turn) ask(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("%w: %w", ErrNoTurn, errors.Join(last))
+	return fmt.Errorf("%w: %w", ErrNoTurn, last)
 }

@@ -9,8 +9,7 @@ import (
 )
 
 // endsSoon is when an administrator should act on a certificate: the kubelet
-// renews its own with a third of its time left, and airgap those of the control plane with
-// 60 days left.
+// renews its own with a third of its time left, and airgap the others with 60 days left.
 const endsSoon = 30 * 24 * time.Hour
 
 func certificates() rule {
@@ -63,5 +62,5 @@ func renewal(file string) string {
 	if strings.HasPrefix(file, "/etc/airgap/pki/") {
 		return "airgap certs renew; systemctl status airgap-registry-renew.timer, which had to renew it"
 	}
-	return "airgap certs renew; on a control-plane host, systemctl status airgap-certs-renew.timer, which had to renew it"
+	return "airgap certs renew; systemctl status airgap-certs-renew.timer, which had to renew it"
 }

@@ -9,8 +9,11 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/big"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +21,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
@@ -195,5 +199,26 @@ func TestUnusable(t *testing.T) {
 	h.files["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
 	if !unusable(h, time.Now()) {
 		t.Error("a damaged certificate does not count")
+	}
+}
+
+// TestNoTurn: a renewal that was interrupted goes on without a turn, and one that can wait does
+// not begin.
+func TestNoTurn(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "etc/kubernetes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "etc/kubernetes/admin.conf"), []byte("apiVersion: v1\nkind: Config\nusers: [{name"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
+	m := kubeadm.Machine{Host: filesHost{fstest.MapFS{"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 20*day)}}, Root: root}
+	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
+		t.Errorf("interrupted: %v, it says %q", err, said)
+	}
+	if _, err := takeTurn(t.Context(), m, false, say); err == nil || !strings.Contains(adviceOf(err), "--alone") {
+		t.Errorf("with a good certificate: %v, the advice is %q", err, adviceOf(err))
 	}
 }

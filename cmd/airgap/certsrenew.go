@@ -112,15 +112,15 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 }
 
 // takeTurn waits until no other control-plane host restarts its API server. Where certificates
-// have ended no API server answers, and without new ones none will: then this host goes on.
+// have ended, or an interrupted renewal left half a kubeconfig, no API server answers, and without
+// new ones none will: then this host goes on.
 func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(string, ...any)) (release func(), err error) {
 	turn, err := m.Turn(say)
-	if err != nil {
-		return nil, err
-	}
-	release, err = turn.Take(ctx)
-	if !errors.Is(err, kubeadm.ErrNoTurn) {
-		return release, err
+	if err == nil {
+		release, err = turn.Take(ctx)
+		if !errors.Is(err, kubeadm.ErrNoTurn) {
+			return release, err
+		}
 	}
 	if !resumed && !unusable(m.Host, time.Now()) {
 		return nil, hint(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")

@@ -5,13 +5,16 @@ import (
 	"net"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -32,10 +35,10 @@ func TestReportSettings(t *testing.T) {
 		units      []string
 		registries []nodereport.Upstream
 	}{
-		"worker":        {worker, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
-		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service", kubeadm.ApproverUnit}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
-		"CRI-O":         {crio, false, []string{"kubelet.service", "crio.service"}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
-		"the site's":    {&theirs, false, []string{"kubelet.service", "containerd.service"}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: existingCAFile}}},
+		"worker":        {worker, false, []string{"kubelet.service", "containerd.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
+		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service", registry.RenewTimer, kubeadm.ApproverUnit, backup.Timer, upkeep.VerifyTimer, upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
+		"CRI-O":         {crio, false, []string{"kubelet.service", "crio.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: pkiDir + "/ca.crt"}}},
+		"the site's":    {&theirs, false, []string{"kubelet.service", "containerd.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: existingCAFile}}},
 	}
 	for name, test := range tests {
 		got, err := test.site.reportSettings()
@@ -48,6 +51,33 @@ func TestReportSettings(t *testing.T) {
 		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
 			t.Errorf("locked %v", got.Locked)
+		}
+	}
+}
+
+// TestPlaces: the free space is reported of what preflight asks for, but for what the unit cannot
+// look at.
+func TestPlaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings reportSettings
+		want     string
+	}{
+		"worker":        {reportSettings{Units: []string{"containerd.service"}}, "/var/lib/kubelet /var/lib/containerd"},
+		"CRI-O":         {reportSettings{Units: []string{"crio.service"}}, "/var/lib/kubelet /var/lib/crio"},
+		"control plane": {reportSettings{Etcd: true, Own: &nodereport.Upstream{}}, "/var/lib/kubelet /var/lib/containerd /var/lib/etcd /var/log /var/lib/airgap/store /var/lib/airgap"},
+	} {
+		var paths []string
+		for _, p := range test.settings.places() {
+			paths = append(paths, p.Path)
+		}
+		if got := strings.Join(paths, " "); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		for _, hidden := range []string{"/var/lib/airgap/upgrade", "/var/lib/etcd"} {
+			line := regexp.MustCompile(`(?m)^InaccessiblePaths=.*-` + hidden + `( |$)`)
+			if slices.Contains(paths, hidden) && line.Match(nodereport.UnitText()) {
+				t.Errorf("%s: the unit cannot look at %s", name, hidden)
+			}
 		}
 	}
 }
@@ -70,8 +100,8 @@ func TestParts(t *testing.T) {
 		t.Errorf("looked at %v, the form has %v", looked, fields)
 	}
 	for _, p := range (reportSettings{}).parts(thisMachine()) {
-		if p.Name == "etcd" {
-			t.Error("a worker has no etcd")
+		if p.Name == "etcd" || p.Name == "apiServer" {
+			t.Errorf("a worker has no %s", p.Name)
 		}
 	}
 }

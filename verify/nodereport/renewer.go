@@ -10,8 +10,8 @@ type Renewer string
 
 // Who renews what.
 const (
-	// RenewedByAirgap are renewed by `airgap certs renew`; the registry's also by a
-	// timer, in its last 30 days.
+	// RenewedByAirgap are renewed by `airgap certs renew`, which a timer runs for those with
+	// 60 days left.
 	RenewedByAirgap Renewer = "airgap"
 	// RenewedByKubelet are renewed by the kubelet itself, in their last third.
 	RenewedByKubelet Renewer = "kubelet"
