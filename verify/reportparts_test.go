@@ -74,18 +74,18 @@ func TestAPIServers(t *testing.T) {
 func TestPartsExpected(t *testing.T) {
 	has, lacks := &nodereport.APIServer{}, (*nodereport.APIServer)(nil)
 	says := func(program string, a *nodereport.APIServer) *nodereport.Report {
-		return &nodereport.Report{Program: program, APIServer: a}
+		return &nodereport.Report{Heartbeat: metav1.NowMicro(), Program: program, APIServer: a}
 	}
 	for name, test := range map[string]struct {
 		first, second    *nodereport.Report
 		missing, nothing string
 	}{
 		"both":                 {says("2", has), says("2", has), "", ""},
-		"neither":              {says("2", lacks), says("2", lacks), "", "no host reports its API server"},
-		"one of two":           {says("2", has), says("2", lacks), "cp2 does not report its API server", ""},
+		"neither":              {says("2", lacks), says("2", lacks), "", "no host reports apiServer: an older airgap runs there"},
+		"one of two":           {says("2", has), says("2", lacks), "the NodeReport does not have apiServer: cp2", ""},
 		"an older airgap":      {says("2", has), says("1", lacks), "", ""},
-		"one has no report":    {says("2", has), nil, "cp2 does not report its API server", ""},
-		"none has a report":    {nil, nil, "", "no host reports its API server"},
+		"one has no report":    {says("2", has), nil, "no NodeReport: cp2", ""},
+		"none has a report":    {nil, nil, "", "no host reports apiServer: an older airgap runs there"},
 		"an older one reports": {says("1", has), says("2", lacks), "", ""},
 	} {
 		v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), node("cp2", corev1.ConditionTrue, controlPlaneNode), node("w1", corev1.ConditionTrue))

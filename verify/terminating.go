@@ -15,7 +15,8 @@ func terminating(judged func(namespace string) bool) rule {
 	return rule{
 		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 10 * time.Second,
 		watches: []kind{pods}, also: []kind{namespaceObjects, nodes, daemonSets, deployments, statefulSets, replicaSets, jobs},
-		judge: func(v view) []Finding { return append(judgeLeaving(v, judged), judgeOrphans(v, judged)...) },
+		judge:   func(v view) []Finding { return append(judgeLeaving(v, judged), judgeOrphans(v, judged)...) },
+		expects: somePods("to judge", judged),
 	}
 }
 

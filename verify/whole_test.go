@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -35,6 +36,7 @@ func newWhole() *whole {
 	w.objects["Node cp1"].(*corev1.Node).Labels[controlPlaneLabel] = ""
 	w.objects["Node w1"].(*corev1.Node).Status.Allocatable = corev1.ResourceList{gpuResource: resource.MustParse("1")}
 	w.reports["cp1"].Etcd = &nodereport.Etcd{Member: "cp1", HasLeader: true, Leads: true, Members: []string{"cp1"}, Quota: 1, Snapshot: &metav1.Time{Time: time.Now().Add(-time.Hour)}}
+	w.reports["cp1"].APIServer = &nodereport.APIServer{}
 	w.reports["w1"].GPU = &nodereport.GPU{Bus: 1, Driver: "580", NVML: &nodereport.NVML{Driver: "580", Cards: 1}}
 	for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
 		w.add("Pod "+component, pod("kube-system", component+"-cp1", "cp1"))
@@ -46,6 +48,9 @@ func newWhole() *whole {
 	w.add("EndpointSlice kube-dns", endpoints("kube-system", "kube-dns", true))
 	w.add("Deployment coredns", deployment("coredns"))
 	w.add("Deployment cart", deployment("cart", func(d *appsv1.Deployment) { d.Namespace = "shop" }))
+	w.add("Job", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "count"}, Status: batchv1.JobStatus{
+		Succeeded: 1, Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}},
+	}})
 	w.add("Pod cart", pod("shop", "cart", "w1"))
 	to := admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "kube-system", Name: "kube-dns"}}
 	w.add("Webhook", &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "x", ClientConfig: to}}})
@@ -82,6 +87,7 @@ func (w *whole) host(name string) {
 		Units: []nodereport.Unit{{Name: "kubelet.service", State: "active"}}, Cgroup: &nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd"}, ProxyMode: "nftables",
 		Images: &nodereport.Images{}, Packages: &nodereport.Packages{}, Links: []nodereport.Link{{Name: "flannel.1", MTU: 1450}},
 		Registries: []nodereport.Registry{{Address: "10.0.0.1:5000"}}, Clock: &nodereport.Clock{Synchronized: true},
+		Disks:        []nodereport.Disk{{Path: "/", Uses: []string{"/var"}, Size: 100, Free: 50}},
 		Certificates: []nodereport.Certificate{{File: "/x.crt", Ends: metav1.NewTime(time.Now().Add(300 * 24 * time.Hour))}},
 	}
 }
