@@ -22,13 +22,13 @@ help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: build
-build: licenses/third-party.txt dist/airgap-nvml ## build dist/airgap, static and without cgo, and its helper dist/airgap-nvml (needs gcc)
+build: licenses/third-party.txt dist/airgap-nvml dist/airgap-probe ## build dist/airgap, static and without cgo, and its helpers dist/airgap-nvml (needs gcc) and dist/airgap-probe
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION) -X main.committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
 
 # Part of the program, for who hands it on.
 .PHONY: licenses/third-party.txt
 licenses/third-party.txt:
-	@$(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml >$@.new && mv $@.new $@
+	@$(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml ./cmd/airgap-probe >$@.new && mv $@.new $@
 
 # For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
 # so it asks for them though gcc here needs neither. NVML's functions are bound
@@ -43,6 +43,10 @@ NVML_OUT ?= dist/airgap-nvml
 dist/airgap-nvml:
 	$(if $(NVML_GOCACHE),GOCACHE=$(NVML_GOCACHE)) CGO_ENABLED=1 CPATH=$(NVML_SOURCE)$${CPATH:+:$$CPATH} CGO_CFLAGS="$(CGO_CFLAGS) -include glibc.h -DSUM=$$(cksum <$(NVML_SOURCE)/glibc.h | cut -d' ' -f1)" \
 	  $(GO) build -trimpath -buildvcs=false -tags netgo,osusergo -ldflags "-s -w -linkmode=external -extldflags '$(NVML_LINK)'" -o $(NVML_OUT) ./cmd/airgap-nvml
+
+.PHONY: dist/airgap-probe
+dist/airgap-probe:
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/airgap-probe
 
 # Of what could make other bytes nothing is left but the source, Go and gcc.
 PLAIN := env -u CGO_CFLAGS -u CGO_LDFLAGS -u CPATH -u GOEXPERIMENT GOFLAGS=-buildvcs=false GOOS=linux GOARCH=amd64 GOAMD64=v1

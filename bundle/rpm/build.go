@@ -133,7 +133,7 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 	pack, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
 		Name: s.Name, Version: s.Version, Release: s.Release, Epoch: rpmpack.NoEpoch, Arch: s.Arch, OS: "linux",
 		Summary: s.Summary, Description: cmp.Or(s.Description, s.Summary), Licence: s.License, URL: s.URL, Vendor: s.Vendor, Requires: requires,
-		Compressor: "gzip", BuildTime: s.Time,
+		Compressor: "zstd", BuildTime: s.Time,
 		// The host that built it is nobody's business, and would make the bytes differ.
 		BuildHost: "localhost",
 	})

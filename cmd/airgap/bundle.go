@@ -300,7 +300,7 @@ func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, 
 	}
 	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
 		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
-		Images: images, Own: []bundle.OwnImage{programImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
+		Images: images, Own: []bundle.OwnImage{probeImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
 		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Ignore: c.Images.Ignore, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
 	}, p)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/apitest"
-	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
 // TestDocsSecurity: units with their users and rights, pods with theirs, the steps, and the
@@ -147,7 +147,7 @@ func podRows(t *testing.T) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := dataplane.Objects("airgap")
+	tries, err := deploy.Objects("airgap")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +40,7 @@ func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
 		rpm.File{Path: rpmKeyFile, Data: public, Mode: 0o644})
 }
 
-// packageOf is the program, its helper, its units, the registry's user, the
+// packageOf is the program, its helpers, its units, the registry's user, the
 // directories, the manual and what shells complete by. The same programs and
 // keys give the same bytes: its time is that of the program's commit.
 func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
@@ -63,8 +63,9 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 		Description: packageText,
 		Files: []rpm.File{
 			{Path: installedProgram, Source: p.airgap, Mode: 0o755},
-			{Path: path.Dir(nvml.Helper), Mode: fs.ModeDir | 0o755},
+			{Path: helpersDir, Mode: fs.ModeDir | 0o755},
 			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
+			{Path: helpersDir + "/" + probeName, Source: p.probe, Mode: 0o755},
 			{Path: trustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
 			{Path: stateDir, Mode: fs.ModeDir | 0o755},
@@ -122,11 +123,13 @@ func rpmVersion(v string) string {
 }
 
 // programs are the files that airgap.rpm takes its programs from.
-type programs struct{ airgap, nvml string }
+type programs struct{ airgap, nvml, probe string }
 
 const (
 	installedProgram = "/usr/bin/airgap"
+	helpersDir       = "/usr/libexec/airgap" // nvml.Helper is there, too
 	nvmlName         = "airgap-nvml"
+	probeName        = "airgap-probe"
 )
 
 // time is when the program's commit was made; of a plain build, when it was built.
@@ -142,41 +145,57 @@ func (p programs) time() (time.Time, error) {
 	return info.ModTime().UTC(), nil
 }
 
-// thesePrograms are this program and the helper that was built with it.
+// thesePrograms are this program and the helpers that were built with it.
 func thesePrograms() (programs, error) {
 	program, err := staticProgram()
 	if err != nil {
 		return programs{}, err
 	}
-	p := programs{program, helperOf(program)}
-	return p, checkHelper(p.nvml)
+	p := programs{program, helperOf(program, nvmlName), helperOf(program, probeName)}
+	return p, cmp.Or(checkHelper(p.nvml), checkProbe(p.probe))
 }
 
-// helperOf is where airgap.rpm put both, or beside the program: airgap-nvml, or
-// as a release calls it, with what stands behind airgap in the program's name.
-func helperOf(program string) string {
+// helperOf is where airgap.rpm put the helper of a program, or beside the program: under
+// its name, or as a release calls it, with the same end as the program's name.
+func helperOf(program, helper string) string {
 	if program == installedProgram {
-		return nvml.Helper
+		return helpersDir + "/" + helper
 	}
 	dir, name := filepath.Split(program)
-	if behind, is := strings.CutPrefix(name, "airgap"); is && exists(dir+nvmlName+behind) {
-		return dir + nvmlName + behind
+	if end, is := strings.CutPrefix(name, "airgap"); is && exists(dir+helper+end) {
+		return dir + helper + end
 	}
-	return dir + nvmlName
+	return dir + helper
 }
 
-// checkHelper is about what nobody should find out on a server with cards.
+// checkHelper wants a helper that the servers can run: without this check the first
+// server with cards would find out.
 func checkHelper(file string) error {
-	const toDo = "make build makes it; keep it beside airgap"
+	_, err := openHelper(file)
+	return err
+}
+
+// checkProbe wants a static program besides, since its image has nothing else.
+func checkProbe(file string) error {
+	static, err := openHelper(file)
+	if err == nil && !static {
+		return hint(fmt.Errorf("use the helper %s: it is not a static program", file), helperAdvice)
+	}
+	return err
+}
+
+const helperAdvice = "make build makes it; keep it beside airgap"
+
+func openHelper(file string) (static bool, err error) {
 	f, err := elf.Open(file)
 	if err != nil {
-		return hint(fmt.Errorf("put the helper %s into airgap.rpm: %w", nvmlName, err), toDo)
+		return false, hint(fmt.Errorf("use the helper %s: %w", filepath.Base(file), err), helperAdvice)
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		return hint(fmt.Errorf("put the helper %s into airgap.rpm: it is for %s, the servers are x86_64", file, f.Machine), toDo)
+		return false, hint(fmt.Errorf("use the helper %s: it is for %s, the servers are x86_64", file, f.Machine), helperAdvice)
 	}
-	return nil
+	return !needsLibraries(f), nil
 }
 
 // staticProgram is this very program, when it can run on any server: a static

@@ -20,8 +20,8 @@ import (
 // writePrograms stands for what is packed.
 func writePrograms(t *testing.T, dir string) programs {
 	t.Helper()
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper")}
-	for _, file := range []string{from.airgap, from.nvml} {
+	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe")}
+	for _, file := range []string{from.airgap, from.nvml, from.probe} {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -77,6 +77,7 @@ drwxr-xr-x root:root /etc/pki/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-verify.timer
 drwxr-xr-x root:root /usr/libexec/airgap
 -rwxr-xr-x root:root /usr/libexec/airgap/airgap-nvml
+-rwxr-xr-x root:root /usr/libexec/airgap/airgap-probe
 drwxr-xr-x root:root /usr/share/bash-completion
 drwxr-xr-x root:root /usr/share/bash-completion/completions
 -rw-r--r-- root:root /usr/share/bash-completion/completions/airgap
@@ -177,7 +178,7 @@ func TestRPMVersion(t *testing.T) {
 // TestHelperOf: beside the program as make build puts it, or as a release calls it.
 func TestHelperOf(t *testing.T) {
 	dir := t.TempDir() + "/"
-	if got := helperOf(dir + "airgap-1.0-linux-amd64"); got != dir+"airgap-nvml" {
+	if got := helperOf(dir+"airgap-1.0-linux-amd64", nvmlName); got != dir+"airgap-nvml" {
 		t.Errorf("without it: %s", got)
 	}
 	released := dir + "airgap-nvml-1.0-linux-amd64"
@@ -187,7 +188,7 @@ func TestHelperOf(t *testing.T) {
 	for program, want := range map[string]string{
 		dir + "airgap-1.0-linux-amd64": released, dir + "airgap": dir + "airgap-nvml", dir + "other": dir + "airgap-nvml", installedProgram: "/usr/libexec/airgap/airgap-nvml",
 	} {
-		if got := helperOf(program); got != want {
+		if got := helperOf(program, nvmlName); got != want {
 			t.Errorf("the helper of %s is %s, want %s", program, got, want)
 		}
 	}
@@ -218,6 +219,27 @@ func TestCheckHelper(t *testing.T) {
 		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !strings.Contains(adviceOf(err), "make build") {
 			t.Errorf("%s gives %v, want %q", file, err, want)
 		}
+	}
+}
+
+// TestCheckProbe: an image of a program that needs libraries would not start. The test's own
+// program is one such, where there is cgo.
+func TestCheckProbe(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := elf.Open(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	wants := needsLibraries(program)
+	if err := checkProbe(own); wants && (err == nil || !strings.Contains(err.Error(), "not a static program")) || !wants && err != nil {
+		t.Errorf("needs libraries: %t; %v", wants, err)
+	}
+	if err := checkProbe(own + ".none"); err == nil || !strings.Contains(adviceOf(err), "make build") {
+		t.Errorf("none: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -18,23 +19,28 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// programRepository is what this program's image is called.
-const programRepository = "airgap.dev/airgap"
+// probeRepository is the name of the image of airgap-probe. Bundles made before it was a
+// program of its own have airgap.dev/airgap, whose program takes other arguments.
+const probeRepository = "airgap.dev/airgap-probe"
 
 // nobody is a user that no file belongs to.
 const nobody = "65532:65532"
 
-// programImage is an image of this program, and of nothing else: the same
-// program gives the same digest.
-func programImage() bundle.OwnImage {
+// probeImage is an image of airgap-probe, and of nothing else: the same program gives
+// the same digest.
+func probeImage() bundle.OwnImage {
 	return bundle.OwnImage{
-		Need: bundle.Need{Reference: programRepository + ":" + tagOf(version()), NeededBy: "verify"},
+		Need: bundle.Need{Reference: probeRepository + ":" + tagOf(version()), NeededBy: "verify"},
 		Make: func() (v1.Image, error) {
-			program, err := staticProgram()
+			program, err := os.Executable()
 			if err != nil {
+				return nil, fmt.Errorf("find this program: %w", err)
+			}
+			probe := helperOf(program, probeName)
+			if err := checkProbe(probe); err != nil {
 				return nil, err
 			}
-			return imageOf(program)
+			return imageOf(probe)
 		},
 	}
 }
@@ -51,7 +57,7 @@ func imageOf(program string) (v1.Image, error) {
 	}
 	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: "linux", Architecture: goarch, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{Entrypoint: []string{"/airgap"}, User: nobody, WorkingDir: "/"},
+		Config: v1.Config{Entrypoint: []string{"/" + probeName}, User: nobody, WorkingDir: "/"},
 	})
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func (l *tarLayer) Size() (int64, error)                { return l.size, nil }
 func (l *tarLayer) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
 func (l *tarLayer) Compressed() (io.ReadCloser, error)  { return tarOf(l.program) }
 
-// tarOf is a tar with the program as /airgap, without anything that differs
+// tarOf is a tar with the program as /airgap-probe, without anything that differs
 // from host to host.
 func tarOf(program string) (io.ReadCloser, error) {
 	file, err := os.Open(program)
@@ -100,7 +106,7 @@ func tarOf(program string) (io.ReadCloser, error) {
 	go func() {
 		defer file.Close()
 		t := tar.NewWriter(write)
-		err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "airgap", Size: info.Size(), Mode: 0o755, ModTime: time.Unix(0, 0)})
+		err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: probeName, Size: info.Size(), Mode: 0o755, ModTime: time.Unix(0, 0)})
 		if err == nil {
 			_, err = io.Copy(t, file)
 		}

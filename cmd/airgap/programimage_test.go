@@ -45,7 +45,7 @@ func TestProgramImage(t *testing.T) {
 	}
 	files := tar.NewReader(mutate.Extract(image))
 	h, err := files.Next()
-	if err != nil || h.Name != "airgap" || h.Mode != 0o755 || h.Uid != 0 {
+	if err != nil || h.Name != probeName || h.Mode != 0o755 || h.Uid != 0 {
 		t.Fatalf("it holds %+v (%v)", h, err)
 	}
 	if got, err := io.ReadAll(files); err != nil || string(got) != string(program) {

@@ -81,12 +81,17 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 		return nil, err
 	}
 	v := tagOf(version())
-	names := programs{"airgap-" + v + "-linux-amd64", nvmlName + "-" + v + "-linux-amd64"}
+	end := "-" + v + "-linux-amd64"
+	names := programs{"airgap" + end, nvmlName + end, probeName + end}
 	program, err := bundle.StickProgram(names.airgap, p.airgap)
 	if err != nil {
 		return nil, err
 	}
 	helper, err := bundle.StickProgram(names.nvml, p.nvml)
+	if err != nil {
+		return nil, err
+	}
+	probe, err := bundle.StickProgram(names.probe, p.probe)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := bundle.ProgramsSBOM(version(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml})
+	sbom, err := bundle.ProgramsSBOM(version(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml}, bundle.Program{Name: names.probe, Path: p.probe})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 		return nil, err
 	}
 	return []bundle.StickFile{
-		program, helper, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
+		program, helper, probe, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
 		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
 	}, nil
@@ -127,7 +132,7 @@ func renderReleaseText(p, names programs, v string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Version": version(), "Program": names.airgap, "Helper": names.nvml, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
+	err = t.Execute(&b, map[string]any{"Version": version(), "Program": names.airgap, "Helper": names.nvml, "Probe": names.probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
 	return b.Bytes(), err
 }
 

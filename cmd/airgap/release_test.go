@@ -26,7 +26,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := programs{own, nvmltest.Build(t).Helper}
+	from := programs{own, nvmltest.Build(t).Helper, own}
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "dist", "two")

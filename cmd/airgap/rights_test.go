@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
-	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/dataplane/deploy"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +20,7 @@ func TestRightsOfOurAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := dataplane.Objects("airgap")
+	tries, err := deploy.Objects("airgap")
 	if err != nil {
 		t.Fatal(err)
 	}

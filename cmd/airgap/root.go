@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
 		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.supportBundle(),
 		a.compliance(), a.encryption(), a.gpu(),
-		a.registry(), a.push(), a.schema(), a.docs(), a.membership(), a.dataPlane(), a.nodeReport(), a.joinApprover(), a.release())
+		a.registry(), a.push(), a.schema(), a.docs(), a.membership(), a.nodeReport(), a.joinApprover(), a.release())
 	return completed(gives(root, asText))
 }
 

@@ -129,7 +129,7 @@ func (b *bench) planned(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, i := range lock.Images {
-		if !strings.HasPrefix(i.Name, "airgap.dev/airgap:") {
+		if !strings.HasPrefix(i.Name, "airgap.dev/airgap-probe:") {
 			names = append(names, i.Name)
 		}
 	}

@@ -43,7 +43,7 @@ func (e *Env) noPermission(ctx context.Context) error {
 	closed := filepath.Join(dir, "closed")
 	for _, line := range []string{
 		"chmod 755 " + dir,
-		fmt.Sprintf("install -m 755 %s %s %s", e.Program, e.helper(), dir),
+		fmt.Sprintf("install -m 755 %s %s %s %s", e.Program, e.helper("airgap-nvml"), e.helper("airgap-probe"), dir),
 		fmt.Sprintf("install -m 644 %s %s/ca.pem", e.Upstream.CA, dir),
 		fmt.Sprintf("install -m 644 %s %s/airgap.yaml", config, dir),
 		"mkdir -m 755 " + closed,

@@ -74,7 +74,7 @@ func All() []Scenario {
 
 // Env is what a scenario works with.
 type Env struct {
-	Program  string // the airgap binary; airgap-nvml lies beside it
+	Program  string // the airgap binary; airgap-nvml and airgap-probe lie beside it
 	Cache    string
 	Work     string // a directory of this run, removed after success
 	Upstream *upstream.Server
@@ -120,8 +120,8 @@ type part struct {
 	run   func() error // nil where it is left out
 }
 
-// helper is what airgap.rpm takes along, from beside the program.
-func (e *Env) helper() string { return filepath.Join(filepath.Dir(e.Program), "airgap-nvml") }
+// helper is a program that lies beside airgap, and that airgap.rpm takes along.
+func (e *Env) helper(name string) string { return filepath.Join(filepath.Dir(e.Program), name) }
 
 // inOrder runs the parts and writes how long each took, up to the first that
 // fails.

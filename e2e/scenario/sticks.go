@@ -44,7 +44,7 @@ func (e *Env) connectHost(ctx context.Context, l *lab.Lab) error {
 	if err != nil {
 		return err
 	}
-	for from, to := range map[string]string{e.Program: "/usr/local/bin/airgap", e.helper(): "/usr/local/bin/airgap-nvml", e.Upstream.CA: ca, config: "/root/airgap.yaml"} {
+	for from, to := range map[string]string{e.Program: "/usr/local/bin/airgap", e.helper("airgap-nvml"): "/usr/local/bin/airgap-nvml", e.helper("airgap-probe"): "/usr/local/bin/airgap-probe", e.Upstream.CA: ca, config: "/root/airgap.yaml"} {
 		f, err := os.Open(from)
 		if err != nil {
 			return err

@@ -5,19 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 )
-
-// askLimit is for one request to the API server.
-const askLimit = 10 * time.Second
 
 // peer is a ready pod of ours on a node.
 type peer struct {
@@ -31,15 +23,50 @@ type reached struct {
 	nodePort uint16
 }
 
+// endpointSlice has what is read of a discovery.k8s.io/v1 EndpointSlice.
+type endpointSlice struct {
+	Endpoints []endpoint `json:"endpoints"`
+	Ports     []struct {
+		Port *uint16 `json:"port"`
+	} `json:"ports"`
+}
+
+type endpoint struct {
+	Addresses  []string `json:"addresses"`
+	NodeName   string   `json:"nodeName"`
+	Conditions struct {
+		Ready *bool `json:"ready"`
+	} `json:"conditions"`
+}
+
+// service has what is read of a v1 Service.
+type service struct {
+	Spec struct {
+		ClusterIP string `json:"clusterIP"`
+		Ports     []struct {
+			Port     uint16 `json:"port"`
+			NodePort uint16 `json:"nodePort"`
+		} `json:"ports"`
+	} `json:"spec"`
+}
+
+// condition is a v1 PodCondition.
+type condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Since   time.Time `json:"lastTransitionTime"`
+}
+
 // peers are the pods that the Service sends callers to, sorted by node. They
 // are read from the API server's cache, which spares etcd.
-func peers(ctx context.Context, client kubernetes.Interface) ([]peer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	found, err := client.DiscoveryV1().EndpointSlices(Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: discoveryv1.LabelServiceName + "=" + Name, ResourceVersion: "0",
-	})
-	if err != nil {
+func (a *API) peers(ctx context.Context) ([]peer, error) {
+	var found struct {
+		Items []endpointSlice `json:"items"`
+	}
+	const path = "/apis/discovery.k8s.io/v1/namespaces/" + Namespace + "/endpointslices?resourceVersion=0&labelSelector=kubernetes.io%2Fservice-name%3D" + Name
+	if err := a.get(ctx, path, &found); err != nil {
 		return nil, fmt.Errorf("list the pods of Service %s/%s: %w", Namespace, Name, err)
 	}
 	var all []peer
@@ -54,25 +81,23 @@ func peers(ctx context.Context, client kubernetes.Interface) ([]peer, error) {
 
 // peersOf is the endpoint's pod, or nothing where it is not ready or not on a
 // node. A condition that is not said counts as true.
-func peersOf(slice discoveryv1.EndpointSlice, e discoveryv1.Endpoint) []peer {
+func peersOf(slice endpointSlice, e endpoint) []peer {
 	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
-	if !ready || e.NodeName == nil || len(e.Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
+	if !ready || e.NodeName == "" || len(e.Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
 		return nil
 	}
 	address, err := netip.ParseAddr(e.Addresses[0])
 	if err != nil || !address.Is4() {
 		return nil
 	}
-	return []peer{{node: *e.NodeName, address: netip.AddrPortFrom(address, uint16(*slice.Ports[0].Port))}}
+	return []peer{{node: e.NodeName, address: netip.AddrPortFrom(address, *slice.Ports[0].Port)}}
 }
 
 // ownService asks how the Service is reached; where that cannot be told, it is
 // as it was.
-func ownService(ctx context.Context, client kubernetes.Interface, was reached) (reached, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	s, err := client.CoreV1().Services(Namespace).Get(ctx, Name, metav1.GetOptions{ResourceVersion: "0"})
-	if err != nil {
+func (a *API) ownService(ctx context.Context, was reached) (reached, error) {
+	var s service
+	if err := a.get(ctx, "/api/v1/namespaces/"+Namespace+"/services/"+Name+"?resourceVersion=0", &s); err != nil {
 		return was, fmt.Errorf("ask for Service %s/%s: %w", Namespace, Name, err)
 	}
 	address, err := netip.ParseAddr(s.Spec.ClusterIP)
@@ -80,24 +105,23 @@ func ownService(ctx context.Context, client kubernetes.Interface, was reached) (
 		return was, fmt.Errorf("read Service %s/%s: it has the address %q and %d ports", Namespace, Name, s.Spec.ClusterIP, len(s.Spec.Ports))
 	}
 	p := s.Spec.Ports[0]
-	return reached{address: netip.AddrPortFrom(address, uint16(p.Port)), nodePort: uint16(p.NodePort)}, nil
+	return reached{address: netip.AddrPortFrom(address, p.Port), nodePort: p.NodePort}, nil
 }
 
 // tell writes the condition into the pod's status. since is when it began to
 // be what it is.
-func tell(ctx context.Context, client kubernetes.Interface, pod string, failures []Failure, since time.Time) error {
-	c := corev1.PodCondition{Type: Condition, Status: corev1.ConditionTrue, Reason: answered, LastTransitionTime: metav1.NewTime(since)}
+func (a *API) tell(ctx context.Context, pod string, failures []Failure, since time.Time) error {
+	c := condition{Type: Condition, Status: "True", Reason: answered, Since: since.UTC().Truncate(time.Second)}
 	if len(failures) > 0 {
-		c.Status, c.Reason, c.Message = corev1.ConditionFalse, unanswered, message(failures)
+		c.Status, c.Reason, c.Message = "False", unanswered, message(failures)
 	}
 	// Conditions merge by their type, so the kubelet's stay as they are.
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{c}}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []condition{c}}})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	if _, err := client.CoreV1().Pods(Namespace).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	path := "/api/v1/namespaces/" + Namespace + "/pods/" + pod + "/status"
+	if _, err := a.ask(ctx, http.MethodPatch, path, "application/strategic-merge-patch+json", patch); err != nil {
 		return fmt.Errorf("write condition %s of pod %s/%s: %w", Condition, Namespace, pod, err)
 	}
 	return nil

@@ -1,8 +1,10 @@
-package dataplane
+package dataplane_test
 
 import (
 	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,8 @@ import (
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
 const image = "airgap.dev/airgap:v1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -29,36 +33,36 @@ const image = "airgap.dev/airgap:v1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae4
 func TestCluster(t *testing.T) {
 	server := apitest.Start(t)
 	admin := server.Client(t)
-	applied := Step(func() (string, error) { return image, nil }, func() (*rest.Config, error) { return server.Config, nil })
+	applied := deploy.Step(func() (string, error) { return image, nil }, func() (*rest.Config, error) { return server.Config, nil })
 	applyTwice(t, applied)
 	makePod(t, admin, "data-plane-w1", "w1")
 	makeSlices(t, admin)
 
-	own := boundTo(t, server, "data-plane-w1")
+	own, api := boundTo(t, server, "data-plane-w1"), account(t, server, "data-plane-w1")
 	t.Run("another pod's status", func(t *testing.T) { onlyItsOwn(t, server, own) })
 	t.Run("who is there", func(t *testing.T) {
-		want := []peer{{"w1", netip.MustParseAddrPort("10.244.1.7:8080")}, {"w2", netip.MustParseAddrPort("10.244.2.7:8080")}}
-		var got []peer
+		want := []string{"w1 10.244.1.7:8080", "w2 10.244.2.7:8080"}
+		var got []string
 		var err error
 		// The API server's cache learns of the slices a moment later.
 		for began := time.Now(); time.Since(began) < 10*time.Second && err == nil && !slices.Equal(got, want); time.Sleep(20 * time.Millisecond) {
-			got, err = peers(t.Context(), own)
+			got, err = api.Peers(t.Context())
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	})
 	t.Run("how the Service is reached", func(t *testing.T) {
-		got, err := ownService(t.Context(), own, reached{})
-		if err != nil || !netip.MustParsePrefix("10.96.0.0/16").Contains(got.address.Addr()) || got.address.Port() != 80 || got.nodePort < 30000 {
-			t.Errorf("got %v, %v", got, err)
+		address, nodePort, err := api.OwnService(t.Context())
+		if err != nil || !netip.MustParsePrefix("10.96.0.0/16").Contains(address.Addr()) || address.Port() != 80 || nodePort < 30000 {
+			t.Errorf("got %s, %d, %v", address, nodePort, err)
 		}
 	})
-	t.Run("what is told", func(t *testing.T) { tells(t, admin, own) })
+	t.Run("what is told", func(t *testing.T) { tells(t, admin, api) })
 	t.Run("no other right", func(t *testing.T) {
-		_, secrets := own.CoreV1().Secrets(Namespace).List(t.Context(), metav1.ListOptions{})
-		_, pods := own.CoreV1().Pods(Namespace).List(t.Context(), metav1.ListOptions{})
-		_, spec := own.CoreV1().Pods(Namespace).Patch(t.Context(), "data-plane-w1", types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+		_, secrets := own.CoreV1().Secrets(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})
+		_, pods := own.CoreV1().Pods(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})
+		_, spec := own.CoreV1().Pods(dataplane.Namespace).Patch(t.Context(), "data-plane-w1", types.StrategicMergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 		_, nodes := own.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		for _, err := range []error{secrets, pods, spec, nodes} {
 			if !apierrors.IsForbidden(err) {
@@ -67,24 +71,36 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("a cluster of an airgap without the policy", func(t *testing.T) {
-		if err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "airgap-"+Name, metav1.DeleteOptions{}); err != nil {
+		if err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "airgap-"+dataplane.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		applyTwice(t, applied)
 	})
 	t.Run("without the API server", func(t *testing.T) {
 		server.Stop()
-		p := &prober{options: Options{Self: Self{Pod: "data-plane-w1", Node: "w1"}, Client: own, Say: func(string) {}}, peers: []peer{{node: "w2"}}}
-		failures := p.look(t.Context())
-		if !slices.Equal(failures, []Failure{{"API server by its Service", "connection refused"}}) || len(p.peers) != 1 {
-			t.Errorf("got %v, and the others are %v", failures, p.peers)
+		p := dataplane.NewProber(dataplane.Options{Self: dataplane.Self{Pod: "data-plane-w1", Node: "w1"}, API: api, Say: func(string) {}}, "w2")
+		failures := p.Look(t.Context())
+		if !slices.Equal(failures, []dataplane.Failure{{Target: "API server by its Service", Saw: "connection refused"}}) || p.Others() != 1 {
+			t.Errorf("got %v, and %d others", failures, p.Others())
 		}
-		p.heard.last = time.Now().Add(-stale - time.Second)
-		p.tell(t.Context(), failures)
-		if err := p.ready(); err == nil || !strings.Contains(err.Error(), "the cluster was last told 1m1s ago") || !strings.Contains(err.Error(), string(Condition)) {
+		p.HeardLast(dataplane.Stale() + time.Second)
+		p.Tell(t.Context(), failures)
+		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "the cluster was last told 1m1s ago") || !strings.Contains(err.Error(), dataplane.Condition) {
 			t.Errorf("ready: %v", err)
 		}
 	})
+}
+
+// account is the API server as the pod reaches it: with the files that the kubelet mounts.
+func account(t *testing.T, server *apitest.Server, pod string) *dataplane.API {
+	t.Helper()
+	dir := t.TempDir()
+	ca, err := os.ReadFile(server.Config.CAFile)
+	errToken := os.WriteFile(filepath.Join(dir, "token"), []byte(tokenOf(t, server, pod)), 0o600)
+	if err := errors.Join(err, errToken, os.WriteFile(filepath.Join(dir, "ca.crt"), ca, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return dataplane.NewAPI(server.Config.Host, dir)
 }
 
 func applyTwice(t *testing.T, s step.Step) {
@@ -103,19 +119,19 @@ func applyTwice(t *testing.T, s step.Step) {
 // makePod is what the DaemonSet's controller does.
 func makePod(t *testing.T, admin kubernetes.Interface, name, node string) {
 	t.Helper()
-	set, err := admin.AppsV1().DaemonSets(Namespace).Get(t.Context(), Name, metav1.GetOptions{})
+	set, err := admin.AppsV1().DaemonSets(dataplane.Namespace).Get(t.Context(), dataplane.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := podOf(set, name, node)
-	if _, err := admin.CoreV1().Pods(Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.CoreV1().Pods(dataplane.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func podOf(set *appsv1.DaemonSet, name, node string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: set.Spec.Template.ObjectMeta, Spec: set.Spec.Template.Spec}
-	pod.Name, pod.Namespace, pod.Spec.NodeName = name, Namespace, node
+	pod.Name, pod.Namespace, pod.Spec.NodeName = name, dataplane.Namespace, node
 	return pod
 }
 
@@ -132,52 +148,52 @@ func makeSlices(t *testing.T, admin kubernetes.Interface) {
 		"data-plane-b": {on("w1", "10.244.1.7", discoveryv1.EndpointConditions{}), on("w2", "10.244.2.7", discoveryv1.EndpointConditions{})},
 	} {
 		slice := &discoveryv1.EndpointSlice{
-			ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: Name}},
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: dataplane.Name}},
 			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints, Ports: []discoveryv1.EndpointPort{{Port: &port, Protocol: &proto}},
 		}
-		if _, err := admin.DiscoveryV1().EndpointSlices(Namespace).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+		if _, err := admin.DiscoveryV1().EndpointSlices(dataplane.Namespace).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // tells: the condition is written when something changes, beside the kubelet's.
-func tells(t *testing.T, admin, own kubernetes.Interface) {
+func tells(t *testing.T, admin kubernetes.Interface, api *dataplane.API) {
 	kubelets := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-	if _, err := admin.CoreV1().Pods(Namespace).Patch(t.Context(), "data-plane-w1", types.StrategicMergePatchType, kubelets, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := admin.CoreV1().Pods(dataplane.Namespace).Patch(t.Context(), "data-plane-w1", types.StrategicMergePatchType, kubelets, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	var said []string
-	p := &prober{options: Options{Self: Self{Pod: "data-plane-w1"}, Client: own, Say: func(line string) { said = append(said, line) }}}
+	p := dataplane.NewProber(dataplane.Options{Self: dataplane.Self{Pod: "data-plane-w1"}, API: api, Say: func(line string) { said = append(said, line) }})
 	condition := func() (c corev1.PodCondition, version string) {
-		pod, err := admin.CoreV1().Pods(Namespace).Get(t.Context(), "data-plane-w1", metav1.GetOptions{})
+		pod, err := admin.CoreV1().Pods(dataplane.Namespace).Get(t.Context(), "data-plane-w1", metav1.GetOptions{})
 		if err != nil || len(pod.Status.Conditions) != 2 {
 			t.Fatalf("conditions %v, %v", pod.Status.Conditions, err)
 		}
 		for _, c = range pod.Status.Conditions {
-			if c.Type == Condition {
+			if c.Type == dataplane.Condition {
 				break
 			}
 		}
 		return c, pod.ResourceVersion
 	}
-	p.tell(t.Context(), nil)
+	p.Tell(t.Context(), nil)
 	good, version := condition()
-	p.tell(t.Context(), nil)
+	p.Tell(t.Context(), nil)
 	if again, same := condition(); good.Status != corev1.ConditionTrue || same != version || again != good {
 		t.Errorf("all answers: %+v; it was written again: %v", good, same != version)
 	}
-	failures := []Failure{{"pod on w2", "no answer"}, {"pod on w3", "no answer"}}
-	p.tell(t.Context(), failures)
-	if bad, _ := condition(); bad.Status != corev1.ConditionFalse || !slices.Equal(Parse(bad.Message), failures) {
+	failures := []dataplane.Failure{{Target: "pod on w2", Saw: "no answer"}, {Target: "pod on w3", Saw: "no answer"}}
+	p.Tell(t.Context(), failures)
+	if bad, _ := condition(); bad.Status != corev1.ConditionFalse || !slices.Equal(dataplane.Parse(bad.Message), failures) {
 		t.Errorf("two do not answer: %+v", bad)
 	}
-	since := p.since
-	p.tell(t.Context(), failures[:1])
-	if bad, _ := condition(); !slices.Equal(Parse(bad.Message), failures[:1]) || p.since != since {
-		t.Errorf("one does not answer: %+v, since %s, want %s", bad, p.since, since)
+	since := p.Since()
+	p.Tell(t.Context(), failures[:1])
+	if bad, _ := condition(); !slices.Equal(dataplane.Parse(bad.Message), failures[:1]) || !p.Since().Equal(since) {
+		t.Errorf("one does not answer: %+v, since %s, want %s", bad, p.Since(), since)
 	}
-	if err := p.ready(); err != nil {
+	if err := p.Ready(); err != nil {
 		t.Error(err)
 	}
 	want := []string{"everything answers", "pod on w2: no answer", "pod on w3: no answer", "pod on w2: no answer"}

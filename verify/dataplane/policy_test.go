@@ -1,4 +1,4 @@
-package dataplane
+package dataplane_test
 
 import (
 	"fmt"
@@ -14,27 +14,34 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/dataplane"
 )
 
-// boundTo is a client with the token that the kubelet gives the pod; "" is a token that no pod
+// tokenOf is the token that the kubelet gives the pod; "" is a token that no pod
 // is bound to.
-func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interface {
+func tokenOf(t *testing.T, server *apitest.Server, pod string) string {
 	t.Helper()
 	admin := server.Client(t)
 	request := &authenticationv1.TokenRequest{}
 	if pod != "" {
-		there, err := admin.CoreV1().Pods(Namespace).Get(t.Context(), pod, metav1.GetOptions{})
+		there, err := admin.CoreV1().Pods(dataplane.Namespace).Get(t.Context(), pod, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod, UID: there.UID}
 	}
-	given, err := admin.CoreV1().ServiceAccounts(Namespace).CreateToken(t.Context(), Name, request, metav1.CreateOptions{})
+	given, err := admin.CoreV1().ServiceAccounts(dataplane.Namespace).CreateToken(t.Context(), dataplane.Name, request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return given.Status.Token
+}
+
+// boundTo is a client with that token.
+func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interface {
+	t.Helper()
 	config := rest.AnonymousClientConfig(server.Config)
-	config.BearerToken, config.QPS = given.Status.Token, -1
+	config.BearerToken, config.QPS = tokenOf(t, server, pod), -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -47,14 +54,14 @@ func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) 
 	admin := server.Client(t)
 	makePod(t, admin, "data-plane-w2", "w2")
 	change := func(client kubernetes.Interface, pod, text string) error {
-		_, err := client.CoreV1().Pods(Namespace).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, "status")
+		_, err := client.CoreV1().Pods(dataplane.Namespace).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, "status")
 		return err
 	}
 	patch := func(client kubernetes.Interface, pod, status string) error {
 		return change(client, pod, `{"status":`+status+`}`)
 	}
 	ours := func(status string) string {
-		return fmt.Sprintf(`{"conditions":[{"type":%q,"status":%q}]}`, Condition, status)
+		return fmt.Sprintf(`{"conditions":[{"type":%q,"status":%q}]}`, dataplane.Condition, status)
 	}
 	kubelets := `{"phase":"Running","podIP":"10.244.1.7","podIPs":[{"ip":"10.244.1.7"}],"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":true}]}`
 	for _, pod := range []string{"data-plane-w1", "data-plane-w2"} {
@@ -96,7 +103,7 @@ func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) 
 	if err := patch(admin, "data-plane-w2", ours("True")); err != nil {
 		t.Errorf("the administrator: %v", err)
 	}
-	policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), "airgap-"+Name, metav1.GetOptions{})
+	policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), "airgap-"+dataplane.Name, metav1.GetOptions{})
 	if err != nil || policy.Status.TypeChecking != nil && len(policy.Status.TypeChecking.ExpressionWarnings) > 0 {
 		t.Errorf("the policy: %v, %+v", err, policy.Status)
 	}

@@ -60,9 +60,9 @@ func (p *prober) try(ctx context.Context) (failures []Failure) {
 // look asks who the others are. Where nobody can be asked, they are whom they
 // were.
 func (p *prober) look(ctx context.Context) []Failure {
-	all, err := peers(ctx, p.options.Client)
+	all, err := p.options.API.peers(ctx)
 	if err == nil {
-		p.service, err = ownService(ctx, p.options.Client, p.service)
+		p.service, err = p.options.API.ownService(ctx, p.service)
 	}
 	if err != nil {
 		return []Failure{{"API server by its Service", said(err)}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -12,8 +13,6 @@ import (
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/listen"
 )
@@ -27,9 +26,9 @@ type Self struct {
 
 // Options of a pod's program.
 type Options struct {
-	Self   Self
-	Client kubernetes.Interface // with the pod's own account
-	Say    func(string)         // when something changes, in a line
+	Self Self
+	API  *API         // with the pod's own account
+	Say  func(string) // when something changes, in a line
 }
 
 const (
@@ -69,7 +68,7 @@ type heard struct {
 // Run answers other pods and tries the network until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", Port))
 	if err != nil {
 		return fmt.Errorf("wait for other pods: %w", err)
 	}
@@ -104,7 +103,7 @@ func (p *prober) run(ctx context.Context) {
 		p.tell(ctx, failures)
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait.Jitter(p.pause(), 0.2)):
+		case <-time.After(p.pause() + rand.N(p.pause()/5)):
 		}
 	}
 }
@@ -128,7 +127,7 @@ func (p *prober) tell(ctx context.Context, failures []Failure) {
 		p.told(nil)
 		return
 	}
-	err := tell(ctx, p.options.Client, p.options.Self.Pod, failures, p.since)
+	err := p.options.API.tell(ctx, p.options.Self.Pod, failures, p.since)
 	if err != nil {
 		p.options.Say(err.Error())
 	}

@@ -17,17 +17,17 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// built is the program as make build makes it: it goes onto sticks, so it has to be
+// built is the program as make build makes it, with airgap-probe beside it: it goes onto sticks, so it has to be
 // static, which a test's own binary is not.
 func built(t testing.TB) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "airgap")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "airgap.dev/airgap/cmd/airgap")
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "airgap.dev/airgap/cmd/airgap", "airgap.dev/airgap/cmd/airgap-probe")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
-	return program
+	return filepath.Join(dir, "airgap")
 }
 
 // outcome is what airgap bundle --plan came to.
@@ -107,7 +107,7 @@ func (o outcome) String() string {
 		fmt.Fprintf(&b, "repository %s, metadata signed: %t\n", r.Name, r.SignedMetadata)
 	}
 	for _, i := range o.lock.Images {
-		if strings.HasPrefix(i.Name, "airgap.dev/airgap:") {
+		if strings.HasPrefix(i.Name, "airgap.dev/airgap-probe:") {
 			continue
 		}
 		line(&b, "image "+i.Name, i.Size(), i.NeededBy, nil)

@@ -1,22 +1,22 @@
-package dataplane
+// Package deploy brings the pods of the package dataplane to a cluster. It is a package
+// of its own so that their program stays small: it needs nothing of Kubernetes' libraries.
+package deploy
 
 import (
 	"context"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
+	"airgap.dev/airgap/verify/dataplane"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
 
-// port is where the pods answer; it needs no privilege.
-const port = 8080
-
 // Objects are the namespace with the DaemonSet, its Service and what it may do
-// in the cluster. image is this program's, as NAME:TAG@DIGEST.
+// in the cluster. image is that of airgap-probe, as NAME:TAG@DIGEST.
 func Objects(image string) ([]*unstructured.Unstructured, error) {
 	return manifests.Render("data-plane.yaml", map[string]any{
-		"Namespace": Namespace, "Name": Name, "Image": image, "Port": port, "Condition": Condition, "Kept": kept(),
+		"Namespace": dataplane.Namespace, "Name": dataplane.Name, "Image": image, "Port": dataplane.Port, "Condition": dataplane.Condition, "Kept": kept(),
 	})
 }
 

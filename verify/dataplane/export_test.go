@@ -1,0 +1,43 @@
+package dataplane
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// The tests of the package dataplane_test bring the pods to an API server by the package
+// deploy, which imports this one.
+
+type Prober = prober
+
+func NewProber(o Options, peers ...string) *Prober {
+	p := &prober{options: o}
+	for _, node := range peers {
+		p.peers = append(p.peers, peer{node: node})
+	}
+	return p
+}
+
+// Peers are addresses of pods by node, in order: "w1 10.244.1.7:8080".
+func (a *API) Peers(ctx context.Context) ([]string, error) {
+	all, err := a.peers(ctx)
+	var list []string
+	for _, p := range all {
+		list = append(list, p.node+" "+p.address.String())
+	}
+	return list, err
+}
+
+func (a *API) OwnService(ctx context.Context) (netip.AddrPort, uint16, error) {
+	r, err := a.ownService(ctx, reached{})
+	return r.address, r.nodePort, err
+}
+
+func (p *Prober) Look(ctx context.Context) []Failure           { return p.look(ctx) }
+func (p *Prober) Tell(ctx context.Context, failures []Failure) { p.tell(ctx, failures) }
+func (p *Prober) Ready() error                                 { return p.ready() }
+func (p *Prober) Since() time.Time                             { return p.since }
+func (p *Prober) Others() int                                  { return len(p.peers) }
+func (p *Prober) HeardLast(ago time.Duration)                  { p.heard.last = time.Now().Add(-ago) }
+func Stale() time.Duration                                     { return stale }
