@@ -25,8 +25,9 @@ var allowed = map[string][]string{
 	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
-	"kubeadm":            {"manifests"},
-	"kubeadm/backup":     {"bundle", "kubeadm"},
+	"kubeadm":            {"kubeadm/etcd", "manifests"},
+	"kubeadm/backup":     {"bundle", "kubeadm", "kubeadm/etcd"},
+	"kubeadm/etcd":       {},
 	"cni":                {"manifests"},
 	"gpu":                {"manifests"},
 	"gpu/nvml":           {},
@@ -36,6 +37,7 @@ var allowed = map[string][]string{
 	"verify/dataplane":   {"manifests"},
 	"verify/nodereport":  {"manifests"},
 
+	"internal/advice":     {},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
@@ -43,7 +45,7 @@ var allowed = map[string][]string{
 	"internal/ui":         {},
 }
 
-var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
+var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui"}
 
 type listed struct {
 	ImportPath string
