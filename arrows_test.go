@@ -25,8 +25,9 @@ var allowed = map[string][]string{
 	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them
-	"kubeadm":                 {"manifests"},
-	"kubeadm/backup":          {"bundle", "kubeadm"},
+	"kubeadm":                 {"kubeadm/etcd", "manifests"},
+	"kubeadm/backup":          {"bundle", "kubeadm", "kubeadm/etcd"},
+	"kubeadm/etcd":            {},
 	"cni":                     {"manifests"},
 	"gpu":                     {"manifests"},
 	"gpu/nvml":                {},
@@ -38,6 +39,7 @@ var allowed = map[string][]string{
 	"verify/dataplane/deploy": {"manifests", "verify/dataplane"},
 	"verify/nodereport":       {"manifests"},
 
+	"internal/advice":     {},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
@@ -46,7 +48,7 @@ var allowed = map[string][]string{
 	"internal/validity":   {},
 }
 
-var shared = []string{"internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity"}
+var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity"}
 
 type listed struct {
 	ImportPath string

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -26,14 +27,14 @@ const drained = "airgap.dev/drained-for-removal"
 // longer there.
 type Departure struct {
 	Name    string
-	Address string       // its host's; "" when nobody knows
-	Node    *corev1.Node // nil: it is deleted
-	Own     []Member     // of etcd, its host's; one, but for what interrupted joins left
-	Silent  error        // why its host counts as dead; nil while kubelet or etcd answers
+	Address string        // its host's; "" when nobody knows
+	Node    *corev1.Node  // nil: it is deleted
+	Own     []etcd.Member // of etcd, its host's; one, but for what interrupted joins left
+	Silent  error         // why its host counts as dead; nil while kubelet or etcd answers
 
 	client kubernetes.Interface
-	etcd   *EtcdMember // this host's; nil where etcd is outside of the cluster
-	voters int         // members of etcd with a vote
+	etcd   *etcd.Client // this host's; nil where etcd is outside of the cluster
+	voters int          // members of etcd with a vote
 }
 
 // Departing looks at a node from this control-plane host. address is its host's;
@@ -43,14 +44,14 @@ func (m Machine) Departing(ctx context.Context, name, address string) (*Departur
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := m.LocalEtcd()
+	member, err := m.LocalEtcd()
 	if errors.Is(err, ErrNoEtcd) {
-		etcd, err = nil, nil // it is somebody else's to look after
+		member, err = nil, nil // it is somebody else's to look after
 	}
 	if err != nil {
 		return nil, err
 	}
-	d := &Departure{Name: name, Address: address, client: client, etcd: etcd}
+	d := &Departure{Name: name, Address: address, client: client, etcd: member}
 	if d.Node, err = client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		d.Node, err = nil, nil
 	}
@@ -148,7 +149,7 @@ func (d *Departure) quorumStays(ctx context.Context) error {
 		return err
 	}
 	for _, own := range d.Own {
-		if err := MayGo(all, own); err != nil {
+		if err := etcd.MayGo(all, own); err != nil {
 			return err
 		}
 	}
@@ -232,14 +233,14 @@ func (d *Departure) Leave(ctx context.Context) error {
 // ClearWay takes out of etcd what a lost host has left there, before another machine
 // may join under its name: kubeadm would take the old member for the new one. A
 // member that answers stays as it is.
-func (d *Departure) ClearWay(ctx context.Context) (removed []Member, err error) {
+func (d *Departure) ClearWay(ctx context.Context) (removed []etcd.Member, err error) {
 	for _, own := range d.Own {
 		if own.Err == nil {
 			continue
 		}
 		all, err := d.etcd.Members(ctx)
 		if err == nil {
-			err = MayGo(all, own)
+			err = etcd.MayGo(all, own)
 		}
 		if err == nil {
 			err = d.etcd.Remove(ctx, own)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -35,15 +36,15 @@ func nodeLike(t *testing.T, client kubernetes.Interface, name string, ready core
 
 func TestDeparture(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	departing := func(name string, ready corev1.ConditionStatus, own ...Member) *Departure {
+	departing := func(name string, ready corev1.ConditionStatus, own ...etcd.Member) *Departure {
 		d := &Departure{Name: name, Node: nodeLike(t, client, name, ready), Own: own, client: client}
 		d.Silent = d.silence()
 		return d
 	}
-	sick := Member{Name: "x", Err: errors.New("no answer")}
+	sick := etcd.Member{Name: "x", Err: errors.New("no answer")}
 	for name, tc := range map[string]struct {
 		ready     corev1.ConditionStatus
-		own       []Member
+		own       []etcd.Member
 		dead      bool
 		plain     string // what is said against a removal; "" is nothing
 		withForce string
@@ -52,8 +53,8 @@ func TestDeparture(t *testing.T) {
 		"sick":          {corev1.ConditionFalse, nil, false, "", "this one answers"},
 		"silent":        {corev1.ConditionUnknown, nil, true, "says nothing since 1970-01-01", ""},
 		"never":         {"", nil, true, "never reported", ""},
-		"silent-master": {corev1.ConditionUnknown, []Member{sick}, true, "member of etcd: no answer", ""},
-		"half-dead":     {corev1.ConditionUnknown, []Member{{Name: "x"}}, false, "", "this one answers"},
+		"silent-master": {corev1.ConditionUnknown, []etcd.Member{sick}, true, "member of etcd: no answer", ""},
+		"half-dead":     {corev1.ConditionUnknown, []etcd.Member{{Name: "x"}}, false, "", "this one answers"},
 	} {
 		d := departing(name, tc.ready, tc.own...)
 		if (d.Silent != nil) != tc.dead {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // Failure is a failed command of this package in words that help: what was
@@ -80,7 +81,7 @@ func (e engine) nextStep(text string) string {
 		{"certificate has expired or is not yet valid", "airgap certs, on a control-plane host, lists what has ended, and airgap certs renew makes it anew; where nothing has, compare the clocks of the hosts: chronyc tracking"},
 		{"token ID", "the code expired or is for another cluster: make a new one on a control-plane host"},
 		{"JWS", "the code expired or is for another cluster: make a new one on a control-plane host"},
-		{"database space exceeded", fullNext},
+		{"database space exceeded", etcd.MakeRoom},
 		{"no route to host", "the API server cannot be reached: check firewall and routes to its port 6443"},
 		{"connection refused", "the API server is not up: on a control-plane host, journalctl -u kubelet"},
 		{"kubelet is not healthy", "journalctl -u kubelet tells why"},

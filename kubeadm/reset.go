@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // leave undoes init or join: pods, certificates, then what is left of the
@@ -103,7 +104,7 @@ func (m Machine) dropRestored() error {
 	if _, err := os.Stat(m.path(ConfigFile)); err != nil {
 		return host.IgnoreMissing(err) // it was to join
 	}
-	return errors.Join(host.RemoveTree(m.path(etcdDir+"/"+restoring)), host.RemoveTree(m.path(etcdDir+"/member")))
+	return errors.Join(host.RemoveTree(m.path(etcdDir+"/"+etcd.Draft)), host.RemoveTree(m.path(etcdDir+"/member")))
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since

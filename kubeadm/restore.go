@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // Saved is what a control plane needs to be the one that it was, besides its
@@ -59,5 +60,5 @@ func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
 	if err := host.RemoveTree(m.path(etcdDir + "/member")); err != nil {
 		return fmt.Errorf("remove etcd's data of an interrupted run: %w", err)
 	}
-	return RestoreEtcd(ctx, s.Snapshot, m.path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
+	return etcd.Restore(ctx, s.Snapshot, m.path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
 }

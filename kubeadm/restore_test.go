@@ -1,13 +1,16 @@
 package kubeadm
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -19,7 +22,7 @@ func TestRestore(t *testing.T) {
 	withHost(t, f)
 	keys, err := SavedKeys(readFrom(savedKeys(t, time.Now().Add(time.Hour))), true, time.Now())
 	must(err)
-	saved := Saved{Keys: keys, Snapshot: snapshotFile(t, apitest.Start(t))}
+	saved := Saved{Keys: keys, Snapshot: snapshotFile(t)}
 	s := Restore(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0", Driver: Systemd}, saved)
 
 	whole, died := f.answers["kubeadm init"], errors.New("the power went")
@@ -68,14 +71,14 @@ func TestRestoreTakenBack(t *testing.T) {
 		withHost(t, f)
 		f.put(t, stateFile, "began\n")
 		f.put(t, "/var/lib/etcd/member/snap/db", "data")
-		f.put(t, "/var/lib/etcd/"+restoring+"/member/wal", "draft")
+		f.put(t, "/var/lib/etcd/"+etcd.Draft+"/member/wal", "draft")
 		if config {
 			f.put(t, ConfigFile, "kind: InitConfiguration")
 		}
 		if err := initStep(t, m).Undo(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if f.has("/var/lib/etcd/member") == config || f.has("/var/lib/etcd/"+restoring) == config {
+		if f.has("/var/lib/etcd/member") == config || f.has("/var/lib/etcd/"+etcd.Draft) == config {
 			t.Errorf("with init's configuration: %v, the data is there: %v", config, f.has("/var/lib/etcd/member"))
 		}
 	}
@@ -96,4 +99,19 @@ func TestJoinInPlaceOfALostHost(t *testing.T) {
 	if strings.Contains(strings.Join(f.calls, " "), "kubeadm reset") {
 		t.Errorf("ran %v", f.calls)
 	}
+}
+
+// snapshotFile takes a snapshot of a real etcd.
+func snapshotFile(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	member := &etcd.Client{URL: apitest.Start(t).Etcd()}
+	if err := member.Snapshot(t.Context(), func(int64) error { return nil }, &b); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "etcd.db")
+	if err := os.WriteFile(file, b.Bytes(), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

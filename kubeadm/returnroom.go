@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // RoomToReturn is nil when there is room for what a rollback does between taking the
@@ -26,7 +27,7 @@ func (m Machine) RoomToReturn(snapshot, saving int64) error {
 	if err != nil {
 		return err
 	}
-	takes := RestoreTakes(snapshot)
+	takes := etcd.RestoreTakes(snapshot)
 	if one {
 		takes += saving - left
 	} else {

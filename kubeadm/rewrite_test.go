@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -22,9 +22,9 @@ func TestRewriteSecrets(t *testing.T) {
 	both := keyring{first.newKey(AESCBC), first[0]}
 	writeKeys(t, file, first)
 	server := apitest.Start(t, "--encryption-provider-config="+file)
-	etcd := &EtcdMember{Client: http.DefaultClient, URL: server.Etcd(), prefix: "/registry/secrets/"}
+	asked := &etcd.Client{URL: server.Etcd()}
 	secrets := server.Client(t).CoreV1().Secrets("default")
-	names := make([]string, 2*etcdPage+1) // more than one answer of etcd's
+	names := make([]string, 33) // more than one answer of etcd's
 	for i := range names {
 		names[i] = "s" + strings.Repeat("x", i)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: names[i]}, Immutable: new(i == 0), StringData: map[string]string{"n": names[i]}}
@@ -32,8 +32,8 @@ func TestRewriteSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantOthers(t, etcd, first[0], 0)
-	wantOthers(t, etcd, both[0], len(names))
+	wantOthers(t, asked, first[0], 0)
+	wantOthers(t, asked, both[0], len(names))
 
 	text := writeKeys(t, file, both)
 	address := strings.TrimPrefix(server.Config.Host, "https://")
@@ -54,7 +54,7 @@ func TestRewriteSecrets(t *testing.T) {
 		if n, err := rewriteSecrets(t.Context(), client, func(n int) { told = n }); err != nil || n != len(names) || told != n {
 			t.Fatalf("wrote %d again, told %d: %v", n, told, err)
 		}
-		wantOthers(t, etcd, both[0], 0)
+		wantOthers(t, asked, both[0], 0)
 	}
 	for _, name := range names {
 		if s, err := secrets.Get(t.Context(), name, metav1.GetOptions{}); err != nil || string(s.Data["n"]) != name || len(s.ManagedFields) != 1 {
@@ -75,9 +75,9 @@ func writeKeys(t *testing.T, file string, ring keyring) []byte {
 	return text
 }
 
-func wantOthers(t *testing.T, etcd *EtcdMember, k key, want int) {
+func wantOthers(t *testing.T, asked *etcd.Client, k key, want int) {
 	t.Helper()
-	if n, err := etcd.others(t.Context(), k.prefix()); err != nil || n != want {
+	if n, err := asked.Others(t.Context(), "/registry/secrets/", k.prefix()); err != nil || n != want {
 		t.Errorf("%d Secrets are not of %s (%v), want %d", n, k.name, err, want)
 	}
 }

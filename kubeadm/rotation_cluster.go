@@ -85,9 +85,9 @@ func (c liveCluster) Rewrite(ctx context.Context, done func(int)) (int, error) {
 }
 
 func (c liveCluster) Others(ctx context.Context, prefix string) (int, error) {
-	etcd, err := c.machine.etcd()
+	server, directory, err := c.machine.secretsOf()
 	if err != nil {
 		return 0, err
 	}
-	return etcd.others(ctx, prefix)
+	return server.Others(ctx, directory, prefix)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 const (
@@ -81,7 +82,7 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 // quorumStays is nil when etcd does without this host's member. kubeadm would only warn
 // where etcd refuses to let it go, and delete its data all the same.
 func (m Machine) quorumStays(ctx context.Context) error {
-	etcd, err := m.LocalEtcd()
+	member, err := m.LocalEtcd()
 	if err != nil {
 		return ctx.Err() // none, it has left in a run before, or its keys are broken: reset is the way out
 	}
@@ -89,17 +90,17 @@ func (m Machine) quorumStays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := etcd.Members(ctx)
+	all, err := member.Members(ctx)
 	if err != nil {
 		return ctx.Err() // it is down, or out: the API server answers by the quorum of the others
 	}
 	return mayLeave(all, name)
 }
 
-func mayLeave(all []Member, name string) error {
+func mayLeave(all []etcd.Member, name string) error {
 	for _, m := range all {
 		if m.Of(name, "") {
-			if err := MayGo(all, m); err != nil {
+			if err := etcd.MayGo(all, m); err != nil {
 				return err
 			}
 		}

@@ -32,8 +32,15 @@ func awaitRoles(next http.RoundTripper) http.RoundTripper {
 // RoundTrip is http.RoundTripper. Its last answer is the API server's own.
 func (a *awaitingRoles) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := time.Now()
+	var refused *http.Response // the last one
 	for {
 		resp, err := a.next.RoundTrip(r)
+		if refused != nil {
+			if err != nil && r.Context().Err() != nil {
+				return refused, nil // the caller's time is up, and this says more than that
+			}
+			refused.Body.Close()
+		}
 		if err != nil || a.hopeless.Load() || !lacksRole(resp) {
 			return resp, err
 		}
@@ -50,10 +57,7 @@ func (a *awaitingRoles) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, nil
 		case <-time.After(a.atMost / 60):
 		}
-		if err := resp.Body.Close(); err != nil {
-			return nil, err
-		}
-		r = again
+		r, refused = again, resp
 	}
 }
 

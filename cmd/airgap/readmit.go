@@ -49,14 +49,14 @@ func (s *site) departing(ctx context.Context, name, address string) (*kubeadm.De
 
 // notFull is for hosts with a member of etcd.
 func (s *site) notFull(ctx context.Context) error {
-	etcd, err := s.machine.LocalEtcd()
+	member, err := s.machine.LocalEtcd()
 	if errors.Is(err, kubeadm.ErrNoEtcd) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return etcd.Full(ctx)
+	return member.Full(ctx)
 }
 
 func (s *site) readmit(ctx context.Context, client kubernetes.Interface, node config.Node) error {

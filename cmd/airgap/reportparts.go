@@ -143,7 +143,15 @@ func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error
 	if err != nil {
 		return nil, err
 	}
-	found := nodereport.EtcdMember{Client: member.Client, URL: member.URL, Health: nodereport.EtcdHealth}.Ask(ctx)
+	found := &nodereport.Etcd{}
+	if self, err := member.Self(ctx); err != nil {
+		found.Error = err.Error()
+	} else {
+		*found = nodereport.Etcd{
+			Member: self.Name, HasLeader: self.HasLeader, Leads: self.Leads, Bytes: self.Bytes, Quota: self.Quota,
+			Alarms: self.Alarms, Members: self.Members, Unstarted: self.Unstarted, Error: nodereport.EtcdTrouble(ctx, nodereport.EtcdHealth),
+		}
+	}
 	newest, err := backups().Newest()
 	if newest != nil {
 		found.Snapshot = &metav1.Time{Time: newest.Taken}

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 type restoreOptions struct {
@@ -135,17 +136,17 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 
 // restored is the result on stdout.
 type restored struct {
-	Node      string               `json:"node"`
-	Taken     time.Time            `json:"taken,omitzero"` // the backup
-	Of        string               `json:"of"`             // the host that the backup is of
-	Etcd      kubeadm.SnapshotInfo `json:"etcd"`
-	Changed   int                  `json:"changed"`
-	Unchanged int                  `json:"unchanged"`
-	Verified  bool                 `json:"verified"`       // nobody was missing, and all was well
-	Lost      []string             `json:"lost,omitempty"` // nodes that have to join anew
-	Join      []joinLine           `json:"join,omitempty"`
-	Strangers []string             `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
-	BackupKey string               `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
+	Node      string            `json:"node"`
+	Taken     time.Time         `json:"taken,omitzero"` // the backup
+	Of        string            `json:"of"`             // the host that the backup is of
+	Etcd      etcd.SnapshotInfo `json:"etcd"`
+	Changed   int               `json:"changed"`
+	Unchanged int               `json:"unchanged"`
+	Verified  bool              `json:"verified"`       // nobody was missing, and all was well
+	Lost      []string          `json:"lost,omitempty"` // nodes that have to join anew
+	Join      []joinLine        `json:"join,omitempty"`
+	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
+	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
 }
 
 // finishRestore says who is missing and how they join. With them the cluster is

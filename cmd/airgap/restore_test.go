@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // aBackup is one with these files beside those that tell which cluster it is of.
@@ -120,7 +120,7 @@ func TestRestoredKeys(t *testing.T) {
 
 func TestRestoredSaysWhoIsMissing(t *testing.T) {
 	r := restored{
-		Node: "cp1", Of: "cp2", Taken: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC), Etcd: kubeadm.SnapshotInfo{Keys: 321}, Changed: 30, Unchanged: 3,
+		Node: "cp1", Of: "cp2", Taken: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC), Etcd: etcd.SnapshotInfo{Keys: 321}, Changed: 30, Unchanged: 3,
 		Lost: []string{"w1"}, Strangers: []string{"w9"}, Join: []joinLine{{Node: "w1", Line: "airgap join 192.0.2.11:5000", Code: "abcdef.0123456789abcdef"}},
 	}
 	var out bytes.Buffer

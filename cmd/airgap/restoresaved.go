@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/registry"
 )
 
@@ -18,7 +19,7 @@ import (
 // from it.
 type savedCluster struct {
 	*backup.Contents
-	etcd      kubeadm.SnapshotInfo
+	etcd      etcd.SnapshotInfo
 	keys      kubeadm.Parcel
 	ca, caKey []byte // the registry's authority
 }

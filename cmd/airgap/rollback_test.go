@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/registry"
 )
 
@@ -70,19 +70,15 @@ func TestForgetBundles(t *testing.T) {
 // TestLatecomers: a control-plane host that the bundle of before does not have would go on in
 // the cluster's name.
 func TestLatecomers(t *testing.T) {
-	of := func(members ...string) string {
-		var all []string
-		for _, m := range members {
-			all = append(all, fmt.Sprintf(`{"ID":"1","name":%q,"peerURLs":["https://192.0.2.99:2380"]}`, m))
+	c := clusterFrom(t)
+	r := &rollback{upgrade: upgrade{site: &site{config: c, nodes: c.Nodes}}}
+	for want, names := range map[string][]string{"": {"cp1"}, "cp2 cp3": {"cp1", "cp2", "cp3"}} {
+		var members []etcd.Member
+		for _, name := range names {
+			members = append(members, etcd.Member{Name: name, Peers: []string{"https://192.0.2.99:2380"}})
 		}
-		return `{"members":[` + strings.Join(all, ",") + `]}`
-	}
-	for want, members := range map[string]string{"": of("cp1"), "cp2 cp3": of("cp1", "cp2", "cp3")} {
-		c := clusterFrom(t)
-		r := &rollback{upgrade: upgrade{site: &site{config: c, nodes: c.Nodes, machine: withEtcd(t, map[string]string{"/v3/cluster/member/list": members})}}}
-		late, err := r.latecomers(t.Context())
-		if got := strings.Join(late, " "); got != want || err != nil {
-			t.Errorf("%s: late are %q, %v", members, got, err)
+		if got := strings.Join(r.strangers(members), " "); got != want {
+			t.Errorf("%s: late are %q, want %q", names, got, want)
 		}
 	}
 }
@@ -90,7 +86,7 @@ func TestLatecomers(t *testing.T) {
 // TestAtEtcdsPlace: where etcd cannot be asked, who came since is told by who answers on its port.
 func TestAtEtcdsPlace(t *testing.T) {
 	hosts := []config.Node{{Name: "cp1", Address: "192.0.2.1"}, {Name: "cp2", Address: "192.0.2.2"}, {Name: "cp3", Address: "192.0.2.3"}}
-	known := func(m kubeadm.Member) bool { return m.Of("cp1", "192.0.2.1") }
+	known := func(m etcd.Member) bool { return m.Of("cp1", "192.0.2.1") }
 	for want, answering := range map[string][]string{"": {"192.0.2.1:2379"}, "cp3": {"192.0.2.1:2379", "192.0.2.3:2379"}, "cp2 cp3": {"192.0.2.2:2379", "192.0.2.3:2379"}} {
 		late := atEtcdsPlace(hosts, known, func(address string) bool { return slices.Contains(answering, address) })
 		if got := strings.Join(late, " "); got != want {

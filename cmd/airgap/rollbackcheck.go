@@ -9,7 +9,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cmd/airgap/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // possible finds what would stop the way back, or spoil it, before the control plane is
@@ -41,15 +41,8 @@ func (r *rollback) possible(ctx context.Context) error {
 // the upgrade had begun: by what etcd says of its members or, where the upgrade broke that,
 // by who answers in the place of one.
 func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
-	known := func(m kubeadm.Member) bool {
-		return slices.ContainsFunc(r.site.nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
-	}
 	members, err := r.members(ctx)
-	for _, m := range members {
-		if !known(m) {
-			late = append(late, m.Called())
-		}
-	}
+	late = r.strangers(members)
 	if err == nil || ctx.Err() != nil {
 		return late, ctx.Err()
 	}
@@ -61,26 +54,41 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	late = atEtcdsPlace(c.ControlPlanes(), known, func(address string) bool { return answers(ctx, address) })
+	late = atEtcdsPlace(c.ControlPlanes(), r.knows, func(address string) bool { return answers(ctx, address) })
 	return late, ctx.Err()
 }
 
+// knows reports whether a member's host is in the bundle to go back to.
+func (r *rollback) knows(m etcd.Member) bool {
+	return slices.ContainsFunc(r.site.nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
+}
+
+// strangers are members whose host that bundle does not have.
+func (r *rollback) strangers(members []etcd.Member) (late []string) {
+	for _, m := range members {
+		if !r.knows(m) {
+			late = append(late, m.Called())
+		}
+	}
+	return late
+}
+
 // atEtcdsPlace are the hosts that nobody knew before and that answer where a member of etcd would.
-func atEtcdsPlace(hosts []config.Node, known func(kubeadm.Member) bool, answers func(address string) bool) (late []string) {
+func atEtcdsPlace(hosts []config.Node, known func(etcd.Member) bool, answers func(address string) bool) (late []string) {
 	for _, n := range hosts {
-		if !known(kubeadm.Member{Name: n.Name}) && answers(net.JoinHostPort(n.Address, "2379")) {
+		if !known(etcd.Member{Name: n.Name}) && answers(net.JoinHostPort(n.Address, "2379")) {
 			late = append(late, n.Name)
 		}
 	}
 	return late
 }
 
-func (r *rollback) members(ctx context.Context) ([]kubeadm.Member, error) {
-	etcd, err := r.site.machine.LocalEtcd()
+func (r *rollback) members(ctx context.Context) ([]etcd.Member, error) {
+	member, err := r.site.machine.LocalEtcd()
 	if err != nil {
 		return nil, err
 	}
-	return etcd.Members(ctx)
+	return member.Members(ctx)
 }
 
 // laterBundles are those that go beside the one that the upgrade was to.

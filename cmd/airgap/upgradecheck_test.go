@@ -5,10 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"fmt"
 	"math/big"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +14,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/apitest"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // keyPair is a certificate that signs itself, and its key.
@@ -42,19 +42,23 @@ func putFiles(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// withEtcd is a host with a member of etcd that gives these answers, by the ends of
-// their paths.
-func withEtcd(t *testing.T, answers map[string]string) kubeadm.Machine {
+// withFullEtcd is a host whose member of etcd has given the alarm that it is full.
+func withFullEtcd(t *testing.T) kubeadm.Machine {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, answers[strings.TrimPrefix(r.URL.Path, "/v3/maintenance/")])
-	}))
-	t.Cleanup(server.Close)
-	m := kubeadm.Machine{Host: host.Local{}, Root: t.TempDir(), EtcdURL: server.URL}
+	m := kubeadm.Machine{Host: host.Local{}, Root: t.TempDir(), EtcdURL: apitest.Start(t).Etcd()}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.EtcdURL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	raise := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}
+	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
+		t.Fatal(err)
+	}
 	certificate, key := keyPair(t)
 	putFiles(t, m.Root, map[string]string{
 		"/etc/kubernetes/manifests/etcd.yaml":             "kind: Pod\n",
-		"/etc/kubernetes/pki/etcd/ca.crt":                 pemOf(t, "CERTIFICATE", server.Certificate().Raw, nil),
+		"/etc/kubernetes/pki/etcd/ca.crt":                 certificate,
 		"/etc/kubernetes/pki/etcd/healthcheck-client.crt": certificate,
 		"/etc/kubernetes/pki/etcd/healthcheck-client.key": key,
 	})
@@ -63,8 +67,7 @@ func withEtcd(t *testing.T, answers map[string]string) kubeadm.Machine {
 
 // TestFullEtcdStopsTheUpgrade: before anything else is asked, let alone changed.
 func TestFullEtcdStopsTheUpgrade(t *testing.T) {
-	m := withEtcd(t, map[string]string{"alarm": `{"alarms":[{"memberID":"7","alarm":"NOSPACE"}]}`})
-	u := &upgrade{site: &site{config: clusterFrom(t), machine: m}, p: ui.Discard()}
+	u := &upgrade{site: &site{config: clusterFrom(t), machine: withFullEtcd(t)}, p: ui.Discard()}
 	err := u.undisturbed(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(adviceOf(err), "alarm disarm") {
 		t.Errorf("got %v, advice %q", err, adviceOf(err))

@@ -48,7 +48,7 @@ type Store struct {
 	Stage string
 }
 
-// Snapshotter is this host's member of etcd: kubeadm.EtcdMember.
+// Snapshotter is this host's member of etcd: etcd.Client.
 type Snapshotter interface {
 	Snapshot(ctx context.Context, room func(bytes int64) error, w io.Writer) error
 }

@@ -17,10 +17,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// etcd gives out what it is made of, as etcd would.
-type etcd []byte
+// member gives out what it is made of, as etcd would.
+type member []byte
 
-func (e etcd) Snapshot(_ context.Context, room func(int64) error, w io.Writer) error {
+func (e member) Snapshot(_ context.Context, room func(int64) error, w io.Writer) error {
 	if err := room(int64(len(e))); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (e etcd) Snapshot(_ context.Context, room func(int64) error, w io.Writer) e
 	return err
 }
 
-func whole() etcd {
+func whole() member {
 	pages := append(bytes.Repeat([]byte("page"), 512), make([]byte, 512)...)
 	pages = pages[:len(pages)-len(pages)%512]
 	sum := sha256.Sum256(pages)

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 // Contents is a backup that is to be used.
@@ -215,7 +216,7 @@ func (c *Contents) Snapshot() string { return filepath.Join(c.at, snapshotName) 
 // what etcd says, and all keys of a control plane are there, fit their
 // certificates, and have not ended. More are the paths of further files that have
 // to be there.
-func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (kubeadm.SnapshotInfo, error) {
+func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (etcd.SnapshotInfo, error) {
 	info, err := c.check(ctx, now, more)
 	if err != nil {
 		return info, &kubeadm.Failure{What: "check backup " + c.Dir, Err: err, Next: "use another backup: each control-plane host takes one a day, and airgap backup --dir may have put copies elsewhere"}
@@ -223,7 +224,7 @@ func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (ku
 	return info, nil
 }
 
-func (c *Contents) check(ctx context.Context, now time.Time, more []string) (info kubeadm.SnapshotInfo, err error) {
+func (c *Contents) check(ctx context.Context, now time.Time, more []string) (info etcd.SnapshotInfo, err error) {
 	for name := range c.sums {
 		err = errors.Join(err, cmp.Or(ctx.Err(), c.checkFile(name)))
 	}
@@ -238,7 +239,7 @@ func (c *Contents) check(ctx context.Context, now time.Time, more []string) (inf
 	if _, err := c.Keys(now); err != nil {
 		return info, err
 	}
-	return kubeadm.ReadSnapshot(c.Snapshot())
+	return etcd.ReadSnapshot(c.Snapshot())
 }
 
 func (c *Contents) checkFile(name string) error {

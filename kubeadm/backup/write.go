@@ -17,7 +17,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
 )
 
 const (
@@ -199,5 +199,5 @@ func readBack(dir string) error {
 	if err != nil {
 		return err
 	}
-	return kubeadm.CheckSnapshot(f, info.Size())
+	return etcd.CheckSnapshot(f, info.Size())
 }

@@ -1,11 +1,9 @@
-package kubeadm
+package etcd
 
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +24,7 @@ const peerURL = "https://192.0.2.11:2380"
 func snapshotFile(t *testing.T, server *apitest.Server) string {
 	t.Helper()
 	var b bytes.Buffer
-	etcd := &EtcdMember{Client: http.DefaultClient, URL: server.Etcd()}
+	etcd := &Client{URL: server.Etcd()}
 	if err := etcd.Snapshot(t.Context(), func(int64) error { return nil }, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +59,17 @@ func TestRestoreEtcd(t *testing.T) {
 		t.Errorf("the snapshot has %+v, %v", info, err)
 	}
 	dir := filepath.Join(t.TempDir(), "etcd")
-	left := filepath.Join(dir, restoring, "member", "snap") // of a run that was killed
-	if err := errors.Join(os.MkdirAll(left, 0o700), os.Mkdir(filepath.Join(dir, lostAndFound), 0o700)); err != nil {
+	left := filepath.Join(dir, Draft, "member", "snap") // of a run that was killed
+	if err := errors.Join(os.MkdirAll(left, 0o700), os.Mkdir(filepath.Join(dir, "lost+found"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := RestoreEtcd(t.Context(), file, dir, "cp1", peerURL); err != nil {
+	if err := Restore(t.Context(), file, dir, "cp1", peerURL); err != nil {
 		t.Fatal(err)
 	}
-	if err := RestoreEtcd(t.Context(), file, dir, "cp1", peerURL); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if err := Restore(t.Context(), file, dir, "cp1", peerURL); err == nil || !strings.Contains(err.Error(), "is there already") {
 		t.Errorf("over data: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, restoring)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, Draft)); err == nil {
 		t.Error("the draft is left")
 	}
 
@@ -95,7 +93,7 @@ func TestRestoreEtcd(t *testing.T) {
 	// Restored once more: who watched the first restored one is in the past, too.
 	server.Stop()
 	again := filepath.Join(t.TempDir(), "etcd")
-	if err := RestoreEtcd(t.Context(), file, again, "cp1", peerURL); err != nil {
+	if err := Restore(t.Context(), file, again, "cp1", peerURL); err != nil {
 		t.Fatal(err)
 	}
 	if err := watchFrom(t, apitest.StartOn(t, again).Client(t), now.ResourceVersion); !apierrors.IsResourceExpired(err) {
@@ -121,17 +119,12 @@ func watchFrom(t *testing.T, client kubernetes.Interface, version string) error 
 // peers are the peer URLs of an etcd's members.
 func peers(t *testing.T, url string) (urls []string) {
 	t.Helper()
-	body, err := (&EtcdMember{Client: http.DefaultClient, URL: url}).post(t.Context(), "/v3/cluster/member/list", []byte("{}"))
+	all, err := (&Client{URL: url}).Members(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer body.Close()
-	var list struct{ Members []struct{ PeerURLs []string } }
-	if err := json.NewDecoder(body).Decode(&list); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range list.Members {
-		urls = append(urls, m.PeerURLs...)
+	for _, m := range all {
+		urls = append(urls, m.Peers...)
 	}
 	return urls
 }
@@ -153,7 +146,7 @@ func TestRestoreEtcdRefuses(t *testing.T) {
 		if _, err := ReadSnapshot(damaged); err == nil {
 			t.Errorf("%s: it is read", name)
 		}
-		if err := RestoreEtcd(t.Context(), damaged, dir, "cp1", peerURL); err == nil {
+		if err := Restore(t.Context(), damaged, dir, "cp1", peerURL); err == nil {
 			t.Errorf("%s: it is restored", name)
 		}
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {

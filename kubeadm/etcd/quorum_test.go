@@ -1,10 +1,11 @@
-package kubeadm
+package etcd
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // members are named a, b, c and so on; those in sick do not answer, those in
@@ -12,7 +13,7 @@ import (
 func membersLike(n int, sick, learning string) []Member {
 	var all []Member
 	for i := range n {
-		m := Member{ID: fmt.Sprint(i), Name: string(rune('a' + i))}
+		m := Member{ID: uint64(i), Name: string(rune('a' + i))}
 		m.Learner = strings.Contains(learning, m.Name)
 		if strings.Contains(sick, m.Name) {
 			m.Err = errors.New("no answer")
@@ -48,7 +49,7 @@ func TestMayGo(t *testing.T) {
 			err := MayGo(all, m)
 			if err == nil {
 				may += m.Name
-			} else if f, is := errors.AsType[*Failure](err); !is || f.Hint() == "" {
+			} else if advice.Of(err) == "" {
 				t.Errorf("%d members, %s sick: %s: no advice: %v", tc.n, tc.sick, m.Name, err)
 			}
 		}

@@ -1,24 +1,28 @@
-package kubeadm
+package etcd
 
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Snapshot writes the whole of etcd as one member has it now, in the form that
-// etcdutl restores: its database, and the SHA-256 of that. room is told how many
-// bytes come before any of them does, and may refuse.
-func (e *EtcdMember) Snapshot(ctx context.Context, room func(bytes int64) error, w io.Writer) error {
+// etcdutl restores: its database, and the SHA-256 of that. room is called with the number
+// of bytes before any of them comes, and may refuse.
+func (c *Client) Snapshot(ctx context.Context, room func(bytes int64) error, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(answers, func() { cancel(fmt.Errorf("etcd has sent nothing for %s", answers)) })
+	silent := time.AfterFunc(limit, func() { cancel(fmt.Errorf("etcd has sent nothing for %s", limit)) })
 	defer silent.Stop()
-	err := e.snapshot(ctx, room, w, func() { silent.Reset(answers) })
+	err := c.connected(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		return stream(ctx, client, room, w, func() { silent.Reset(limit) })
+	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -28,44 +32,28 @@ func (e *EtcdMember) Snapshot(ctx context.Context, room func(bytes int64) error,
 	return nil
 }
 
-// snapshotPiece is one of the stream's (api/etcdserverpb/rpc.proto,
-// SnapshotResponse). The sum comes last, and is not among the bytes that remain.
-type snapshotPiece struct {
-	Result struct {
-		Remaining int64  `json:"remaining_bytes,string"`
-		Blob      []byte `json:"blob"`
-	} `json:"result"`
-	Error struct {
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-func (e *EtcdMember) snapshot(ctx context.Context, room func(int64) error, w io.Writer, heard func()) error {
-	body, err := e.post(ctx, "/v3/maintenance/snapshot", []byte("{}"))
+// stream reads the stream itself: etcd's client library does not say how many bytes
+// are to come. The sum comes last, and is not among the bytes that remain.
+func stream(ctx context.Context, client *clientv3.Client, room func(int64) error, w io.Writer, heard func()) error {
+	pieces, err := pb.NewMaintenanceClient(client.ActiveConnection()).Snapshot(ctx, &pb.SnapshotRequest{})
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	pieces := json.NewDecoder(body)
 	for first := true; ; first = false {
-		var piece snapshotPiece
-		err := pieces.Decode(&piece)
+		piece, err := pieces.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil // whether it was the whole is for CheckSnapshot to say
 		}
 		if err != nil {
 			return err
 		}
-		if piece.Error.Message != "" {
-			return errors.New(piece.Error.Message)
-		}
 		heard()
 		if first {
-			if err := room(piece.Result.Remaining + int64(len(piece.Result.Blob)) + sha256.Size); err != nil {
+			if err := room(int64(piece.RemainingBytes) + int64(len(piece.Blob)) + sha256.Size); err != nil {
 				return err
 			}
 		}
-		if _, err := w.Write(piece.Result.Blob); err != nil {
+		if _, err := w.Write(piece.Blob); err != nil {
 			return err
 		}
 	}

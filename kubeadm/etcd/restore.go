@@ -1,4 +1,4 @@
-package kubeadm
+package etcd
 
 import (
 	"context"
@@ -74,20 +74,20 @@ func readSnapshot(file string) (info SnapshotInfo, err error) {
 	return info, err
 }
 
-// RestoreEtcd makes the data of a new etcd out of a snapshot's file, in dataDir,
+// Restore makes the data of a new etcd out of a snapshot's file, in dataDir,
 // which must have no data: one member of that name, with that peer URL
 // (https://ADDRESS:2380), and none of those that the old etcd had. The revision is
 // ahead of the snapshot's. The data appears at once and durably, or not at all;
 // what an interrupted run left is begun anew.
-func RestoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error {
-	if err := restoreEtcd(ctx, file, dataDir, name, peerURL); err != nil {
+func Restore(ctx context.Context, file, dataDir, name, peerURL string) error {
+	if err := restore(ctx, file, dataDir, name, peerURL); err != nil {
 		return fmt.Errorf("restore etcd's data to %s: %w", dataDir, err)
 	}
 	return nil
 }
 
-func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error {
-	member, draft := filepath.Join(dataDir, "member"), filepath.Join(dataDir, restoring)
+func restore(ctx context.Context, file, dataDir, name, peerURL string) error {
+	member, draft := filepath.Join(dataDir, "member"), filepath.Join(dataDir, Draft)
 	if _, err := os.Lstat(member); err == nil {
 		return fmt.Errorf("%s is there already", member)
 	}
@@ -116,9 +116,9 @@ func restoreEtcd(ctx context.Context, file, dataDir, name, peerURL string) error
 	return errors.Join(os.Remove(draft), host.SyncDir(dataDir))
 }
 
-// restoring is the directory, in that of the data, in which new data is made. That
+// Draft is the directory, in that of the data, in which new data is made. That
 // of the data itself need not be empty: a file system has its lost+found there.
-const restoring = ".airgap-restoring"
+const Draft = ".airgap-restoring"
 
 // RestoreTakes are the bytes that have to be free for a snapshot of so many to be
 // restored: without room etcd's library ends the program.

@@ -1,12 +1,9 @@
-package kubeadm
+package etcd
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -24,7 +21,7 @@ func TestSnapshot(t *testing.T) {
 	if _, err := server.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	etcd := &EtcdMember{Client: http.DefaultClient, URL: server.Etcd()}
+	etcd := &Client{URL: server.Etcd()}
 	var announced int64
 	var got bytes.Buffer
 	if err := etcd.Snapshot(t.Context(), func(n int64) error { announced = n; return nil }, &got); err != nil {
@@ -53,30 +50,5 @@ func TestSnapshot(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	if err := etcd.Snapshot(ended, func(int64) error { cancel(); return nil }, &got); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
-	}
-}
-
-// TestSnapshotThatFails: what etcd says amid the stream is the error.
-func TestSnapshotThatFails(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, `{"result":{"remaining_bytes":"4096","blob":"AAAA"}}`)
-		fmt.Fprintln(w, `{"error":{"grpc_code":13,"message":"mvcc: database closed"}}`)
-	}))
-	defer s.Close()
-	etcd := &EtcdMember{Client: http.DefaultClient, URL: s.URL}
-	err := etcd.Snapshot(t.Context(), func(int64) error { return nil }, &bytes.Buffer{})
-	if err == nil || err.Error() != "take a snapshot of etcd: mvcc: database closed" {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestLocalEtcd(t *testing.T) {
-	f, m := newFake(t)
-	if _, err := m.LocalEtcd(); !errors.Is(err, ErrNoEtcd) {
-		t.Errorf("on a worker: %v", err)
-	}
-	f.put(t, "etc/kubernetes/manifests/etcd.yaml", "")
-	if _, err := m.LocalEtcd(); err == nil || !strings.Contains(err.Error(), "read etcd's CA: ") {
-		t.Errorf("without its keys: %v", err)
 	}
 }

@@ -1,9 +1,11 @@
-package kubeadm
+package etcd
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // MayGo is nil when etcd keeps its quorum without a member: of the members that
@@ -18,10 +20,8 @@ func MayGo(members []Member, leaving Member) error {
 	}
 	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Learner || m.ID == leaving.ID })
 	if len(stay) == 0 {
-		return &Failure{
-			What: "take " + leaving.Called() + " out of etcd", Err: fmt.Errorf("it is the last member: the cluster is there"),
-			Next: "join another control-plane host first; or is the whole cluster to go? airgap reset on each host",
-		}
+		err := fmt.Errorf("take %s out of etcd: it is the last member: the cluster is there", leaving.Called())
+		return advice.Add(err, "join another control-plane host first; or is the whole cluster to go? airgap reset on each host")
 	}
 	var sick []string
 	for _, m := range stay {
@@ -32,9 +32,7 @@ func MayGo(members []Member, leaving Member) error {
 	if well := len(stay) - len(sick); well > len(stay)/2 {
 		return nil
 	}
-	return &Failure{
-		What: "take " + leaving.Called() + " out of etcd",
-		Err:  fmt.Errorf("etcd would lose its quorum: of the %d members that stay, %d are not well\n  %s", len(stay), len(sick), strings.Join(sick, "\n  ")),
-		Next: "bring those hosts back first, or take one that is lost for good out before: airgap remove NODE --force",
-	}
+	err := fmt.Errorf("take %s out of etcd: etcd would lose its quorum: of the %d members that stay, %d are not well\n  %s",
+		leaving.Called(), len(stay), len(sick), strings.Join(sick, "\n  "))
+	return advice.Add(err, "bring those hosts back first, or take one that is lost for good out before: airgap remove NODE --force")
 }

@@ -1,0 +1,39 @@
+// Package advice gives an error the next step: what a person does about it.
+package advice
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Hinter is an error that knows the next step.
+type Hinter interface {
+	error
+
+	Hint() string // "" where there is none
+}
+
+type advised struct {
+	error
+
+	next string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+func (a *advised) Hint() string  { return a.next }
+
+// Add gives err the next step: an imperative sentence with the command. nil stays nil.
+func Add(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &advised{err, fmt.Sprintf(format, args...)}
+}
+
+// Of is the next step that the outermost error with one has, or "".
+func Of(err error) string {
+	if h, is := errors.AsType[Hinter](err); is {
+		return h.Hint()
+	}
+	return ""
+}
