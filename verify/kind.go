@@ -35,8 +35,9 @@ const (
 type source struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
-	untyped    bool // client-go has no Go type for it
-	optional   bool // a cluster may do without the kind, and so do the rules then
+	untyped    bool   // client-go has no Go type for it
+	optional   bool   // a cluster may do without the kind, and so do the rules then
+	labels     string // only objects that this label selector matches
 	indexers   cache.Indexers
 	only       []string // namespaces that rules read; nil: all
 }
