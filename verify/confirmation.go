@@ -18,8 +18,9 @@ type bounds struct {
 	down time.Duration
 	// silent is how long an open watch may bring nothing: no event and no bookmark.
 	silent time.Duration
-	// renew is how long it may be silent before it is checked and opened again. An API
-	// server sends a bookmark each minute, so a healthy watch is not.
+	// renew is how long it may be silent before the kind is listed again. An API server
+	// sends a bookmark each minute, so a healthy watch is not. It is more than two minutes,
+	// after which a reflector forgets how often it had to wait.
 	renew time.Duration
 	// early is how long a first list may be due before that is news.
 	early time.Duration
@@ -27,7 +28,7 @@ type bounds struct {
 
 func (b *bounds) fill() {
 	if *b == (bounds{}) {
-		*b = bounds{down: 5 * time.Second, silent: 90 * time.Second, renew: 70 * time.Second, early: 5 * time.Second}
+		*b = bounds{down: 5 * time.Second, silent: 150 * time.Second, renew: 125 * time.Second, early: 5 * time.Second}
 	}
 }
 
@@ -82,11 +83,15 @@ func (c *confirmation) knows(err error) bool {
 	return c.reason != nil && errors.Is(err, c.reason)
 }
 
-// heard notes a complete list, an event or a bookmark of a resourceVersion.
-func (c *confirmation) heard(version string) {
+// heard notes a complete list, an event or a bookmark of a resourceVersion: what is cached
+// is what was so at a time.
+func (c *confirmation) heard(version string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at, c.reason, c.newest = time.Now(), nil, cmp.Or(version, c.newest)
+	if at.After(c.at) {
+		c.at = at
+	}
+	c.reason, c.newest = nil, cmp.Or(version, c.newest)
 }
 
 // older tells whether a resourceVersion is from before the newest one: the API server
@@ -107,17 +112,26 @@ func (c *confirmation) wentBack(to string) {
 	c.newest = to
 }
 
+// watching notes that a watch opens or ends. That one opens confirms nothing: it may end
+// before it brings what has happened.
 func (c *confirmation) watching(open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case open && !c.open:
 		c.opened++
-		c.at, c.reason = time.Now(), nil
+		c.reason = nil
 	case !open && c.open:
 		c.closed = time.Now()
 	}
 	c.open = open
+}
+
+// age is how long ago the API server confirmed the kind.
+func (c *confirmation) age() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.at)
 }
 
 // doubt says why what is cached of the kind is not to be relied on at now, "" when it is.

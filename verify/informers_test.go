@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/nodereport"
@@ -312,15 +313,24 @@ func TestNewKind(t *testing.T) {
 // nodeReports teaches the cluster the kind, without its schema.
 func (b *bank) nodeReports(client dynamic.Interface) {
 	b.t.Helper()
+	b.must(b.defineReports(client, nodereport.Kind.Version))
+}
+
+// defineReports teaches it one version of the kind.
+func (b *bank) defineReports(client dynamic.Interface, version string) error {
 	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodereports.airgap.dev", map[string]any{
 		"group": nodereport.Kind.Group, "scope": "Cluster",
 		"names": map[string]any{"kind": nodereport.Kind.Kind, "plural": "nodereports"},
-		"versions": []any{map[string]any{"name": nodereport.Kind.Version, "served": true, "storage": true, "schema": map[string]any{
+		"versions": []any{map[string]any{"name": version, "served": true, "storage": true, "schema": map[string]any{
 			"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 		}}},
 	})
-	_, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(b.t.Context(), crd, metav1.CreateOptions{})
-	b.must(err)
+	_, err := client.Resource(definitions()).Create(b.t.Context(), crd, metav1.CreateOptions{})
+	return err
+}
+
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
 // TestScope: who may see one namespace only, verifies that one.
@@ -343,6 +353,17 @@ func TestScope(t *testing.T) {
 	}
 	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
 	wantSaw(t, b.verify(o).Findings, Finding{Object: "Pod shop/cart", Saw: "container main: CrashLoopBackOff: back-off 10s"})
+
+	tenant, err := kubernetes.NewForConfig(o.API)
+	b.must(err)
+	shop, err := b.client.CoreV1().Namespaces().Get(t.Context(), "shop", metav1.GetOptions{})
+	b.must(err)
+	if id, err := ClusterID(t.Context(), tenant, o.Scope); err != nil || id != string(shop.UID) {
+		t.Errorf("the tenant's cluster is %q (%v), want %q", id, err, shop.UID)
+	}
+	if _, err := ClusterID(t.Context(), tenant, nil); err == nil || !strings.Contains(err.Error(), "the verb get on namespaces") {
+		t.Errorf("asked for more than the tenant may know: %v", err)
+	}
 }
 
 // mayRead makes a namespace in which a user may read everything.
@@ -350,7 +371,7 @@ func (b *bank) mayRead(user, namespace string) {
 	b.t.Helper()
 	_, err := b.client.CoreV1().Namespaces().Create(b.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	b.must(err)
-	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reads"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}}}}
+	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reads"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}}
 	_, err = b.client.RbacV1().Roles(namespace).Create(b.t.Context(), reads, metav1.CreateOptions{})
 	b.must(err)
 	_, err = b.client.RbacV1().RoleBindings(namespace).Create(b.t.Context(), &rbacv1.RoleBinding{

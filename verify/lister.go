@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,8 +18,9 @@ import (
 type lister struct {
 	cache.ListWatch // the requests
 
-	noted *confirmation
-	renew time.Duration
+	noted  *confirmation
+	renew  time.Duration
+	labels string // selector
 }
 
 // attentive is what a reflector gets.
@@ -30,8 +30,10 @@ func (l *lister) attentive() *cache.ListWatch {
 
 // list asks again for what etcd has where the first answer is older than what was known.
 func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	asked := time.Now()
 	list, version, err := l.ask(ctx, o)
 	if err == nil && l.noted.older(version) {
+		asked = time.Now()
 		list, version, err = l.ask(ctx, metav1.ListOptions{})
 	}
 	if err != nil {
@@ -39,13 +41,14 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		return nil, err
 	}
 	if version != "" {
-		l.complete(version)
+		l.complete(version, asked)
 	}
 	return list, nil
 }
 
 // ask returns a list and its resourceVersion, "" for a page before the last one.
 func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (list runtime.Object, version string, err error) {
+	o.LabelSelector = l.labels
 	list, err = l.ListWithContextFunc(ctx, o)
 	if err != nil {
 		return nil, "", err
@@ -60,12 +63,13 @@ func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (list runtime.Ob
 	return list, version, nil
 }
 
-// complete notes a list of all objects, of which the API server says that nothing is newer.
-func (l *lister) complete(version string) {
+// complete notes a list of all objects. Nothing was newer when it was asked for; how long
+// its answer took, nobody knows what happened.
+func (l *lister) complete(version string, asked time.Time) {
 	if l.noted.older(version) {
 		l.noted.wentBack(version)
 	}
-	l.noted.heard(version)
+	l.noted.heard(version, asked)
 }
 
 func (l *lister) failed(ctx context.Context, err error) {
@@ -76,6 +80,8 @@ func (l *lister) failed(ctx context.Context, err error) {
 
 func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	streams := o.SendInitialEvents != nil && *o.SendInitialEvents
+	asked := time.Now()
+	o.LabelSelector = l.labels
 	inner, err := l.WatchFuncWithContext(ctx, o)
 	if err != nil {
 		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists is asked for a plain one
@@ -90,7 +96,7 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	if !streams {
 		l.noted.watching(true)
 	}
-	a := &attended{lister: l, inner: inner, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
+	a := &attended{lister: l, inner: inner, asked: asked, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go a.run(ctx) // until its reflector stops it
 	return a, nil
 }
@@ -100,6 +106,7 @@ type attended struct {
 	*lister
 
 	inner   watch.Interface
+	asked   time.Time
 	initial bool // its events are still those of a list
 	events  chan watch.Event
 	stopped chan struct{}
@@ -114,15 +121,19 @@ func (a *attended) run(ctx context.Context) {
 	defer close(a.events)
 	defer a.inner.Stop()
 	defer a.noted.watching(false)
-	silent := time.NewTimer(a.renew)
+	due := a.renew
+	if !a.initial {
+		due -= a.noted.age() // that it is open confirms nothing yet
+	}
+	silent := time.NewTimer(due)
 	defer silent.Stop()
 	for {
 		select {
 		case <-a.stopped:
 			return
 		case <-silent.C:
-			a.check(ctx)
-			return // its reflector opens the next one
+			a.pass(a.expired(ctx, "the watch brought nothing for "+a.renew.String()))
+			return
 		case event, more := <-a.inner.ResultChan():
 			if !more || !a.pass(a.note(ctx, event)) {
 				return
@@ -157,34 +168,22 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	switch last := event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"; {
 	case last:
 		a.initial = false
-		a.complete(version)
+		a.complete(version, a.asked)
 		a.noted.watching(true)
 	case a.initial:
 	case a.noted.older(version):
-		return a.expired(ctx, version)
+		return a.expired(ctx, "resourceVersion went back to "+version)
 	default:
-		a.noted.heard(version)
+		a.noted.heard(version, time.Now())
 	}
 	return event
 }
 
-func (a *attended) expired(ctx context.Context, version string) watch.Event {
-	err := apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion went back to %s", version))
+// expired has the reflector list again. Only a list tells what a silent watch kept back: a
+// proxy may open every watch and hand nothing on, and after etcd was restored a watch waits
+// for a resourceVersion of the future.
+func (a *attended) expired(ctx context.Context, why string) watch.Event {
+	err := apierrors.NewResourceExpired(why)
 	a.failed(ctx, err)
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
-}
-
-// check asks etcd, through the API server, whether a silent watch waits for a
-// resourceVersion of the future: after etcd was restored nothing comes until then.
-func (a *attended) check(ctx context.Context) {
-	limited, cancel := context.WithTimeout(ctx, probeLimit)
-	defer cancel()
-	list, err := a.ListWithContextFunc(limited, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		a.failed(ctx, err)
-		return
-	}
-	if m, err := meta.ListAccessor(list); err == nil && a.noted.older(m.GetResourceVersion()) {
-		a.pass(a.expired(ctx, m.GetResourceVersion()))
-	}
 }

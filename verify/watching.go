@@ -60,7 +60,7 @@ func (w *watching) of(k kind) ([]*informer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", k, err)
 		}
-		l := &lister{ListWatch: requests, noted: noted, renew: w.bounds.renew}
+		l := &lister{ListWatch: requests, noted: noted, renew: w.bounds.renew, labels: sources[k].labels}
 		shared := cache.NewSharedIndexInformerWithOptions(l.attentive(), example, cache.SharedIndexInformerOptions{Indexers: sources[k].indexes()})
 		all = append(all, &informer{confirmation: noted, shared: shared})
 	}

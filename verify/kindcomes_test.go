@@ -1,0 +1,82 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// TestKindGoesAndComes: the definition of NodeReports is deleted, comes back with another
+// version, and then with ours. The rules about hosts follow; nothing else is listed again.
+func TestKindGoesAndComes(t *testing.T) {
+	b := newBank(t)
+	client, err := dynamic.NewForConfig(b.server.Config)
+	b.must(err)
+	b.nodeReports(client)
+	create := func() { b.createReport(client, report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})) }
+	create()
+	var w wire
+	o, said := b.listening()
+	o.API, o.Soak, o.Timeout, o.grow = w.on(o.API), 5*time.Second, time.Minute, 50*time.Millisecond
+	said.on("Every host reports what only it knows: holds", func() {
+		b.redefineReports(client, "v9")
+		w.await(w.count("/apis/airgap.dev/v1alpha1") + 3) // it is missed, and not found
+		b.redefineReports(client, nodereport.Kind.Version)
+	})
+	said.on("NodeReport cp1: it does not exist", create)
+	if r := b.verify(o); !r.OK {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	said.want(t, "Every host reports what only it knows: holds", "NodeReport cp1: it does not exist", "Every host reports what only it knows: holds")
+	if n := w.count("/api/v1/nodes"); n != 1 {
+		t.Errorf("nodes were asked for %d times", n)
+	}
+}
+
+// createReport waits until the API server serves what was defined a moment ago.
+func (b *bank) createReport(client dynamic.Interface, r *unstructured.Unstructured) {
+	b.t.Helper()
+	for {
+		_, err := client.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
+		if !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
+			b.must(err)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// redefineReports deletes the definition, and makes it again when it has gone.
+func (b *bank) redefineReports(client dynamic.Interface, version string) {
+	b.must(client.Resource(definitions()).Delete(b.t.Context(), "nodereports.airgap.dev", metav1.DeleteOptions{}))
+	for b.defineReports(client, version) != nil { // the limit is the test's own
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// count counts the requests for a path.
+func (w *wire) count(path string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, u := range w.requests {
+		if strings.TrimSuffix(u.Path, "/") == path {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits for so many requests that ask whether NodeReports are there.
+func (w *wire) await(n int) {
+	for w.count("/apis/airgap.dev/v1alpha1") < n {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
