@@ -1,22 +1,28 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 // api is the API server: for what client-go has Go types for, in protobuf,
 // which takes a fraction of JSON's time and memory; and for the rest.
 type api struct {
-	typed     kubernetes.Interface
+	rest      rest.Interface
 	dynamic   dynamic.Interface
 	transport http.RoundTripper // of both
 	// failed holds why a request did not get through, or why its answer broke
@@ -28,6 +34,11 @@ func newAPI(config *rest.Config) (*api, error) {
 	a := &api{failed: make(chan error, 1)}
 	c := rest.CopyConfig(config)
 	c.Timeout = 0 // watches last
+	if c.QPS == 0 {
+		// A watch for each kind and namespace begins at once. The API server bounds what it
+		// takes from one user (priority and fairness), and reflectors wait longer and longer.
+		c.QPS, c.Burst = 200, 400
+	}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, a.failed} })
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
@@ -37,11 +48,32 @@ func newAPI(config *rest.Config) (*api, error) {
 	if a.dynamic, err = dynamic.NewForConfigAndClient(c, client); err != nil {
 		return nil, fmt.Errorf("make a client for the API server: %w", err)
 	}
-	c.ContentConfig = rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"}
-	if a.typed, err = kubernetes.NewForConfigAndClient(c, client); err != nil {
+	c.ContentConfig = rest.ContentConfig{
+		ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
+		NegotiatedSerializer: scheme.Codecs.WithoutConversion(), GroupVersion: &schema.GroupVersion{Version: "v1"},
+	}
+	if a.rest, err = rest.RESTClientForConfigAndClient(c, client); err != nil {
 		return nil, fmt.Errorf("make a client for the API server: %w", err)
 	}
 	return a, nil
+}
+
+// requests list and watch a resource that client-go has a Go type for.
+func (a *api) requests(r schema.GroupVersionResource, namespace, labels string) cache.ListWatch {
+	request := func(o metav1.ListOptions) *rest.Request {
+		o.LabelSelector = labels
+		return a.rest.Get().AbsPath(pathOf(r.GroupVersion())).NamespaceIfScoped(namespace, namespace != "").Resource(r.Resource).
+			VersionedParams(&o, scheme.ParameterCodec)
+	}
+	return cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return request(o).Do(ctx).Get()
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			return request(o).Watch(ctx)
+		},
+	}
 }
 
 // hangUp has the next request dial: behind a balancer, another API server may
@@ -75,6 +107,8 @@ func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.tell(r, err)
 		return response, err
 	}
+	// With it client-go would ask again by itself, ten times, before anybody hears of it.
+	response.Header.Del("Retry-After")
 	response.Body = &body{ReadCloser: response.Body, broke: func(err error) { t.tell(r, err) }}
 	return response, nil
 }

@@ -17,12 +17,15 @@ type board struct {
 
 type row struct {
 	title    string
+	asked    bool // for by a user: that it does not apply is that it was not seen
 	stays    bool // its findings decide, and nobody waits for their end
 	judged   bool
-	left     bool   // out: the cluster does not have what the rule is about
-	unheard  string // why it is too soon to call it well; "": it is not
-	unseen   string // why it cannot hold: objects or kinds were not seen; "": they were
-	nothing  string // why the cluster may be without what it judges; "": it is not
+	left     string    // why what the rule is about cannot be seen; "": it can
+	unseen   string    // why it cannot hold: objects were not seen; "": they were
+	stale    string    // why its last judgement says nothing of now: kinds were not confirmed; "": they were
+	nothing  string    // why the cluster may be without what it judges; "": it is not
+	fix      string    // what to do about any of these
+	since    time.Time // that it cannot be judged
 	findings []Finding
 	told     string
 }
@@ -58,6 +61,11 @@ func (b *board) record(id string, findings []Finding, now time.Time) {
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Compare(a.Object, b.Object) })
 	r.judged, r.findings = true, findings
+	if r.blind() == "" {
+		r.since = time.Time{}
+	} else if r.since.IsZero() {
+		r.since = now
+	}
 	b.settle(now)
 }
 
@@ -72,7 +80,7 @@ func (b *board) doubt() {
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
-		if !r.left && (!r.judged || r.unseen != "" || len(r.deciding()) > 0 && !r.stays) {
+		if r.blind() != "" || len(r.deciding()) > 0 && !r.stays {
 			b.holdsSince = time.Time{}
 			return
 		}
@@ -82,16 +90,15 @@ func (b *board) settle(now time.Time) {
 	}
 }
 
-// apply says whether a rule is about something that the cluster has.
-func (b *board) apply(id string, applies bool) {
+// apply says why what a rule is about cannot be seen; "": it can.
+func (b *board) apply(id, left string) {
 	r := b.rows[id]
-	r.left = !applies
-	if r.left {
-		r.judged, r.findings = false, nil
+	if r.left = left; left != "" {
+		r.judged, r.findings, r.stale = false, nil, ""
 	}
 }
 
-func (b *board) applies(id string) bool { return !b.rows[id].left }
+func (b *board) applies(id string) bool { return b.rows[id].left == "" }
 
 func (b *board) holds() bool { return !b.holdsSince.IsZero() }
 
@@ -103,6 +110,12 @@ func (b *board) well() bool {
 		}
 	}
 	return b.holds()
+}
+
+// judgedAny tells whether a rule applied: beside that the API server answers, which says
+// nothing of the cluster.
+func (b *board) judgedAny() bool {
+	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != LeftOut })
 }
 
 // tell says what changed since it was last told. How many more findings there are is no
@@ -125,16 +138,14 @@ func (b *board) tell(say func(format string, args ...any)) {
 // line is how a rule is, with what was seen first, and how much more there is.
 func (r *row) line() (line, more string) {
 	switch {
-	case !r.judged:
+	case !r.judged && r.stale == "":
 		return "", ""
 	case r.outcome() == Known:
 		return r.title + ": broken as before", ""
 	case r.outcome() == Holds:
 		return r.held(), ""
-	case r.outcome() == LeftOut:
-		return r.title + ": " + cmp.Or(r.unheard, r.nothing), ""
-	case r.outcome() == Unseen:
-		return r.title + ": not seen: " + r.unseen, ""
+	case r.outcome() == LeftOut, r.outcome() == Unseen:
+		return fmt.Sprintf("%s: %s: %s", r.title, r.outcome(), r.why()), ""
 	}
 	line, more = r.first()
 	if r.stays {
@@ -159,22 +170,56 @@ func (r *row) first() (line, more string) {
 	return oneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
-// deciding are the findings that the baseline did not have.
+// deciding are the findings that the baseline did not have. Of what is not seen any more
+// none are.
 func (r *row) deciding() []Finding {
+	if r.stale != "" {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.known })
+}
+
+// noAnswer is why a rule was not judged at all, of which the rule api-server says more.
+const noAnswer = "the API server gave no complete answer in time"
+
+// blind says why the rule could not be judged, "" where it could or need not.
+func (r *row) blind() string {
+	without := cmp.Or(r.left, r.nothing)
+	switch {
+	case r.stale != "":
+		return r.stale
+	case r.unseen != "" && r.left == "":
+		return r.unseen
+	case r.asked && without != "":
+		return without
+	case !r.judged && r.left == "":
+		return noAnswer
+	}
+	return ""
+}
+
+// why says why the rule does not hold, or only in part, beside its findings.
+func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
+
+// toTell are the findings that decide, and why the rule could not be judged. Of kinds that
+// are not confirmed the rule api-server tells.
+func (r *row) toTell(id string) []Finding {
+	told := r.deciding()
+	if why := r.blind(); why != "" {
+		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "it can be judged", Fix: r.fix, Since: r.since, blind: true})
+	}
+	return told
 }
 
 func (r *row) outcome() Outcome {
 	switch {
-	case r.left:
-		return LeftOut
 	case len(r.deciding()) > 0:
 		return Broken
-	case !r.judged, r.unseen != "":
+	case r.blind() != "":
 		return Unseen
 	case len(r.findings) > 0:
 		return Known
-	case r.unheard != "", r.nothing != "":
+	case r.left != "", r.nothing != "":
 		return LeftOut
 	default:
 		return Holds

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -28,7 +29,7 @@ func (r RuleInfo) Within(scope []string) bool { return r.within(scope) }
 // caller's probes.
 func Rules(probes ...Probe) []RuleInfo {
 	o := Options{ImageExists: func(context.Context, string, string) (bool, error) { return false, errors.ErrUnsupported }, Baseline: &Baseline{}, Since: time.Unix(1, 0)}
-	needs := map[string]string{"since": "--since", "baseline": "--baseline compare", "restarts": "--baseline compare"}
+	needs := map[string]string{sinceID: "--since", "baseline": "--baseline compare", "restarts": "--baseline compare"}
 	var asking []*probed
 	for _, p := range probes {
 		asking = append(asking, newProbed(p))
@@ -56,6 +57,26 @@ func asked(o Options) []rule {
 		some = append(some, nothingSince(o.Since))
 	}
 	return some
+}
+
+// asksFor tells whether a user asks for this very rule. What a baseline is compared by goes
+// with the rest.
+func (o Options) asksFor(id string) bool {
+	return slices.Contains(o.Only, id) || id == sinceID && !o.Since.IsZero()
+}
+
+// check reports a rule that was asked for and is not among those to judge, and that there
+// are none.
+func (o Options) check(toJudge []rule) error {
+	for _, id := range o.Only {
+		if !slices.Contains(o.Skip, id) && !slices.ContainsFunc(toJudge, func(r rule) bool { return r.id == id }) {
+			return fmt.Errorf("verify: there is no rule %q, or not without the option that it needs", id)
+		}
+	}
+	if len(toJudge) == 0 {
+		return errors.New("verify: no rule is left to judge")
+	}
+	return nil
 }
 
 // chosen leaves out what was not chosen. What a flag of its own asks for is

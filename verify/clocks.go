@@ -11,7 +11,7 @@ import (
 func clocks() rule {
 	return rule{
 		id: "clocks", title: "The hosts' clocks agree with this computer's", watches: []kind{leases, nodes}, every: time.Second,
-		judge: judgeClocks, unheard: unheardClocks,
+		judge: judgeClocks, expects: expectClocks,
 	}
 }
 
@@ -41,24 +41,27 @@ func judgeClocks(v view) []Finding {
 	return findings
 }
 
-// unheardClocks names the nodes whose leases came in too seldom yet.
-func unheardClocks(v view) string {
+// expectClocks finds it too soon to tell where leases came in too seldom yet. A run does
+// not wait for that.
+func expectClocks(v view) expectation {
+	e := joined(v)
 	var silent []string
 	for _, node := range v.allNodes() {
 		if h, _ := v.heard.last(leaseOf(node.Name)); len(h.recent) < beatsToTell {
 			silent = append(silent, node.Name)
 		}
 	}
-	if len(silent) == 0 {
-		return ""
+	if len(silent) > 0 {
+		slices.Sort(silent)
+		e.nothing = "too soon to tell: no two renewals yet of the lease of " + some(silent)
 	}
-	slices.Sort(silent)
-	return "too soon to tell: no two renewals yet of the lease of " + some(silent)
+	return e
 }
 
 func timeSynchronized() rule {
-	return reported("time-sync", "Clocks follow a time server", func(host string, r nodereport.Report) []Finding {
-		if r.Clock == nil || r.Clock.Synchronized {
+	clock := part{"clock", func(r nodereport.Report) bool { return r.Clock != nil }}
+	return reported("time-sync", "Clocks follow a time server", clock, func(host string, r nodereport.Report) []Finding {
+		if r.Clock.Synchronized {
 			return nil
 		}
 		return []Finding{{Object: "Node " + host, Saw: "its clock follows no time server", Want: "synchronized", Fix: clockFix(host) + "; /etc/chrony.conf has to name the site's time servers, and to say rtcsync"}}

@@ -28,11 +28,14 @@ const isNew = "new"
 // stillThere wants every node and workload that the baseline had.
 func stillThere(b *Baseline) rule {
 	return rule{
-		id: "baseline", title: "Nodes and workloads of the baseline are still there", watches: []kind{nodes, daemonSets, deployments, statefulSets},
+		id: "baseline", title: "Nodes and workloads of the baseline are still there", watches: []kind{daemonSets, deployments, statefulSets}, also: []kind{nodes},
 		judge: func(v view) []Finding {
 			return append(
 				vanished(b.Snapshot.Nodes, v.nodeStates(), "Node ", "airgap join brings a node back; one that was taken out on purpose needs a new baseline"),
 				vanished(b.Snapshot.Workloads, v.workloadStates(), "", "install it again; where it was removed on purpose, save a new baseline")...)
+		},
+		expects: func(view) expectation {
+			return expectation{nothing: needs(len(b.Snapshot.Nodes)+len(b.Snapshot.Workloads) > 0, "the baseline has neither nodes nor workloads")}
 		},
 	}
 }
@@ -51,8 +54,11 @@ func vanished[T any](before, now map[string]T, prefix, fix string) []Finding {
 // since the baseline.
 func noRestarts(b *Baseline) rule {
 	return rule{
-		id: "restarts", title: "No container restarted since the baseline", watches: []kind{nodes, pods}, stays: true,
+		id: "restarts", title: "No container restarted since the baseline", watches: []kind{pods}, also: []kind{nodes}, stays: true,
 		judge: func(v view) []Finding { return restarts(b.Snapshot, v) },
+		expects: func(v view) expectation {
+			return expectation{nothing: needs(v.count(pods) > 0, "there is no pod")}
+		},
 	}
 }
 

@@ -1,21 +1,24 @@
 package verify
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 func controlPlane() rule {
 	return rule{
-		id: "control-plane", title: "Every control-plane node runs its static pods", watches: []kind{nodes, pods},
-		judge: judgeControlPlane,
+		id: "control-plane", title: "Every control-plane node runs its static pods", watches: []kind{nodes, pods}, also: []kind{nodeReports},
+		judge: judgeControlPlane, expects: joined,
 	}
 }
 
 func judgeControlPlane(v view) []Finding {
 	var hosts []string
-	stacked := false // etcd beside the API server, not outside the cluster
+	stacked := len(v.reportsWith(etcdPart())) > 0 // etcd beside the API server, not outside the cluster
 	for _, node := range v.allNodes() {
-		if _, is := node.Labels[controlPlaneLabel]; !is {
+		if !ofControlPlane(node) {
 			continue
 		}
 		hosts = append(hosts, node.Name)
@@ -40,6 +43,11 @@ func judgeControlPlane(v view) []Finding {
 		}
 	}
 	return findings
+}
+
+func ofControlPlane(node *corev1.Node) bool {
+	_, is := node.Labels[controlPlaneLabel]
+	return is
 }
 
 // staticPod is the mirror of a static pod, which the kubelet names after the

@@ -14,21 +14,45 @@ import (
 func dataPlane() rule {
 	return rule{
 		id: "data-plane", title: "From every node pods, Services, names and NodePorts answer",
-		watches: []kind{pods}, in: dataplane.Namespace,
-		judge: judgeDataPlane,
+		watches: []kind{pods}, also: []kind{nodes}, in: dataplane.Namespace,
+		judge: judgeDataPlane, expects: expectDataPlane,
 	}
+}
+
+// expectDataPlane expects a pod that runs on each node of Linux.
+func expectDataPlane(v view) expectation {
+	on := map[string]bool{}
+	for _, p := range v.probing() {
+		on[p.node] = true
+	}
+	const fix = "kubectl -n " + dataplane.Namespace + " get pods -o wide; kubectl -n " + dataplane.Namespace + " describe daemonset " + dataplane.Name
+	switch {
+	case len(on) == 0 && !v.site.dataPlane:
+		return expectation{nothing: "no pods try the pod network: the cluster is not airgap's"}
+	case !v.has(nodes): // who may look at this namespace alone does not know them
+		return expectation{missing: needs(len(on) > 0, "no pod tries the pod network"), fix: fix}
+	}
+	return v.each(func(n *corev1.Node) lack {
+		if on[n.Name] || n.Labels[corev1.LabelOSStable] == "windows" {
+			return lack{}
+		}
+		return lack{"no pod that tries the pod network runs", fix}
+	})
+}
+
+// probing are the pods that try the pod network, as far as they run.
+func (v view) probing() []*keptPod {
+	return slices.DeleteFunc(in[*keptPod](v, pods, dataplane.Namespace), func(p *keptPod) bool {
+		return p.from.Value().app != dataplane.Name || !p.running
+	})
 }
 
 // judgeDataPlane reads what the pods of the data plane say they tried in vain:
 // a finding for each thing that was tried, with the nodes it was tried from.
-// That there is such a pod on each node is asked for with the workloads.
 func judgeDataPlane(v view) []Finding {
 	var findings []Finding
 	tried := map[dataplane.Failure][]string{} // in vain, from these nodes
-	for _, p := range in[*keptPod](v, pods, dataplane.Namespace) {
-		if p.from.Value().app != dataplane.Name || !p.running {
-			continue
-		}
+	for _, p := range v.probing() {
 		switch {
 		case p.reach == nil:
 			findings = append(findings, Finding{

@@ -2,7 +2,7 @@ package verify
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -37,36 +37,55 @@ type engine struct {
 	dirty   *dirty
 	board   *board
 	changes *changes
+	noted   *confirmations
+	logged  *logged
 	live    *live
 	began   time.Time
-	view    view // of the newest session whose informers had synced
+	view    view // of the newest session that began to judge
 	judged  map[string]time.Time
-	server  string    // version of the API server
+	server  string // version of the API server
+	site    site
 	seen    bool      // there was one
 	shown   time.Time // when Seen was last called
 }
 
 func newEngine(o Options, a *api) *engine {
-	e := &engine{options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(), began: time.Now()}
+	e := &engine{
+		options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(),
+		noted: &confirmations{}, logged: &logged{}, began: time.Now(), site: o.site(),
+	}
 	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
 	}
-	e.rules = o.chosen(rules(o, e.images, e.probes))
 	e.board.add(apiServer, "The API server answers")
+	e.choose()
 	for _, r := range e.rules {
-		e.board.add(r.id, r.title).stays = r.stays
+		row := e.board.add(r.id, r.title)
+		row.stays, row.asked = r.stays, o.asksFor(r.id)
 	}
 	return e
 }
 
+// choose makes the rules for what is known of the cluster.
+func (e *engine) choose() { e.rules = e.options.chosen(rules(e.options, e.images, e.probes)) }
+
+// ask asks the caller for what it knows of the cluster now. Rules keep their ids.
+func (e *engine) ask(ctx context.Context) {
+	if e.options.Facts == nil {
+		return
+	}
+	limited, cancel := limit(ctx)
+	defer cancel()
+	e.options.take(e.options.Facts(limited))
+	e.choose()
+}
+
 // run reports whether everything held through the soak window before ctx
 // ended. Whenever the API server is lost it starts over with a new session,
-// whose informers list everything again: a view that missed events is never
-// judged.
+// whose informers list everything again.
 func (e *engine) run(ctx context.Context) bool {
-	// The informers' own log lines would say the same as our findings.
-	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
+	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.New(e.logged)))
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
@@ -85,11 +104,8 @@ func (e *engine) run(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			break
 		}
-		if errors.Is(lost, errGrown) {
-			continue
-		}
 		e.lose(lost)
-		e.api.hangUp()
+		e.reconnect()
 		sleep(ctx, retryAfter)
 	}
 	return false
@@ -98,11 +114,32 @@ func (e *engine) run(ctx context.Context) bool {
 // lose records that the API server does not answer.
 func (e *engine) lose(reason error) {
 	e.board.doubt()
+	e.view.now = time.Now()
+	for _, r := range e.rules {
+		e.board.rows[r.id].stale = e.view.stale(r)
+	}
 	e.record(apiServer, []Finding{{
 		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",
 		Fix: silenceFix(reason),
 	}})
 	e.tell()
+}
+
+// reconnect dials again, with credentials that may have been renewed.
+func (e *engine) reconnect() {
+	e.api.hangUp()
+	if e.options.Connect == nil {
+		return
+	}
+	config, err := e.options.Connect()
+	if err == nil {
+		var next *api
+		if next, err = newAPI(config); err == nil {
+			e.api = next
+			return
+		}
+	}
+	e.lose(fmt.Errorf("read how to reach the API server: %w", err))
 }
 
 // silenceFix knows certificates that have ended: the server's is said so by whoever asks, who
@@ -122,54 +159,54 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
 	e.view.now = began
 	for _, r := range e.rules {
-		if !which[r.id] || !e.board.applies(r.id) {
-			continue
+		if which[r.id] && e.board.applies(r.id) {
+			e.judgeRule(r)
+			e.judged[r.id] = began
 		}
-		findings := slices.Clone(r.judge(e.view)) // a probe's are its own
-		if len(findings) == 0 && r.unheard != nil {
-			findings = e.unheard(r)
-		}
-		e.board.rows[r.id].unseen = e.unseen(r)
-		if b := e.options.Baseline; b != nil {
-			b.know(e.view, r.id, findings)
-		}
-		e.record(r.id, findings)
-		e.judged[r.id] = began
 	}
+	e.record(apiServer, e.doubted())
 	e.tell()
 	return min(max(10*time.Since(began), shortestPause), longestPause)
 }
 
-// unheard notes why it is too soon to call a rule well. Who asked for that very
-// rule waits for an answer: that is the finding.
-func (e *engine) unheard(r rule) []Finding {
-	why := r.unheard(e.view)
-	if why != "" && slices.Contains(e.options.Only, r.id) {
-		return []Finding{{Object: "Rule " + r.id, Saw: why, Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", early: true}}
+// judgeRule leaves what was found before where a kind that the rule reads is not confirmed:
+// neither is known to be so now, nor to be mended.
+func (e *engine) judgeRule(r rule) {
+	row := e.board.rows[r.id]
+	if row.stale = e.view.stale(r); row.stale != "" {
+		row.fix = e.view.doubtsOf(r)[0].fix()
+		e.board.settle(e.view.now)
+		return
 	}
-	e.board.rows[r.id].unheard = why
-	return nil
+	findings := slices.Clone(r.judge(e.view)) // a probe's are its own
+	unreadable := e.view.unreadable(r.kinds())
+	findings = slices.DeleteFunc(findings, func(f Finding) bool {
+		return slices.ContainsFunc(unreadable, func(d *doubt) bool { return d.object == f.Object })
+	})
+	expected := e.expected(r)
+	if len(unreadable) > 0 {
+		expected = expectation{missing: unreadable[0].String(), fix: unreadable[0].fix()}
+	}
+	if b := e.options.Baseline; b != nil {
+		b.know(e.view, r.id, findings)
+		expected = b.forgive(r.id, expected)
+	}
+	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
+	e.record(r.id, findings)
 }
 
-// unseen says why a rule cannot hold, whatever it found: a kind that it reads was not
-// confirmed, or objects that it judges are not there.
-func (e *engine) unseen(r rule) string {
-	if why := e.view.unconfirmed(r.kinds()); why != "" || r.expects == nil {
-		return why
+// expected says why a rule cannot hold, whatever it found: a namespace is not there, or
+// objects that it judges are not.
+func (e *engine) expected(r rule) expectation {
+	if unknown := e.view.unknownNamespace(); unknown.missing != "" || r.expects == nil {
+		return unknown
 	}
-	expected := r.expects(e.view)
-	row := e.board.rows[r.id]
-	row.nothing = expected.nothing
-	if expected.missing == "" && slices.Contains(e.options.Only, r.id) {
-		row.nothing = ""
-		return expected.nothing
-	}
-	return expected.missing
+	return r.expects(e.view)
 }
 
 func (e *engine) record(rule string, findings []Finding) {
 	e.board.record(rule, findings, time.Now())
-	e.changes.note(rule, e.board.rows[rule].deciding())
+	e.changes.note(rule, e.board.rows[rule].toTell(rule))
 }
 
 // tell shows where things stand: drawn in place, else as lines of what changed;

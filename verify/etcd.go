@@ -15,7 +15,7 @@ import (
 func etcdWhole() rule {
 	return rule{
 		id: "etcd", title: "etcd has all its members, one leader, room and a backup", watches: []kind{nodeReports, nodes}, every: time.Second,
-		judge: judgeEtcd,
+		judge: judgeEtcd, expects: expectEtcd,
 	}
 }
 
@@ -31,17 +31,28 @@ const peersReached = "do all control-plane hosts run, and reach each other? On e
 func judgeEtcd(v view) []Finding {
 	var findings []Finding
 	members := map[string]*nodereport.Etcd{} // that answer, by host
-	for _, r := range all[*keptReport](v, nodeReports) {
+	for _, r := range v.reportsWith(etcdPart()) {
 		e := r.report.Etcd
-		if e == nil {
-			continue
-		}
 		if e.Answers() {
 			members[r.name] = e
 		}
 		findings = append(findings, memberTrouble(v.now, r.name, e)...)
 	}
 	return append(findings, membership(v, members)...)
+}
+
+func etcdPart() part { return part{"etcd", func(r nodereport.Report) bool { return r.Etcd != nil }} }
+
+// expectEtcd expects a member on each host of the control plane, unless none of them has
+// one: etcd is elsewhere then, and others look after it.
+func expectEtcd(v view) expectation {
+	if len(v.allNodes()) > 0 && !slices.ContainsFunc(v.allNodes(), ofControlPlane) {
+		return expectation{nothing: "no node is of the control plane: whoever runs that looks after etcd"}
+	}
+	if e := v.expectPartOf(ofControlPlane, part{name: "etcd"}); e != (expectation{}) || len(v.reportsWith(etcdPart())) > 0 {
+		return v.expectPartOf(ofControlPlane, etcdPart())
+	}
+	return expectation{nothing: "no host of the control plane has a member of etcd: it runs elsewhere"}
 }
 
 // memberTrouble is what is wrong with one member by itself. One with an alarm or

@@ -125,6 +125,7 @@ func node(name string, ready corev1.ConditionStatus, changes ...func(*corev1.Nod
 	case corev1.ConditionUnknown:
 		c.Reason, c.Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
 	}
+	n.Status.NodeInfo.KubeletVersion = "v1.35.0"
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, c}
 	for _, change := range changes {
 		change(n)

@@ -2,7 +2,9 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,9 +13,23 @@ import (
 
 func gpus() rule {
 	return rule{
-		id: "gpus", title: "Every card on the bus works, and can be asked for", watches: []kind{nodes, nodeReports},
-		judge: judgeGPUs,
+		id: "gpus", title: "Every card on the bus works, and can be asked for", watches: []kind{nodes, nodeReports}, every: time.Second,
+		judge: judgeGPUs, expects: expectGPUs,
 	}
+}
+
+// expectGPUs expects cards in the report of each node that offers some. A cluster may
+// have none.
+func expectGPUs(v view) expectation {
+	gpu := part{"gpu", func(r nodereport.Report) bool { return r.GPU != nil }}
+	offers := func(n *corev1.Node) bool { return len(n.Status.Allocatable) > 0 }
+	switch e := v.expectPart(part{name: "gpu"}); {
+	case e != (expectation{}):
+		return e
+	case !slices.ContainsFunc(v.allNodes(), offers) && len(v.reportsWith(gpu)) == 0:
+		return expectation{nothing: "no host has cards"}
+	}
+	return v.expectPartOf(offers, gpu)
 }
 
 const (
@@ -26,7 +42,7 @@ const (
 // driver and without a device plugin is one whose cards nobody has set up.
 func judgeGPUs(v view) []Finding {
 	var findings []Finding
-	for _, r := range all[*keptReport](v, nodeReports) {
+	for _, r := range v.freshReports() {
 		g := r.report.GPU
 		if g == nil {
 			continue

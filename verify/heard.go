@@ -6,6 +6,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // heard remembers when each heartbeat came in under our eyes, by this
@@ -13,6 +14,8 @@ import (
 // that is silent. A heartbeat from before the first list is known by the
 // host's own clock only.
 type heard struct {
+	began time.Time // before it nothing could be heard
+
 	mu    sync.Mutex
 	beats map[beat]heardAt
 }
@@ -26,6 +29,9 @@ type beat struct {
 // leaseOf is the lease that a node's kubelet renews.
 func leaseOf(node string) beat { return beat{leases, corev1.NamespaceNodeLease, node} }
 
+// leaderOf is the lease that the leader of a control plane's part renews.
+func leaderOf(component string) beat { return beat{leases, metav1.NamespaceSystem, component} }
+
 func reportOf(node string) beat { return beat{nodeReports, "", node} }
 
 type heardAt struct {
@@ -38,7 +44,7 @@ type heardAt struct {
 
 const beatsKept = 3
 
-func newHeard() *heard { return &heard{beats: map[beat]heardAt{}} }
+func newHeard() *heard { return &heard{began: time.Now(), beats: map[beat]heardAt{}} }
 
 // take notes a beat that says to be of the time said.
 func (h *heard) take(b beat, said, now time.Time) {
@@ -59,22 +65,33 @@ func (h *heard) take(b beat, said, now time.Time) {
 
 // last tells when a beat was heard, if it was.
 func (h *heard) last(b beat) (heardAt, bool) {
-	if h == nil {
-		return heardAt{}, false
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, known := h.beats[b]
 	return at, known
 }
 
-// silence is how long nothing was heard of b, which says to have beaten last
-// at said.
-func (v view) silence(b beat, said time.Time) time.Duration {
-	if h, known := v.heard.last(b); known {
-		return v.now.Sub(h.at)
+// silence is how long nothing was heard of b, which says to have beaten last at said.
+//
+// known is false as long as that is no evidence: said is yet to come, by this computer's
+// clock, and nothing was heard. Its host may be dead with a clock that was ahead. The
+// silence is then since we listen.
+func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
+	h, heard := v.heard.last(b)
+	switch {
+	case heard:
+		return v.now.Sub(h.at), true
+	case said.After(v.now):
+		return v.now.Sub(v.heard.began), false
 	}
-	return v.now.Sub(said)
+	return v.now.Sub(said), true
+}
+
+// ours is a time that b's host said, by this computer's clock. Where nothing was heard of b
+// yet it is the host's word, and false.
+func (v view) ours(b beat, said time.Time) (time.Time, bool) {
+	h, heard := v.heard.last(b)
+	return said.Add(-h.ahead), heard
 }
 
 // keptLease is what is kept of a lease.

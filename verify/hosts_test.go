@@ -17,6 +17,9 @@ import (
 // report is a NodeReport as it comes in.
 func report(t *testing.T, host string, r nodereport.Report) *unstructured.Unstructured {
 	t.Helper()
+	if r.Heartbeat.IsZero() {
+		r.Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Second))
+	}
 	o := nodereport.NodeReport{Report: r}
 	o.SetGroupVersionKind(nodereport.Kind)
 	o.Name = host
@@ -37,7 +40,7 @@ func untyped(apiVersion, kind, name string, spec map[string]any) *unstructured.U
 func TestReported(t *testing.T) {
 	now := time.Now()
 	whole := func(r nodereport.Report) nodereport.Report {
-		r.Heartbeat = metav1.NewMicroTime(now)
+		r.Heartbeat = metav1.NewMicroTime(now.Add(-time.Second))
 		return r
 	}
 	for _, test := range []struct {
@@ -46,10 +49,10 @@ func TestReported(t *testing.T) {
 		says nodereport.Report
 		want []Finding
 	}{
-		{"well", reportsFresh(true), nodereport.Report{}, nil},
-		{"a part could not be looked at", reportsFresh(true), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
+		{"well", reportsFresh(), nodereport.Report{}, nil},
+		{"a part could not be looked at", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
 			[]Finding{{Object: "NodeReport w1", Saw: "packages could not be looked at (rpm: no database)"}}},
-		{"cards could not be looked at", reportsFresh(true), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "gpu", Reason: "read PCI device 0000:af:00.0: file does not exist"}}},
+		{"cards could not be looked at", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "gpu", Reason: "read PCI device 0000:af:00.0: file does not exist"}}},
 			[]Finding{{Object: "NodeReport w1", Saw: "gpu could not be looked at (read PCI device 0000:af:00.0: file does not exist)"}}},
 		{"units", unitsRun(), nodereport.Report{Units: []nodereport.Unit{{Name: "kubelet.service", State: "failed"}, {Name: "containerd.service", State: "active"}}},
 			[]Finding{{Object: "Node w1, kubelet.service", Saw: "failed"}}},

@@ -37,18 +37,22 @@ type imageBook struct {
 
 	mu      sync.Mutex
 	answers map[image]answer
+	wanted  map[image]time.Time // when a rule last looked
 }
 
 const (
 	lookups     = 4 // at a time
 	lookupLimit = 10 * time.Second
 	foundFor    = time.Minute
+	// An answer has the rule look at each image that runs: once a minute at least. What it
+	// has not looked at for so long no pod runs.
+	wantedFor = 10 * time.Minute
 )
 
 func newImageBook(exists ImageExists, answered func()) *imageBook {
 	slower := workqueue.NewTypedItemExponentialFailureRateLimiter[image](500*time.Millisecond, 10*time.Second)
 	return &imageBook{
-		exists: exists, answered: answered, answers: map[image]answer{},
+		exists: exists, answered: answered, answers: map[image]answer{}, wanted: map[image]time.Time{},
 		queue: workqueue.NewTypedRateLimitingQueue(slower),
 	}
 }
@@ -57,6 +61,7 @@ func newImageBook(exists ImageExists, answered func()) *imageBook {
 func (b *imageBook) look(img image) answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.wanted[img] = time.Now()
 	a, asked := b.answers[img]
 	if !asked {
 		b.answers[img] = answer{}
@@ -85,6 +90,9 @@ func (b *imageBook) askNext(ctx context.Context) bool {
 		return false
 	}
 	defer b.queue.Done(img)
+	if b.forget(img, time.Now()) {
+		return true
+	}
 	a := b.ask(ctx, img)
 	if a.state == found {
 		b.queue.Forget(img)
@@ -96,6 +104,19 @@ func (b *imageBook) askNext(ctx context.Context) bool {
 	b.answers[img] = a
 	b.mu.Unlock()
 	b.answered()
+	return true
+}
+
+// forget drops an image that no pod runs.
+func (b *imageBook) forget(img image, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now.Sub(b.wanted[img]) < wantedFor {
+		return false
+	}
+	delete(b.wanted, img)
+	delete(b.answers, img)
+	b.queue.Forget(img)
 	return true
 }
 

@@ -31,8 +31,16 @@ func parseImage(id string) (image, error) {
 func runningImages(look func(image) answer) rule {
 	return rule{
 		id: "images", title: "Every running image is in our registry", watches: []kind{pods},
-		judge: func(v view) []Finding { return judgeImages(v, look) },
+		judge: func(v view) []Finding { return judgeImages(v, look) }, expects: expectImages,
 	}
+}
+
+// expectImages expects that something runs; in a namespace that need not be.
+func expectImages(v view) expectation {
+	if len(v.values(pods, byImage)) > 0 {
+		return expectation{}
+	}
+	return expectation{nothing: "nothing runs"}
 }
 
 // judgeImages gives one finding an image, however many containers run it,

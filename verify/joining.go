@@ -119,8 +119,21 @@ const deniedByAirgap = "AirgapJoin"
 func joinTokens() rule {
 	return rule{
 		id: "join-tokens", title: "A join token admits only its node, once",
-		watches: []kind{clusterRoleBindings, clusterRoles, certificateRequests}, judge: judgeJoinTokens,
+		watches: []kind{clusterRoleBindings, clusterRoles, certificateRequests},
+		judge:   judgeJoinTokens, expects: expectJoinTokens,
 	}
+}
+
+// expectJoinTokens expects a binding for bootstrap tokens: without one no host joins by a
+// token. Those of all users and of nodes every cluster has.
+func expectJoinTokens(v view) expectation {
+	isForTokens := func(b *keptBinding) bool {
+		return slices.ContainsFunc(b.tokens, func(subject string) bool { return strings.Contains(subject, " system:bootstrap") })
+	}
+	if slices.ContainsFunc(all[*keptBinding](v, clusterRoleBindings), isForTokens) {
+		return expectation{}
+	}
+	return expectation{nothing: "no ClusterRoleBinding is for join tokens"}
 }
 
 func judgeJoinTokens(v view) []Finding {

@@ -89,6 +89,6 @@ func unjudgedKinds() []Judgement {
 	none("its objects are judged by the rules of their kind, or only by their operator", "apiextensions.k8s.io", "CustomResourceDefinition")
 	none(answers, "authentication.k8s.io", "TokenReview", "SelfSubjectReview")
 	none(answers, "authorization.k8s.io", "SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "LocalSubjectAccessReview")
-	none("only its operator knows what its status means; pods, Jobs and workloads that it makes are judged", "of an operator", "any other kind")
+	none("only its operator knows what its status means; pods, Jobs and workloads that it makes are judged", "", "any other kind, of an operator")
 	return list
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // WriteJUnit writes the report as a JUnit test suite: a rule is a test case,
-// a broken one a failure, one that could not be judged an error. One of which the
-// cluster does not have what it is about, or that it was too soon to tell of, is skipped, and one that was broken
-// before passes, with what was found as the case's output.
+// a broken one a failure, one that could not be judged an error. One that does not
+// apply is skipped, and one that was broken before passes, with what was found as the
+// case's output.
 func (r Report) WriteJUnit(w io.Writer) error {
 	suite := ui.Suite{Name: "airgap verify", Timestamp: ui.Timestamp(r.Began), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	for _, rule := range r.Rules {
@@ -42,7 +42,7 @@ func (r Report) junit(rule RuleResult) ui.Case {
 	case Known:
 		c.Output = "broken as in the baseline"
 	case Unseen:
-		c.Error = &ui.Problem{Message: "it could not be judged"}
+		c.Error = &ui.Problem{Message: "it could not be judged: " + cmp.Or(rule.Why, noAnswer), Text: rule.Fix}
 	case LeftOut:
 		c.Skipped = &ui.Problem{Message: cmp.Or(rule.Why, "the cluster does not have what the rule is about")}
 	}

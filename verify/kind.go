@@ -3,6 +3,8 @@ package verify
 import (
 	"airgap.dev/airgap/verify/nodereport"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -41,6 +43,7 @@ type source struct {
 	optional   bool   // a cluster may do without the kind, and so do the rules then
 	labels     string // only objects that this label selector matches
 	indexers   cache.Indexers
+	only       []string // namespaces that rules read; nil: all
 }
 
 // sources are all kinds that are watched. A Deployment keeps ten old ReplicaSets, which
@@ -54,7 +57,7 @@ var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
 	replicaSets:         {resource: builtin("apps", replicaSets), namespaced: true, labels: "!" + appsv1.DefaultDeploymentUniqueLabelKey},
 	jobs:                {resource: builtin("batch", jobs), namespaced: true},
 	namespaceObjects:    {resource: builtin("", namespaceObjects)},
-	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true},
+	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true, only: []string{corev1.NamespaceNodeLease, metav1.NamespaceSystem}},
 	services:            {resource: builtin("", services), namespaced: true},
 	endpointSlices:      {resource: builtin("discovery.k8s.io", endpointSlices), namespaced: true, indexers: sliceIndexers()},
 	validatingWebhooks:  {resource: builtin("admissionregistration.k8s.io", validatingWebhooks)},

@@ -11,7 +11,7 @@ import (
 func nodeLeases() rule {
 	return rule{
 		id: "node-leases", title: "Kubelets renew their leases", watches: []kind{leases, nodes}, every: time.Second,
-		judge: judgeNodeLeases,
+		judge: judgeNodeLeases, expects: expectNodeLeases,
 	}
 }
 
@@ -27,7 +27,7 @@ func judgeNodeLeases(v view) []Finding {
 			findings = append(findings, Finding{Object: "Node " + node.Name, Saw: "its kubelet has no lease", Want: "one that is renewed", Fix: fix})
 			continue
 		}
-		if silent := v.silence(leaseOf(node.Name), l.renewed); silent > l.lasts/2 {
+		if silent, _ := v.silence(leaseOf(node.Name), l.renewed); silent > l.lasts/2 {
 			findings = append(findings, Finding{
 				Object: "Node " + node.Name, Saw: "its kubelet has not renewed its lease since " + v.now.Add(-silent).UTC().Format(time.RFC3339),
 				Want: fmt.Sprintf("every %s", l.lasts/4), Fix: fix,
@@ -37,10 +37,32 @@ func judgeNodeLeases(v view) []Finding {
 	return findings
 }
 
+// expectNodeLeases expects a renewal of each kubelet that is evidence.
+func expectNodeLeases(v view) expectation {
+	return v.each(func(n *corev1.Node) lack {
+		l := get[*keptLease](v, leases, corev1.NamespaceNodeLease, n.Name)
+		if l == nil {
+			return lack{"no lease", "on HOST: journalctl -u kubelet --since -15min"}
+		}
+		return v.unheard("lease", leaseOf(n.Name), l.renewed)
+	})
+}
+
+// unheard is about a beat that says to be yet to come, while none was heard.
+func (v view) unheard(of string, b beat, said time.Time) lack {
+	if _, known := v.silence(b, said); known {
+		return lack{}
+	}
+	return lack{"too soon to tell: by this computer's clock the last renewal of the " + of + " is yet to come, and no other was heard", longer + "; on each host: timedatectl"}
+}
+
+// electing are the components of which one leads, by a lease.
+func electing() []string { return []string{"kube-scheduler", "kube-controller-manager"} }
+
 func leaders() rule {
 	return rule{
 		id: "leaders", title: "Scheduler and controller manager are at work", watches: []kind{leases}, in: metav1.NamespaceSystem, every: time.Second,
-		judge: judgeLeaders,
+		judge: judgeLeaders, expects: expectLeaders,
 	}
 }
 
@@ -48,16 +70,15 @@ func leaders() rule {
 // elect who works: nobody else notices that nothing is scheduled.
 func judgeLeaders(v view) []Finding {
 	var findings []Finding
-	for _, component := range []string{"kube-scheduler", "kube-controller-manager"} {
+	for _, component := range electing() {
 		l := get[*keptLease](v, leases, metav1.NamespaceSystem, component)
-		var saw string
-		switch {
-		case l == nil || l.holder == "":
-			saw = "none of them leads"
-		case v.silence(beat{leases, metav1.NamespaceSystem, component}, l.renewed) > 2*l.lasts:
+		saw := "none of them leads"
+		if l != nil && l.holder != "" {
+			silent, _ := v.silence(leaderOf(component), l.renewed)
+			if silent <= 2*l.lasts {
+				continue
+			}
 			saw = fmt.Sprintf("%s leads, and has not renewed its lease since %s", l.holder, l.renewed.UTC().Format(time.RFC3339))
-		default:
-			continue
 		}
 		findings = append(findings, Finding{
 			Object: "Lease kube-system/" + component, Saw: saw, Want: "a leader that renews it",
@@ -65,4 +86,16 @@ func judgeLeaders(v view) []Finding {
 		})
 	}
 	return findings
+}
+
+func expectLeaders(v view) expectation {
+	lacks := map[lack][]string{}
+	for _, component := range electing() {
+		if l := get[*keptLease](v, leases, metav1.NamespaceSystem, component); l != nil {
+			if unheard := v.unheard("lease", leaderOf(component), l.renewed); unheard != (lack{}) {
+				lacks[unheard] = append(lacks[unheard], component)
+			}
+		}
+	}
+	return lacked(lacks)
 }

@@ -22,7 +22,7 @@ func (l *live) show(e *engine) bool {
 	}
 	var lines []ui.Line
 	for _, id := range e.board.ids {
-		if r := e.board.rows[id]; !r.left {
+		if r := e.board.rows[id]; r.left == "" || r.asked {
 			lines = append(lines, r.live(id))
 		}
 	}

@@ -26,6 +26,7 @@ func TestModes(t *testing.T) {
 		{"since", sinceThen},
 		{"only some rules", onlySome},
 		{"too soon to tell", tooSoon},
+		{"dead with a clock that was ahead", deadAhead},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, &bank{t, b.server, b.client})
@@ -80,7 +81,7 @@ func compared(t *testing.T, b *bank) {
 	defer b.deployment(2)
 	o := b.options()
 	o.Timeout = 2 * time.Second
-	cluster, err := ClusterID(t.Context(), b.client)
+	cluster, err := ClusterID(t.Context(), b.client, nil)
 	b.must(err)
 	before := NewBaseline(b.verify(o), cluster)
 	if before == nil || before.OK || len(before.Findings) != 1 {
@@ -127,19 +128,29 @@ func sinceThen(t *testing.T, b *bank) {
 	defer b.pod(pod("kube-system", "kube-proxy-cp1", "cp1"))
 	o := b.options()
 	o.Since = time.Now().Add(-2 * time.Hour)
-	r := b.verify(o)
-	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "since" || !r.Findings[0].Since.Equal(at.Time) || r.Took > 10*time.Second {
+	r := b.renewing(o, 0)
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "since" || r.Findings[0].Since.Sub(at.Time).Abs() > time.Second || r.Took > 10*time.Second {
 		t.Errorf("ok %v after %s, findings %+v", r.OK, r.Took, r.Findings)
 	}
 	o.Since = time.Now().Add(-time.Minute)
-	if r = b.verify(o); !r.OK {
+	if r = b.renewing(o, 0); !r.OK {
 		t.Errorf("findings %+v, of an hour ago", r.Findings)
+	}
+	// The host is an hour behind: by this computer's clock it was just now.
+	if r = b.renewing(o, -time.Hour); r.OK || len(r.Findings) == 0 || r.Findings[len(r.Findings)-1].Rule != "since" {
+		t.Errorf("of a host that is an hour behind: ok %v, findings %+v", r.OK, r.Findings)
+	}
+	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+	o.Timeout = 2 * time.Second
+	if r = b.verify(o); r.OK || len(r.Unseen()) != 1 || r.Unseen()[0].ID != "since" {
+		t.Errorf("of a host whose clock is not known: ok %v, unseen %+v", r.OK, r.Unseen())
 	}
 }
 
 func onlySome(t *testing.T, b *bank) {
 	o := b.options()
 	o.Only, o.Skip, o.Since = []string{"nodes-ready", "pods"}, []string{"pods"}, time.Now()
+	o.Timeout = 2 * time.Second
 	var ids []string
 	for _, r := range b.verify(o).Rules {
 		ids = append(ids, r.ID)
@@ -160,25 +171,46 @@ func tooSoon(t *testing.T, b *bank) {
 	}
 	o.Only, o.Timeout = []string{"clocks"}, 2*time.Second
 	r = b.verify(o)
-	if r.OK || len(r.Findings) != 1 || r.Findings[0].Saw != "too soon to tell: no two renewals yet of the lease of cp1" {
-		t.Errorf("asked for it alone: ok %v, findings %+v", r.OK, r.Findings)
+	if clocks := r.Rules[1]; r.OK || len(r.Findings) != 0 || clocks.Outcome != Unseen || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" || clocks.Fix == "" {
+		t.Errorf("asked for it alone: ok %v, %+v, findings %+v", r.OK, clocks, r.Findings)
 	}
 
 	o.Timeout = 20 * time.Second
+	if r := b.renewing(o, 0); !r.OK {
+		t.Errorf("with a kubelet that renews its lease: findings %+v", r.Findings)
+	}
+}
+
+// deadAhead: a kubelet whose clock was an hour ahead has died, so its lease is of the
+// future. That is no evidence, and after a while no renewal is the finding.
+func deadAhead(t *testing.T, b *bank) {
+	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now().Add(time.Hour)))
+	defer func() { b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now())) }()
+	o := b.options()
+	o.Only, o.Timeout = []string{"node-leases"}, 2*time.Second
+	r := b.verify(o)
+	if r.OK || r.Rules[1].Outcome != Unseen || !strings.Contains(r.Rules[1].Why, "too soon to tell") {
+		t.Errorf("ok %v, %+v", r.OK, r.Rules[1])
+	}
+	o.Timeout = 20 * time.Second
+	if r = b.renewing(o, time.Hour); !r.OK {
+		t.Errorf("of one that lives: %+v, findings %+v", r.Rules[1], r.Findings)
+	}
+}
+
+// renewing verifies while the kubelet of cp1 renews its lease, by a clock that is ahead.
+func (b *bank) renewing(o Options, ahead time.Duration) Report {
 	verdict := make(chan Report)
 	go func() {
-		report, _ := Run(t.Context(), o) // what went wrong is in it
+		report, _ := Run(b.t.Context(), o) // what went wrong is in it
 		verdict <- report
 	}()
 	for {
 		select {
 		case r := <-verdict:
-			if !r.OK {
-				t.Errorf("with a kubelet that renews its lease: findings %+v", r.Findings)
-			}
-			return
+			return r
 		case <-time.After(50 * time.Millisecond):
-			b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
+			b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now().Add(ahead)))
 		}
 	}
 }

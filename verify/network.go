@@ -4,15 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"airgap.dev/airgap/verify/nodereport"
 )
 
 func noIPIP() rule {
 	return rule{
-		id: "no-ipip", title: "Nothing sends IP-in-IP", watches: []kind{nodeReports, calicoPools, felixSettings},
-		judge: judgeIPIP,
+		id: "no-ipip", title: "Nothing sends IP-in-IP", watches: []kind{nodeReports, calicoPools, felixSettings}, also: []kind{nodes}, every: time.Second,
+		judge: judgeIPIP, expects: func(v view) expectation { return v.expectPart(linksPart()) },
 	}
+}
+
+func linksPart() part {
+	return part{"links", func(r nodereport.Report) bool { return len(r.Links) > 0 }}
 }
 
 // judgeIPIP wants no protocol 4 from anybody: somewhere between two racks it is
@@ -34,7 +39,7 @@ func judgeIPIP(v view) []Finding {
 			findings = append(findings, Finding{Object: f.title("FelixConfiguration"), Saw: "ipipEnabled: true", Want: want, Fix: "kubectl edit felixconfigurations.crd.projectcalico.org " + f.name})
 		}
 	}
-	for _, r := range all[*keptReport](v, nodeReports) {
+	for _, r := range v.reportsWith(linksPart()) {
 		for _, l := range r.report.Links {
 			if l.Kind == "ipip" && l.Up {
 				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; who made it?"})
@@ -47,16 +52,30 @@ func judgeIPIP(v view) []Finding {
 // podNetworkMTU is about the pod network's links, by name: "flannel.1", "cni0".
 func podNetworkMTU(links []string) rule {
 	return rule{
-		id: "pod-network-mtu", title: "The pod network's packets have the same size on every host", watches: []kind{nodeReports},
-		judge: func(v view) []Finding { return judgeMTU(v, links) },
+		id: "pod-network-mtu", title: "The pod network's packets have the same size on every host", watches: []kind{nodeReports, nodes}, every: time.Second,
+		judge:   func(v view) []Finding { return judgeMTU(v, links) },
+		expects: func(v view) expectation { return expectMTU(v, links) },
 	}
+}
+
+// expectMTU expects one of the links on each host, unless the pod network has none of a
+// name that is known before.
+func expectMTU(v view, links []string) expectation {
+	hasOne := func(r nodereport.Report) bool {
+		return slices.ContainsFunc(links, func(name string) bool { _, there := link(r, name); return there })
+	}
+	found := slices.ContainsFunc(v.reportsWith(linksPart()), func(r *keptReport) bool { return hasOne(r.report) })
+	if e := v.expectPart(linksPart()); e != (expectation{}) || found {
+		return v.expectPart(part{"links of the pod network", hasOne})
+	}
+	return expectation{nothing: "no host has a link of the pod network with a name that is known before"}
 }
 
 func judgeMTU(v view, links []string) []Finding {
 	var findings []Finding
 	for _, name := range links {
 		said := map[string]string{}
-		for _, r := range all[*keptReport](v, nodeReports) {
+		for _, r := range v.freshReports() {
 			if l, there := link(r.report, name); there {
 				said[r.name] = inBytes(l.MTU)
 			}
@@ -83,24 +102,26 @@ func link(r nodereport.Report, name string) (nodereport.Link, bool) {
 }
 
 func proxyMode(wanted string) rule {
+	mode := part{"proxyMode", func(r nodereport.Report) bool { return r.ProxyMode != "" }}
 	return rule{
-		id: "kube-proxy-mode", title: "kube-proxy works in the same mode everywhere", watches: []kind{nodeReports},
-		judge: func(v view) []Finding {
-			said := map[string]string{}
-			for _, r := range all[*keptReport](v, nodeReports) {
-				if r.report.ProxyMode != "" {
-					said[r.name] = r.report.ProxyMode
-				}
-			}
-			odd, want := sameOnAll(said, wanted)
-			var findings []Finding
-			for _, host := range odd {
-				findings = append(findings, Finding{
-					Object: "Node " + host, Saw: "kube-proxy's mode is " + said[host], Want: want,
-					Fix: "kubectl -n kube-system get configmap kube-proxy -o yaml; its pods read it when they start",
-				})
-			}
-			return findings
-		},
+		id: "kube-proxy-mode", title: "kube-proxy works in the same mode everywhere", watches: []kind{nodeReports, nodes}, every: time.Second,
+		judge:   func(v view) []Finding { return judgeProxyMode(v.reportsWith(mode), wanted) },
+		expects: func(v view) expectation { return v.expectPart(mode) },
 	}
+}
+
+func judgeProxyMode(reports []*keptReport, wanted string) []Finding {
+	said := map[string]string{}
+	for _, r := range reports {
+		said[r.name] = r.report.ProxyMode
+	}
+	odd, want := sameOnAll(said, wanted)
+	var findings []Finding
+	for _, host := range odd {
+		findings = append(findings, Finding{
+			Object: "Node " + host, Saw: "kube-proxy's mode is " + said[host], Want: want,
+			Fix: "kubectl -n kube-system get configmap kube-proxy -o yaml; its pods read it when they start",
+		})
+	}
+	return findings
 }

@@ -79,7 +79,7 @@ func because(reason, message string) string {
 func nodesPressed() rule {
 	return rule{
 		id: "nodes-pressure", title: "No node is short of memory, disk or process numbers", watches: []kind{nodes},
-		judge: judgePressure,
+		judge: judgePressure, expects: reporting,
 	}
 }
 
@@ -106,7 +106,7 @@ func judgePressure(v view) []Finding {
 func nodesSchedulable() rule {
 	return rule{
 		id: "nodes-schedulable", title: "Every node takes new pods", watches: []kind{nodes},
-		judge: judgeSchedulable,
+		judge: judgeSchedulable, expects: joined,
 	}
 }
 

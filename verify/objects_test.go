@@ -33,10 +33,11 @@ func TestNodeLeases(t *testing.T) {
 		{"clock behind, heard just now", []metav1.Object{kubeletLease(now.Add(-time.Hour))}, 5 * time.Second, ""},
 		{"clock ahead, silent", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 30 * time.Second, "its kubelet has not renewed its lease since " + now.Add(-30*time.Second).UTC().Format(time.RFC3339)},
 		{"none", nil, 0, "its kubelet has no lease"},
+		{"dead with a clock that was ahead", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 0, "its kubelet has not renewed its lease since " + now.Add(-time.Minute).UTC().Format(time.RFC3339)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, append(test.objects, node("w1", corev1.ConditionTrue))...)
-			v.now = now
+			v.now, v.heard.began = now, now.Add(-time.Minute)
 			if test.heard > 0 {
 				v.heard.take(leaseOf("w1"), now, now.Add(-test.heard))
 			}
@@ -94,8 +95,8 @@ func TestClocks(t *testing.T) {
 				want = []Finding{{Object: "Node w1", Saw: test.saw}}
 			}
 			wantSaw(t, judgeClocks(v), want...)
-			if told := unheardClocks(v) == ""; told != (len(test.beats) >= 2) {
-				t.Errorf("after %d beats it says %q", len(test.beats), unheardClocks(v))
+			if e := expectClocks(v); e.missing != "" || (e.nothing == "") != (len(test.beats) >= 2) {
+				t.Errorf("after %d beats it says %+v", len(test.beats), e)
 			}
 		})
 	}
@@ -234,6 +235,7 @@ func TestApplies(t *testing.T) {
 			delete(tenant.caches, k)
 		}
 	}
+	tenant.site.scope = map[string]presence{"shop": isThere}
 	for _, test := range []struct {
 		rule                  rule
 		all, plain, oneOfMine bool
@@ -242,19 +244,19 @@ func TestApplies(t *testing.T) {
 		{nodeLeases(), true, true, false},
 		{dns(), true, true, false},
 		{noIPIP(), true, false, false},
-		{reportsFresh(false), true, false, false},
-		{reportsFresh(true), true, true, true},
+		{reportsFresh(), true, false, false},
+		{unitsRun(), true, false, false},
 		{otherPods(nil), true, true, true},
 		{otherWorkloads(nil), true, true, true},
 		{systemPods(nil), true, true, false},
 	} {
-		if got := test.rule.applies(everything, nil); got != test.all {
+		if got := test.rule.leftOut(everything) == ""; got != test.all {
 			t.Errorf("%s: %v where there is everything", test.rule.id, got)
 		}
-		if got := test.rule.applies(plain, nil); got != test.plain {
+		if got := test.rule.leftOut(plain) == ""; got != test.plain {
 			t.Errorf("%s: %v in a cluster of somebody else's", test.rule.id, got)
 		}
-		if got := test.rule.applies(tenant, []string{"shop"}); got != test.oneOfMine {
+		if got := test.rule.leftOut(tenant) == ""; got != test.oneOfMine {
 			t.Errorf("%s: %v for who may see one namespace", test.rule.id, got)
 		}
 		if got := test.rule.within([]string{"shop"}); got != test.oneOfMine {

@@ -4,10 +4,7 @@ import "airgap.dev/airgap/verify/nodereport"
 
 // programsRun is about services that an update of airgap.rpm did not restart.
 func programsRun() rule {
-	return reported("programs", "airgap's services run the installed version", func(host string, r nodereport.Report) []Finding {
-		if r.Programs == nil {
-			return nil
-		}
+	return reported("programs", "airgap's services run the installed version", part{"programs", func(r nodereport.Report) bool { return r.Programs != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, runs := range []struct{ unit, version string }{
 			{nodereport.UnitName, r.Program}, {"airgap-registry.service", r.Programs.Registry}, {"airgap-join-approver.service", r.Programs.Approver},

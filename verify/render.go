@@ -13,8 +13,13 @@ import (
 // WriteText writes the report for people.
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
+	said := map[string]bool{"": true} // many rules may lack the same
 	for _, rule := range r.Rules {
 		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
+		if !said[rule.Fix] {
+			fmt.Fprintf(&b, "          fix:  %s\n", oneLine(rule.Fix))
+			said[rule.Fix] = true
+		}
 		for _, f := range r.of(rule.ID) {
 			f.write(&b, r.Began)
 		}
@@ -32,19 +37,25 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// says is the rule's title, with why it was not judged where it was too soon.
+// says is the rule's title, with why it was not judged.
 func (r RuleResult) says() string {
 	if r.Why == "" {
 		return r.Title
 	}
-	return r.Title + " (" + r.Why + ")"
+	return r.Title + " (" + oneLine(r.Why) + ")"
 }
 
 func (r Report) verdict() string {
-	if r.OK {
+	unseen := len(r.Unseen())
+	switch {
+	case r.OK:
 		return "The cluster is well"
+	case unseen == 0:
+		return "The cluster is not well (" + plural(len(r.Findings), "finding") + ")"
+	case len(r.Findings) == 0:
+		return "It is not known whether the cluster is well (" + plural(unseen, "rule") + " unseen)"
 	}
-	return "The cluster is not well (" + plural(len(r.Findings), "finding") + ")"
+	return fmt.Sprintf("The cluster is not well (%s, %s unseen)", plural(len(r.Findings), "finding"), plural(unseen, "rule"))
 }
 
 func plural(n int, noun string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -32,9 +33,12 @@ type Report struct {
 	Findings []Finding     `json:"findings"`           // that decide, in the rules' order
 	Baseline *Comparison   `json:"baseline,omitempty"` // where there is one
 	Counts   Counts        `json:"counts"`
+	Kinds    []KindResult  `json:"kinds,omitempty"` // that were watched
 
 	snapshot *Snapshot // nil: the cluster was never seen
 	lasting  []KnownFinding
+	missed   map[string]string // by rule
+	logged   int64             // lines of client-go's that were counted instead of printed
 }
 
 // About says which cluster was verified, and by whom. What is not known is "".
@@ -52,7 +56,8 @@ type RuleResult struct {
 	Title    string  `json:"title"`
 	Outcome  Outcome `json:"outcome"`
 	Findings int     `json:"findings"`      // how many of them are this rule's
-	Why      string  `json:"why,omitempty"` // it is unseen or does not apply
+	Why      string  `json:"why,omitempty"` // it is unseen, in part where it is broken, or does not apply
+	Fix      string  `json:"fix,omitempty"` // of one that is unseen: what to do
 }
 
 // Counts say how much was looked at.
@@ -61,6 +66,16 @@ type Counts struct {
 	Pods      int `json:"pods"`
 	Workloads int `json:"workloads"` // DaemonSets, Deployments and StatefulSets
 	Images    int `json:"images"`    // different ones that run
+}
+
+// KindResult says how the API server confirmed one kind; of several namespaces the worst
+// age and the sums.
+type KindResult struct {
+	Kind     string  `json:"kind"`
+	Age      float64 `json:"ageSeconds"` // since the newest list, event or bookmark, in seconds
+	Restarts int     `json:"restarts"`   // watches after the first
+	Errors   int     `json:"errors"`     // requests that failed, and answers that broke off
+	WentBack int     `json:"wentBack"`   // times that resourceVersion went back, and the kind was listed again
 }
 
 // MarshalJSON writes the duration in seconds.
@@ -74,7 +89,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 // report is the verdict as of now.
 func (e *engine) report(well bool, began time.Time) Report {
-	r := Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts()}
+	r := Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts(), Kinds: e.noted.results(time.Now())}
+	r.logged = e.logged.lines.Load()
+	if r.About.Version == "" {
+		r.About.Version = e.server
+	}
 	known, waiting := []Finding{}, 0
 	for _, id := range e.board.ids {
 		row := e.board.rows[id]
@@ -90,23 +109,25 @@ func (e *engine) report(well bool, began time.Time) Report {
 			waiting += len(deciding)
 		}
 	}
-	if !well && waiting == 0 {
-		r.Findings = append(r.Findings, e.unsettled(time.Now()))
+	if waiting+len(r.Unseen()) == 0 {
+		r.Findings = append(r.Findings, e.unsettled(well, time.Now())...)
 	}
-	r.OK = well && len(r.Findings) == 0
+	r.OK = well && len(r.Findings)+len(r.Unseen()) == 0
 	if b := e.options.Baseline; b != nil {
 		r.Baseline = &Comparison{Taken: b.Taken, Known: known, Changed: []Difference{}}
 	}
 	return r
 }
 
+// Unseen are the rules that could not be judged, and decide as broken ones do.
+func (r Report) Unseen() []RuleResult {
+	return slices.DeleteFunc(slices.Clone(r.Rules), func(rule RuleResult) bool { return rule.Outcome != Unseen })
+}
+
 func (r *row) result(id string) RuleResult {
-	result := RuleResult{ID: id, Title: r.title, Outcome: r.outcome(), Findings: len(r.deciding())}
-	switch {
-	case result.Outcome == LeftOut && !r.left:
-		result.Why = cmp.Or(r.unheard, r.nothing)
-	case result.Outcome == Unseen:
-		result.Why = r.unseen
+	result := RuleResult{ID: id, Title: r.title, Outcome: r.outcome(), Findings: len(r.deciding()), Why: r.why()}
+	if result.Outcome == Unseen {
+		result.Fix = cmp.Or(r.fix, longer)
 	}
 	return result
 }
@@ -114,31 +135,36 @@ func (r *row) result(id string) RuleResult {
 // last is the report with what is looked at once, at the end.
 func (e *engine) last(well bool, began time.Time) Report {
 	r := e.report(well, began)
-	if !e.seen {
+	if !e.seen || !e.view.listed(snapshotKinds()) {
 		return r
 	}
 	s := e.view.snapshot()
-	r.snapshot, r.lasting = &s, e.lasting()
+	r.snapshot, r.lasting, r.missed = &s, e.lasting(), e.missed()
 	if b := e.options.Baseline; b != nil {
 		r.Baseline.Changed = differences(b.Snapshot, s)
 	}
 	return r
 }
 
-// unsettled says why a cluster without a broken rule is not called well.
-func (e *engine) unsettled(now time.Time) Finding {
+// unsettled says why a cluster of whose rules none is broken or unseen is not called well
+// all the same.
+func (e *engine) unsettled(well bool, now time.Time) []Finding {
 	f := Finding{Rule: soaking, Object: "Cluster", Since: now, Want: fmt.Sprintf("everything holds for %s", e.options.Soak)}
-	if !e.board.holds() {
-		f.Saw = "the API server gave no complete answer in time"
-		return f
+	switch {
+	case !e.board.judgedAny():
+		f.Saw, f.Want = "nothing was judged: no rule applies to what is there", "at least one rule that does"
+		f.Fix = "airgap verify --list says what each rule looks at; ask for other rules or namespaces"
+	case well:
+		return nil
+	default:
+		f.Since = e.board.holdsSince
+		f.Saw = fmt.Sprintf("it has held for %s only", now.Sub(e.board.holdsSince).Round(time.Millisecond))
+		if last := e.board.lastBroken; last.Rule != "" {
+			f.Saw += fmt.Sprintf("; broken before: %s: %s: %s", last.Rule, last.Object, last.Saw)
+		}
+		f.Fix = longer
 	}
-	f.Since = e.board.holdsSince
-	f.Saw = fmt.Sprintf("it has held for %s only", now.Sub(e.board.holdsSince).Round(time.Millisecond))
-	if last := e.board.lastBroken; last.Rule != "" {
-		f.Saw += fmt.Sprintf("; broken before: %s: %s: %s", last.Rule, last.Object, last.Saw)
-	}
-	f.Fix = "run airgap verify again, with a longer --timeout"
-	return f
+	return []Finding{f}
 }
 
 func (e *engine) counts() Counts {

@@ -17,9 +17,9 @@ func broken() Report {
 	return Report{
 		Began: since, Took: 90 * time.Second,
 		Rules: []RuleResult{
-			{"nodes-ready", "Nodes are Ready", Holds, 0, ""},
-			{"pods", "System pods run", Broken, 1, ""},
-			{"images", "Images are there", Unseen, 0, ""},
+			{"nodes-ready", "Nodes are Ready", Holds, 0, "", ""},
+			{"pods", "System pods run", Broken, 1, "", ""},
+			{"images", "Images are there", Unseen, 0, "nothing runs", "airgap status"},
 		},
 		Findings: []Finding{{Rule: "pods", Object: "Pod kube-system/coredns", Saw: "a <broken> \"message\"", Want: "ready", Since: since, Fix: "kubectl logs"}},
 		Counts:   Counts{Nodes: 2, Pods: 12, Workloads: 3, Images: 8},
@@ -41,9 +41,10 @@ broken  System pods run
         Pod kube-system/coredns: a <broken> "message"
           want: ready, broken since 08:00:00
           fix:  kubectl logs
-unseen  Images are there
+unseen  Images are there (nothing runs)
+          fix:  airgap status
 
-The cluster is not well (1 finding) after 1m30s: 2 nodes, 12 pods, 3 workloads, 8 images
+The cluster is not well (1 finding, 1 rule unseen) after 1m30s: 2 nodes, 12 pods, 3 workloads, 8 images
 `
 	if got := string(written(t, broken().WriteText)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -12,10 +12,10 @@ import (
 // staleAfter is three heartbeats of a NodeReport.
 const staleAfter = 3 * time.Minute
 
-func reportsFresh(required bool) rule {
+func reportsFresh() rule {
 	return rule{
-		id: "node-reports", title: "Every host reports what only it knows", watches: []kind{nodeReports, nodes}, every: time.Second, always: required,
-		judge: judgeReports,
+		id: "node-reports", title: "Every host reports what only it knows", watches: []kind{nodeReports, nodes}, every: time.Second,
+		judge: judgeReports, expects: func(v view) expectation { return v.expectPart(part{}) },
 	}
 }
 
@@ -37,7 +37,7 @@ func reportTrouble(v view, node string) string {
 	if r == nil {
 		return "it does not exist"
 	}
-	if silent := v.silence(reportOf(node), r.report.Heartbeat.Time); silent > staleAfter {
+	if silent, _ := v.silence(reportOf(node), r.report.Heartbeat.Time); silent > staleAfter {
 		return "nothing new since " + v.now.Add(-silent).UTC().Format(time.RFC3339)
 	}
 	var parts []string
@@ -47,19 +47,24 @@ func reportTrouble(v view, node string) string {
 	return strings.Join(parts, "; ")
 }
 
-// reported is a rule about what each host reports of itself.
-func reported(id, title string, judge func(host string, r nodereport.Report) []Finding) rule {
-	return rule{id: id, title: title, watches: []kind{nodeReports}, judge: func(v view) []Finding {
-		var findings []Finding
-		for _, r := range all[*keptReport](v, nodeReports) {
-			findings = append(findings, judge(r.name, r.report)...)
-		}
-		return findings
-	}}
+// reported is a rule about one part of what each host reports of itself. judge gets the
+// reports that are fresh and have it.
+func reported(id, title string, of part, judge func(host string, r nodereport.Report) []Finding) rule {
+	return rule{
+		id: id, title: title, watches: []kind{nodeReports, nodes}, every: time.Second,
+		judge: func(v view) []Finding {
+			var findings []Finding
+			for _, r := range v.reportsWith(of) {
+				findings = append(findings, judge(r.name, r.report)...)
+			}
+			return findings
+		},
+		expects: func(v view) expectation { return v.expectPart(of) },
+	}
 }
 
 func unitsRun() rule {
-	return reported("units", "Runtime and kubelet run as units of systemd", func(host string, r nodereport.Report) []Finding {
+	return reported("units", "Runtime and kubelet run as units of systemd", part{"units", func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, u := range r.Units {
 			if u.State != "active" {
@@ -74,10 +79,7 @@ func unitsRun() rule {
 }
 
 func cgroupsAgree() rule {
-	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", func(host string, r nodereport.Report) []Finding {
-		if r.Cgroup == nil {
-			return nil
-		}
+	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", part{"cgroup", func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
 		saw, want := driversSeen(*r.Cgroup)
 		if saw == "" {
 			return nil
@@ -117,10 +119,7 @@ func driversFix(c nodereport.Cgroup) string {
 }
 
 func imagesPinned() rule {
-	return reported("pinned-images", "Images without which a node does not come back are kept", func(host string, r nodereport.Report) []Finding {
-		if r.Images == nil {
-			return nil
-		}
+	return reported("pinned-images", "Images without which a node does not come back are kept", part{"images", func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
@@ -137,10 +136,7 @@ func imagesPinned() rule {
 }
 
 func packagesWhole() rule {
-	return reported("packages", "Our packages are as they were installed, and locked", func(host string, r nodereport.Report) []Finding {
-		if r.Packages == nil {
-			return nil
-		}
+	return reported("packages", "Our packages are as they were installed, and locked", part{"packages", func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
@@ -159,7 +155,7 @@ func packagesWhole() rule {
 }
 
 func sysctlsStay() rule {
-	return reported("sysctls", "Kernel parameters are as they were set", func(host string, r nodereport.Report) []Finding {
+	return reported("sysctls", "Kernel parameters are as they were set", part{"sysctls", nil}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, s := range r.Sysctls {
 			findings = append(findings, Finding{
@@ -171,23 +167,31 @@ func sysctlsStay() rule {
 	})
 }
 
-// registriesReached asks for no registry on a host that has yet to join.
 func registriesReached() rule {
-	return rule{id: "registry-reach", title: "Every host reaches the registries", watches: []kind{nodeReports, nodes}, judge: func(v view) []Finding {
-		var findings []Finding
-		for _, r := range all[*keptReport](v, nodeReports) {
-			for _, at := range r.report.Registries {
-				if at.Error == "" || at.Node != "" && v.node(at.Node) == nil {
-					continue
-				}
-				findings = append(findings, Finding{
-					Object: "Registry " + at.Address + " from " + r.name, Saw: at.Error, Want: "an answer",
-					Fix: "on " + r.name + ": curl --noproxy '*' -k https://" + at.Address + "/v2/; where it runs: airgap registry status, firewall-cmd --list-all-zones",
-				})
+	r := rule{id: "registry-reach", title: "Every host reaches the registries", watches: []kind{nodeReports, nodes}, every: time.Second, judge: judgeRegistries}
+	r.expects = func(v view) expectation { return v.expectPart(registriesPart()) }
+	return r
+}
+
+func registriesPart() part {
+	return part{"registries", func(r nodereport.Report) bool { return len(r.Registries) > 0 }}
+}
+
+// judgeRegistries asks for no registry on a host that has yet to join.
+func judgeRegistries(v view) []Finding {
+	var findings []Finding
+	for _, r := range v.reportsWith(registriesPart()) {
+		for _, at := range r.report.Registries {
+			if at.Error == "" || at.Node != "" && v.node(at.Node) == nil {
+				continue
 			}
+			findings = append(findings, Finding{
+				Object: "Registry " + at.Address + " from " + r.name, Saw: at.Error, Want: "an answer",
+				Fix: "on " + r.name + ": curl --noproxy '*' -k https://" + at.Address + "/v2/; where it runs: airgap registry status, firewall-cmd --list-all-zones",
+			})
 		}
-		return findings
-	}}
+	}
+	return findings
 }
 
 // endsSoon is when an administrator should act on a certificate: the kubelet
@@ -196,10 +200,13 @@ const endsSoon = 30 * 24 * time.Hour
 
 func certificates() rule {
 	return rule{
-		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports}, every: 10 * time.Second,
+		id: "certificates", title: "No certificate ends within 30 days", watches: []kind{nodeReports, nodes}, every: time.Second,
+		expects: func(v view) expectation {
+			return v.expectPart(part{"certificates", func(r nodereport.Report) bool { return len(r.Certificates) > 0 }})
+		},
 		judge: func(v view) []Finding {
 			var findings []Finding
-			for _, r := range all[*keptReport](v, nodeReports) {
+			for _, r := range v.freshReports() {
 				for _, c := range r.report.Certificates {
 					if left := c.Ends.Sub(v.now); left < endsSoon {
 						findings = append(findings, Finding{

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,16 +17,13 @@ type rule struct {
 	also []kind
 	// every is for rules whose answer changes with time alone: judged so often,
 	// and not on events.
-	every  time.Duration
-	always bool   // also where the cluster does not have the kind
-	in     string // namespace that it is about; "" for none in particular
+	every time.Duration
+	in    string // namespace that it is about; "" for none in particular
 	// judge looks at nothing but its arguments. No findings: it holds.
 	judge func(view) []Finding
-	// expects says whether the objects that it judges are there; nil: it needs none.
+	// expects says whether the objects that it judges are there; nil: judge itself finds
+	// where they are not.
 	expects func(view) expectation
-	// unheard says why there is too little yet to call it well, "" when there is
-	// enough. A run does not wait for it, unless the rule was asked for by its id.
-	unheard func(view) string
 	// stays says that waiting mends no finding: the soak window does not wait
 	// for that, the verdict counts it.
 	stays bool
@@ -42,6 +40,7 @@ type Finding struct {
 
 	early bool // nobody has answered yet: neither good news nor bad
 	known bool // the baseline had it
+	blind bool // no finding: why the rule could not be judged
 }
 
 // rules are all rules, in the order in which they are reported: what others
@@ -55,10 +54,13 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
 		controlPlane(), leaders(), etcdWhole(), certificates(), clocks(), timeSynchronized(),
-		systemWorkloads(system, o.Workloads), systemPods(system), jobsDone(judged), terminating(judged),
+		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("of the system", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
+		systemPods(system).expecting(needed(somePods("of the system", system.has), "kubectl get pods -A; airgap status")),
+		jobsDone(judged).expecting(func(v view) expectation { return v.anyOf("Job", "in the namespaces that are judged", judged, jobs) }),
+		terminating(judged).expecting(somePods("in the namespaces that are judged", judged)),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
-		reportsFresh(o.NodeReports), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
+		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
 		list = append(list, runningImages(images.look))
@@ -67,9 +69,17 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		list = append(list, p.rule())
 	}
 	if !o.SystemOnly {
-		list = append(list, otherWorkloads(system), otherPods(system))
+		list = append(list,
+			otherWorkloads(system).expecting(someWorkloads("beside the system's", system.hasNot)),
+			otherPods(system).expecting(somePods("beside the system's", system.hasNot)))
 	}
 	return append(list, asked(o)...)
+}
+
+// expecting is the rule with what it expects.
+func (r rule) expecting(expects func(view) expectation) rule {
+	r.expects = expects
+	return r
 }
 
 // kinds are all that it looks at.
@@ -79,27 +89,30 @@ func (r rule) kinds() []kind { return slices.Concat(r.watches, r.also) }
 // all: it is about what lies in them.
 func (r rule) within(scope []string) bool {
 	outside := func(k kind) bool { return !sources[k].namespaced }
-	return r.always || len(scope) == 0 || (r.in == "" || slices.Contains(scope, r.in)) && !slices.ContainsFunc(r.watches, outside)
+	return len(scope) == 0 || (r.in == "" || slices.Contains(scope, r.in)) && !slices.ContainsFunc(r.watches, outside)
 }
 
-// applies tells whether what the rule is about can be seen: each kind that
-// every cluster has, one of those that a cluster may do without, and its
-// namespace.
-func (r rule) applies(v view, scope []string) bool {
-	if r.always {
-		return true
+// leftOut says why what the rule is about cannot be seen, "" where it can: each kind that
+// every cluster has, one of those that a cluster may do without, and its namespace. Reports
+// of hosts are missed where there should be some.
+func (r rule) leftOut(v view) string {
+	if scope := v.site.namespaces(); !r.within(scope) {
+		return "it is about more than is in " + strings.Join(scope, ", ")
 	}
-	if !r.within(scope) {
-		return false
-	}
-	optional, there := false, false
+	var without []string
+	there := false
 	for _, k := range r.watches {
 		switch {
+		case v.has(k) || k == nodeReports && v.site.reports:
+			there = there || sources[k].optional
 		case sources[k].optional:
-			optional, there = true, there || v.has(k)
-		case !v.has(k):
-			return false
+			without = append(without, string(k))
+		default:
+			return "the API server does not have " + string(k)
 		}
 	}
-	return !optional || there
+	if len(without) > 0 && !there {
+		return "the cluster does not have " + strings.Join(without, ", ")
+	}
+	return ""
 }

@@ -2,11 +2,12 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -15,57 +16,82 @@ const (
 	probeLimit = 10 * time.Second // a busy API server is slow, not lost
 )
 
-// errGrown says that the cluster has a kind now which it did not have, so that
-// the session has to begin anew. Nothing was lost.
-var errGrown = errors.New("the cluster has a new kind")
-
 // session watches the cluster from one complete list on. It returns nil when
-// everything held through the soak window, else why it ended: ctx, a new kind,
-// or the loss of the API server.
+// everything held through the soak window, else why it ended: ctx, or the loss
+// of the API server.
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	e.api.forget()
-	f := newFactories(e.api, e.options.Scope)
+	w := &watching{api: e.api, scope: e.options.Scope, bounds: e.options.bounds, noted: e.noted, lost: end, came: make(chan kind)}
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer f.shutdown()
+	defer w.stop()
 	defer end(nil)
-	have, missing, err := e.kinds(ctx)
+	have, missing, err := e.meet(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := e.watch(f, have, end)
-	if err != nil {
+	if err := e.askNamespaces(ctx); err != nil {
 		return err
 	}
+	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heard: newHeard(), server: e.server}
+	var all []*informer
+	for _, k := range have {
+		some, err := e.watch(w, v, k)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	w.lacks(missing...)
 	background.Go(func() { e.probe(ctx, end) })
-	background.Go(func() { e.await(ctx, missing, end) })
-	if !f.start(ctx) {
+	background.Go(func() { w.await(ctx, e.options.grow) })
+	if w.run(ctx, all); !settled(ctx, all) {
 		return context.Cause(ctx)
 	}
 	e.begin(v)
-	return e.soak(ctx)
+	return e.soak(ctx, w)
 }
 
-// begin judges everything on a view that is complete.
+// meet asks the API server what it is and which kinds it has, and the caller what it
+// knows of the cluster now.
+func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
+	if err := e.api.ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	if e.server, err = e.api.version(ctx); err != nil {
+		return nil, nil, err
+	}
+	e.ask(ctx)
+	return e.kinds(ctx)
+}
+
+// begin judges everything on a view that is complete, or says which kinds lack.
 func (e *engine) begin(v view) {
 	if e.options.Listed != nil {
 		e.options.Listed()
 	}
+	v.site = e.site
 	e.view, e.seen = v, true
-	e.record(apiServer, nil)
+	e.regroup()
+}
+
+// regroup judges all rules again, since kinds came or went.
+func (e *engine) regroup() {
+	e.view.now = time.Now()
 	for _, r := range e.rules {
-		applies := r.applies(v, e.options.Scope)
-		if e.board.apply(r.id, applies); !applies {
+		left := r.leftOut(e.view)
+		if e.board.apply(r.id, left); left != "" {
 			e.changes.note(r.id, nil) // what was broken has gone with its kind
 		}
 		e.dirty.mark(r.id)
 	}
-	e.board.settle(time.Now()) // there may be nothing to wait for
+	e.record(apiServer, e.doubted())
+	e.board.settle(e.view.now) // there may be nothing to wait for
 }
 
 // soak judges what is marked until all rules held long enough.
-func (e *engine) soak(ctx context.Context) error {
+func (e *engine) soak(ctx context.Context, w *watching) error {
 	telling := time.NewTicker(tellEvery)
 	defer telling.Stop()
 	for {
@@ -73,8 +99,12 @@ func (e *engine) soak(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-telling.C:
-			e.markDue(time.Now())
+			e.review(w, time.Now())
 			e.tell()
+		case k := <-w.came:
+			if err := e.join(ctx, w, k); err != nil {
+				return err
+			}
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():
@@ -85,13 +115,74 @@ func (e *engine) soak(ctx context.Context) error {
 	}
 }
 
+// review marks what has to be judged again without an event: rules whose answer changes
+// with time alone, and those that read a kind of which the API server says no more, or
+// says something again.
+func (e *engine) review(w *watching, now time.Time) {
+	e.markDue(now)
+	e.view.now = now
+	for k := range e.view.informers {
+		if sources[k].optional && !slices.ContainsFunc(e.view.informers[k], func(one *informer) bool { return !one.gone() }) {
+			e.leave(w, k)
+		}
+	}
+	for _, r := range e.rules {
+		if e.board.applies(r.id) && (len(e.view.doubtsOf(r)) > 0) != (e.board.rows[r.id].stale != "") {
+			e.dirty.mark(r.id)
+		}
+	}
+	e.record(apiServer, e.doubted())
+}
+
+// join watches a kind that the cluster did not have before.
+func (e *engine) join(ctx context.Context, w *watching, k kind) error {
+	all, err := e.watch(w, e.view, k)
+	if err != nil {
+		return err
+	}
+	w.run(ctx, all)
+	e.regroup()
+	return nil
+}
+
+// leave forgets a kind that the cluster has no longer.
+func (e *engine) leave(w *watching, k kind) {
+	for _, one := range e.view.informers[k] {
+		one.stop()
+	}
+	delete(e.view.informers, k)
+	delete(e.view.caches, k)
+	w.lacks(k)
+	e.regroup()
+}
+
+// doubted are findings about kinds that some rule reads and the API server does not confirm.
+func (e *engine) doubted() []Finding {
+	var findings []Finding
+	found := map[string]bool{}
+	for _, r := range e.rules {
+		if !e.board.applies(r.id) {
+			continue
+		}
+		for _, d := range slices.Concat(e.view.doubtsOf(r), e.view.unreadable(r.kinds())) {
+			if f := d.finding(); !d.early && !found[f.Object] {
+				found[f.Object] = true
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings
+}
+
 // lastLook judges everything as it is now, since events may be a pause old
-// and the API server's last answer some seconds.
+// and the API server's last answer some seconds. No watch may be down.
 func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
-	if err := e.ready(ctx); err != nil {
+	if err := e.api.ready(ctx); err != nil {
 		return false, err
 	}
+	e.view.bounds.down = 0
 	e.judge(e.all())
+	e.view.bounds = e.options.bounds
 	return e.board.holds(), nil
 }
 
@@ -121,38 +212,39 @@ func (e *engine) markDue(now time.Time) {
 	}
 }
 
-// watch sets up the informers: each change of an object marks the rules that
-// watch its kind, each watch that breaks ends the session.
-func (e *engine) watch(f *factories, kinds []kind, end context.CancelCauseFunc) (view, error) {
-	v := view{caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: e.server}
-	for _, k := range kinds {
-		informers, err := f.of(k)
-		if err != nil {
-			return view{}, err
-		}
-		ids := e.watching(k)
-		mark := func() { e.dirty.mark(ids...) }
-		for _, informer := range informers {
-			if err := listen(informer, k, v.heard, mark, end); err != nil {
-				return view{}, fmt.Errorf("watch %s: %w", k, err)
-			}
-			v.caches[k] = append(v.caches[k], informer.GetIndexer())
-		}
+// watch sets up the informers of a kind, not yet started: each change of an object marks
+// the rules that read the kind.
+func (e *engine) watch(w *watching, v view, k kind) ([]*informer, error) {
+	all, err := w.of(k)
+	if err != nil {
+		return nil, err
 	}
-	return v, nil
+	ids := e.reading(k)
+	for _, one := range all {
+		if err := one.listen(v.heard, func() { e.dirty.mark(ids...) }); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", k, err)
+		}
+		v.caches[k] = append(v.caches[k], one.shared.GetIndexer())
+		v.informers[k] = append(v.informers[k], one)
+	}
+	return all, nil
 }
 
 // listen sets an informer up before it is started.
-func listen(informer cache.SharedIndexInformer, k kind, h *heard, mark func(), end context.CancelCauseFunc) error {
-	if err := informer.AddIndexers(sources[k].indexers); err != nil {
+func (w *informer) listen(h *heard, mark func()) error {
+	if err := w.shared.SetTransform(trim); err != nil {
 		return err
 	}
-	if err := informer.SetTransform(trim); err != nil {
+	if err := w.shared.SetWatchErrorHandlerWithContext(w.unexpected); err != nil {
 		return err
 	}
-	if err := informer.SetWatchErrorHandlerWithContext(losing(k, end)); err != nil {
-		return err
-	}
-	_, err := informer.AddEventHandler(marking(mark, h.hear))
+	_, err := w.shared.AddEventHandler(marking(mark, h.hear))
 	return err
+}
+
+// gone tells whether the API server has said that it does not know the kind.
+func (c *confirmation) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.open && apierrors.IsNotFound(c.reason)
 }

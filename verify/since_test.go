@@ -73,3 +73,33 @@ func goingAfter(at time.Time) func(*corev1.Pod) {
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &until, &grace
 	}
 }
+
+// TestSinceByHostsClocks: half an hour ago is said by hosts whose clocks are wrong.
+func TestSinceByHostsClocks(t *testing.T) {
+	now := time.Now()
+	ended := func(ago time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.NewTime(now.Add(-ago))}
+		}
+	}
+	made := func(ago time.Duration) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.CreationTimestamp, n.Status.Conditions[1].LastTransitionTime = metav1.NewTime(now.Add(-ago)), metav1.NewTime(now.Add(-ago-time.Minute))
+		}
+	}
+	v := seen(t,
+		node("cp1", corev1.ConditionTrue, controlPlaneNode, made(24*time.Hour)),
+		node("behind", corev1.ConditionTrue, made(24*time.Hour)), node("ahead", corev1.ConditionTrue, made(24*time.Hour)),
+		pod("a", "just-now", "behind", ended(65*time.Minute)), pod("a", "long-ago", "ahead", ended(-time.Minute)))
+	if e := expectSince(v); e.missing == "" {
+		t.Error("nothing was heard of any clock, and it is not too soon to tell")
+	}
+	for host, ahead := range map[string]time.Duration{"cp1": 0, "behind": -time.Hour, "ahead": time.Hour} {
+		v.heard.take(leaseOf(host), now.Add(ahead), now)
+	}
+	if e := expectSince(v); e != (expectation{}) {
+		t.Errorf("each clock was heard, and it says %+v", e)
+	}
+	wantSaw(t, nothingSince(now.Add(-30*time.Minute)).judge(v),
+		Finding{Object: "Pod a/just-now", Saw: "container main: it ended with exit code 1 (Error); started again, restarts: 0"})
+}

@@ -1,14 +1,11 @@
 package verify
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Snapshot is what two moments of a cluster are compared by, under names that
@@ -151,48 +148,4 @@ func (v view) lasting(object string) string {
 	default:
 		return "Pod of " + p.bearer()
 	}
-}
-
-// incident is something that happened to an object.
-type incident struct {
-	object string
-	at     time.Time
-	saw    string
-	fix    string
-}
-
-// incidents are what is still to be seen of what went wrong after since.
-func (v view) incidents(since time.Time) []incident {
-	var list []incident
-	for _, node := range v.allNodes() {
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.LastTransitionTime.After(since) && node.CreationTimestamp.Time.Before(since) {
-				list = append(list, incident{"Node " + node.Name, c.LastTransitionTime.Time, "its Ready turned " + string(c.Status) + ": " + because(c.Reason, c.Message),
-					fmt.Sprintf("on %s: journalctl -u kubelet --since '%s'", node.Name, c.LastTransitionTime.UTC().Add(-time.Minute).Format("2006-01-02 15:04:05 UTC"))})
-			}
-		}
-	}
-	for _, p := range all[*keptPod](v, pods) {
-		list = append(list, p.incidents(since)...)
-	}
-	return list
-}
-
-func (p *keptPod) incidents(since time.Time) []incident {
-	if r := p.rare; r != nil && r.fell != "" && r.over.After(since) {
-		fix := "kubectl describe node " + p.node
-		if p.node == "" {
-			fix = fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)
-		}
-		return []incident{{p.title("Pod"), r.over, r.fell, fix}}
-	}
-	var list []incident
-	for _, c := range p.containers {
-		if e := c.ended; e != nil && e.at.After(since) {
-			name := c.of.Value().name
-			list = append(list, incident{p.title("Pod"), e.at, "container " + name + ": " + e.how,
-				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, name)})
-		}
-	}
-	return list
 }

@@ -42,6 +42,11 @@ func TestTerminatingNamesWhatHolds(t *testing.T) {
 			}
 		}
 	}
+	v.put(t, node("cp1", corev1.ConditionTrue, controlPlaneNode))
+	v.heard.take(leaseOf("cp1"), v.now.Add(-2*time.Hour), v.now)
+	if f := terminating(everywhere).judge(v); len(f) > 0 {
+		t.Errorf("by the clock of an API server that is two hours behind: %+v", f)
+	}
 	if f := terminating(namespaces{"kube-system"}.has).judge(v); len(f) > 0 {
 		t.Errorf("of other namespaces: %+v", f)
 	}

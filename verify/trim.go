@@ -56,7 +56,7 @@ func trim(obj any) (any, error) {
 	case *certificatesv1.CertificateSigningRequest:
 		return keepRequest(o), nil
 	case *unstructured.Unstructured:
-		return keepUntyped(o)
+		return keepUntyped(o), nil
 	}
 	return obj, nil
 }

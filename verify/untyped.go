@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,29 +40,57 @@ type keptFelix struct {
 	ipip bool // ipipEnabled
 }
 
+// keptUnreadable stands for an object that has another form than its kind's. An error
+// instead would keep the informer from every other object.
+type keptUnreadable struct {
+	objectMeta
+
+	kind, why string
+	since     time.Time
+}
+
+const byUnreadable = "unreadable"
+
+// indexUnreadable has all of them under "".
+func indexUnreadable(obj any) ([]string, error) {
+	if _, is := obj.(*keptUnreadable); is {
+		return []string{""}, nil
+	}
+	return nil, nil
+}
+
 // keepUntyped keeps what rules judge of objects without a Go type of
-// client-go's. An object that is not of its kind's form is an error, which the
-// informer hands on: nobody can judge what nobody can read.
-func keepUntyped(u *unstructured.Unstructured) (any, error) {
+// client-go's.
+func keepUntyped(u *unstructured.Unstructured) any {
 	m := objectMeta{namespace: u.GetNamespace(), name: u.GetName(), version: u.GetResourceVersion()}
 	switch u.GetKind() {
 	case nodereport.Kind.Kind:
-		var o nodereport.NodeReport
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
-			return nil, fmt.Errorf("read NodeReport %s: %w", u.GetName(), err)
-		}
-		return &keptReport{m, o.Report}, nil
+		return keepReport(m, u)
 	case "APIService":
-		return keepAPIService(m, u), nil
+		return keepAPIService(m, u)
 	case "IPPool":
 		mode, _, _ := unstructured.NestedString(u.Object, "spec", "ipipMode")
-		return &keptPool{m, mode}, nil
+		return &keptPool{m, mode}
 	case "FelixConfiguration":
 		enabled, _, _ := unstructured.NestedBool(u.Object, "spec", "ipipEnabled")
-		return &keptFelix{m, enabled}, nil
+		return &keptFelix{m, enabled}
 	default:
-		return u, nil
+		return u
 	}
+}
+
+func keepReport(m objectMeta, u *unstructured.Unstructured) any {
+	if said, _, _ := unstructured.NestedString(u.Object, "report", "heartbeat"); said != "" {
+		// Kubernetes' own type reads a time with six digits of fraction only.
+		if at, err := time.Parse(time.RFC3339, said); err == nil {
+			_ = unstructured.SetNestedField(u.Object, at.Format(metav1.RFC3339Micro), "report", "heartbeat")
+		}
+	}
+	var o nodereport.NodeReport
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+		return &keptUnreadable{m, nodereport.Kind.Kind, err.Error(), time.Now()}
+	}
+	return &keptReport{m, o.Report}
 }
 
 func keepAPIService(m objectMeta, u *unstructured.Unstructured) *keptAPIService {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/internal/ui"
@@ -28,6 +29,12 @@ import (
 type Options struct {
 	// API is how to reach the API server.
 	API *rest.Config
+	// Connect reads API again whenever the API server was lost: credentials may have been
+	// renewed. Nil: they stay.
+	Connect func() (*rest.Config, error)
+	// Facts says again, in each session, what Nodes, Namespaces, Workloads and PodLinks are.
+	// Nil: they stay.
+	Facts func(context.Context) Facts
 	// Nodes are the names that must have joined; nil asks only that those
 	// that have joined are Ready.
 	Nodes []string
@@ -52,8 +59,9 @@ type Options struct {
 	// ImageExists asks our registry; nil leaves the rule about images out.
 	ImageExists ImageExists
 	Probes      []Probe // rules of the caller's
-	// Only are the rules to judge, by id, none for all; Skip are those to leave
-	// out. That the API server answers is always judged.
+	// Only are the rules to judge, by id, none for all: one that does not apply is
+	// unseen then. Skip are those to leave out. That the API server answers is
+	// always judged.
 	Only, Skip []string
 	// Snapshot says that the report is to become a baseline: what that has of the cluster
 	// is watched, whatever rules were chosen.
@@ -77,7 +85,20 @@ type Options struct {
 	Progress ui.Progress   // nil for none
 	About    About         // stands in the report
 
-	grow time.Duration // how often to look for kinds that the cluster did not have
+	grow   time.Duration // how often to look for kinds that the cluster did not have
+	bounds bounds
+}
+
+// Facts are what the caller knows of the cluster, and may change while a run lasts. Nil
+// leaves the option as it is.
+type Facts struct{ Nodes, Namespaces, Workloads, PodLinks []string }
+
+func (o *Options) take(f Facts) {
+	for to, from := range map[*[]string][]string{&o.Nodes: f.Nodes, &o.Namespaces: f.Namespaces, &o.Workloads: f.Workloads, &o.PodLinks: f.PodLinks} {
+		if from != nil {
+			*to = from
+		}
+	}
 }
 
 // DefaultSoak is how long everything must hold where nobody says otherwise.
@@ -103,15 +124,17 @@ func (o *Options) fill() {
 	if o.grow == 0 {
 		o.grow = time.Minute
 	}
+	o.bounds.fill()
+	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // one given twice counts once
 	if o.Progress == nil {
 		o.Progress = ui.Discard()
 	}
 }
 
 // Run watches the cluster until everything held through the soak window or
-// the time is up, and reports. A cluster that is not well is no error: see
-// Report.OK. The error says that ctx ended first; the report then holds what
-// was seen until then. Where somebody watches, ctx is what ends the run, and
+// the time is up, and reports. A cluster that is not well, or was not seen, is
+// no error: see Report.OK. The error says that there is no rule of o.Only, or
+// that ctx ended first; the report then holds what was seen until then. Where somebody watches, ctx is what ends the run, and
 // that is no error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.API == nil {
@@ -122,13 +145,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	o.fill()
+	e := newEngine(o, api)
+	if err := o.check(e.rules); err != nil {
+		return Report{}, err
+	}
 	began := time.Now()
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if o.Timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, o.Timeout)
 	}
 	defer cancel()
-	e := newEngine(o, api)
 	soaked := e.run(limited)
 	if o.Watch != nil {
 		return e.last(e.board.well(), began), nil

@@ -4,14 +4,29 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
 func kubeletVersions() rule {
 	return rule{
 		id: "kubelet-versions", title: "Kubelets are of versions that the API server supports", watches: []kind{nodes, pods},
-		judge: judgeVersions,
+		judge: judgeVersions, expects: expectVersions,
 	}
+}
+
+// expectVersions expects that both sides have said their version.
+func expectVersions(v view) expectation {
+	servers := apiServerVersions(v)
+	return v.each(func(n *corev1.Node) lack {
+		if _, err := version.ParseSemantic(n.Status.NodeInfo.KubeletVersion); err != nil {
+			return lack{"the kubelet does not say its version", "on HOST: journalctl -u kubelet --since -15min"}
+		}
+		if servers.oldest == nil {
+			return lack{"no API server has said its version", "kubectl get --raw /version"}
+		}
+		return lack{}
+	})
 }
 
 // olderMinors is by how many minor versions a kubelet may be older than the API

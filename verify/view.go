@@ -16,6 +16,11 @@ type view struct {
 	caches map[kind][]cache.Indexer
 	heard  *heard
 	server string // version of the API server: "v1.36.3"
+	site   site
+	// informers are those of the caches, with what the API server last said of each;
+	// bounds are how old that may be.
+	informers map[kind][]*informer
+	bounds    bounds
 }
 
 // has tells whether the cluster knows a kind.

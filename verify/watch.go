@@ -12,9 +12,10 @@ import (
 // What an Event tells.
 const (
 	Broke   = "broken"  // a rule got a finding
+	Blind   = "unseen"  // a rule cannot be judged any more, or yet
 	Changed = "changed" // a finding says something else
 	Mended  = "mended"  // a finding is gone
-	Well    = "well"    // nothing is broken, any more or yet
+	Well    = "well"    // nothing is broken or unseen, any more or yet
 	Verdict = "verdict" // the last event of a run: how things stand
 )
 
@@ -168,6 +169,8 @@ func (t *told) event(now time.Time) Event {
 	switch {
 	case t.now == nil:
 		e.Event, e.After = Mended, now.Sub(f.Since)
+	case (t.before == nil || t.before.Saw == f.Saw) && f.blind:
+		e.Event = Blind
 	case t.before == nil || t.before.Saw == f.Saw: // the latter went and came back
 		e.Event = Broke
 	default:

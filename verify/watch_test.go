@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestEvents tells changes at given times: a step is what is judged then, and
@@ -135,7 +137,8 @@ func TestKindGone(t *testing.T) {
 	o.fill()
 	e := newEngine(o, nil)
 	e.live = newLive(o)
-	v := seen(t, untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "Always"}))
+	v := seen(t, untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "Always"}),
+		node("w1", corev1.ConditionTrue), report(t, "w1", *newWhole().reports["w1"]))
 	e.begin(v)
 	e.judge(map[string]bool{"no-ipip": true})
 	told := e.changes.events(time.Now(), false)

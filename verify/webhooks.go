@@ -51,16 +51,35 @@ func webhooks(judged func(namespace string) bool) rule {
 		id: "webhooks", title: "Webhooks lead to a Service that answers",
 		watches: []kind{validatingWebhooks, mutatingWebhooks, services, endpointSlices},
 		judge:   func(v view) []Finding { return judgeWebhooks(v, judged) },
+		expects: func(v view) expectation { return expectWebhooks(v, judged) },
 	}
+}
+
+func expectWebhooks(v view, judged func(namespace string) bool) expectation {
+	for _, w := range v.allWebhooks() {
+		if slices.ContainsFunc(w.hooks, func(h hook) bool { return h.inCluster(judged) }) {
+			return expectation{}
+		}
+	}
+	return expectation{nothing: "no webhook leads to a Service of the namespaces that are judged"}
+}
+
+func (v view) allWebhooks() []*keptWebhooks {
+	return slices.Concat(all[*keptWebhooks](v, validatingWebhooks), all[*keptWebhooks](v, mutatingWebhooks))
+}
+
+// inCluster says that it leads to a Service in a namespace that is judged.
+func (h hook) inCluster(judged func(namespace string) bool) bool {
+	namespace, _, is := strings.Cut(h.service, "/")
+	return is && judged(namespace)
 }
 
 // judgeWebhooks looks at those whose Service is in a namespace that is judged.
 func judgeWebhooks(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
-	for _, w := range slices.Concat(all[*keptWebhooks](v, validatingWebhooks), all[*keptWebhooks](v, mutatingWebhooks)) {
+	for _, w := range v.allWebhooks() {
 		for _, h := range w.hooks {
-			namespace, _, _ := strings.Cut(h.service, "/")
-			if !judged(namespace) {
+			if !h.inCluster(judged) {
 				continue
 			}
 			saw := v.nowhere(h.service)

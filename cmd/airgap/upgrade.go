@@ -321,7 +321,7 @@ func (u *upgrade) compare(ctx context.Context) error {
 	for _, name := range u.site.removed {
 		delete(before.Snapshot.Nodes, name)
 	}
-	v, err := u.verification(ctx, false)
+	v, err := u.verification(false)
 	if err != nil {
 		return err
 	}
@@ -330,11 +330,17 @@ func (u *upgrade) compare(ctx context.Context) error {
 }
 
 // verification is of the nodes that there are: others of airgap.yaml join later.
-func (u *upgrade) verification(ctx context.Context, systemOnly bool) (verify.Options, error) {
-	v, err := u.site.verification(ctx, verifyOptions{
+func (u *upgrade) verification(systemOnly bool) (verify.Options, error) {
+	v, err := u.site.verification(verifyOptions{
 		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.rules, timeout: time.Duration(u.options.timeout),
 	}, u.p)
 	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
+	facts := v.Facts
+	v.Facts = func(ctx context.Context) verify.Facts {
+		f := facts(ctx)
+		f.Nodes = nil // they stay
+		return f
+	}
 	return v, err
 }
 

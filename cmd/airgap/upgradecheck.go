@@ -196,7 +196,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.config.Kubernetes, u.site.node.Name, drained...); err != nil {
 		return err
 	}
-	v, err := u.verification(ctx, true)
+	v, err := u.verification(true)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (u *upgrade) baselineStep() step.Step {
 		Name: "baseline", Title: "Write the cluster down as it is before the upgrade",
 		Done: func(context.Context) (bool, error) { return exists(upgradeBaselineFile), nil },
 		Run: func(ctx context.Context) error {
-			v, err := u.verification(ctx, false)
+			v, err := u.verification(false)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -47,9 +49,10 @@ and --registry with --ca so that images can be looked up.
 
 --watch stays, and tells each change as it happens, until a signal or a --timeout
 that was given. With --output json each is a JSON object on a line of its own: event
-is broken, changed, mended (afterSeconds: for how long it was broken), well (nothing
-is broken any more) or, last, verdict with the report. Of one object of the cluster
-there is a line a second at most, and leftOut counts those left out.
+is broken, unseen (the rule cannot be judged), changed, mended (afterSeconds: for how
+long it was so), well (nothing is broken or unseen any more) or, last, verdict with the
+report. Of one object of the cluster there is a line a second at most, and leftOut
+counts those left out.
 
 --baseline save FILE writes down, at the end, the cluster as it is: before a change.
 --baseline compare FILE, after the change, fails only for what is new: nodes and
@@ -62,11 +65,15 @@ ended badly or restarted, nodes whose Ready turned, pods that were evicted.
 --namespace is for who may see only some: rules about more than pods, workloads and
 their images are left out.
 
+A rule holds only if it saw what it is about. It is unseen where something was missing,
+such as a host's report, which is as bad as broken; n/a where the cluster need not have
+it, such as GPUs. A rule that --only asks for is never n/a: nothing seen is unseen.
+
 --output html is a page for a change ticket. --textfile is for Prometheus: a file in
 the directory of node_exporter's textfile collector, written with the verdict; with
 --watch after each change, and once a minute.
 
-Exit code 4 when something is broken, with --watch: at its end.`
+Exit code 4 when something is broken or unseen, with --watch: at its end.`
 
 func (a *app) verify() *cobra.Command {
 	var o verifyOptions
@@ -137,7 +144,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	p := a.newProgress()
-	v, err := o.verification(ctx, p)
+	v, err := o.verification(p)
 	if err != nil {
 		return err
 	}
@@ -145,7 +152,12 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := o.modes.cluster(ctx, client, before)
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(o.timeout, time.Minute))
+	defer cancel()
+	if err := namespacesExist(asking, client, o.scope); err != nil {
+		return err
+	}
+	cluster, err := o.modes.cluster(asking, client, before)
 	if err != nil {
 		return err
 	}
@@ -160,6 +172,17 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	}
 	failed := errors.Join(o.modes.save(report, cluster, p), o.modes.writeTextfile(report))
 	return after(endedHint(a.showVerdict(report), report, thisMachine().Host), failed)
+}
+
+// namespacesExist refuses a namespace that the cluster does not have, in which nothing could be
+// wrong. Where that may not be asked, or nobody answers, verification tells.
+func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
+	for _, name := range scope {
+		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return hint(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
+		}
+	}
+	return nil
 }
 
 // endedHint names certificates of this host that have ended, where that may be why no API server
@@ -178,58 +201,43 @@ func endedHint(err error, report verify.Report, h host.Host) error {
 
 // verification is what to verify: this host's own cluster, or the one that
 // was named.
-func (o verifyOptions) verification(ctx context.Context, p ui.Progress) (verify.Options, error) {
+func (o verifyOptions) verification(p ui.Progress) (verify.Options, error) {
 	if o.kubeconfig == "" {
 		o.kubeconfig = kubeadm.AdminConf
 	}
 	if o.registry != "" {
-		return o.rules(ctx, nil, p)
+		return o.rules(nil, p)
 	}
 	s, err := storedSite(o.keys, "")
 	if err != nil {
 		return verify.Options{}, hint(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
 	}
-	return s.verification(ctx, o, p)
+	return s.verification(o, p)
 }
 
 // verify judges this host's own cluster.
 func (s *site) verify(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Report, error) {
-	v, err := s.verification(ctx, o, p)
+	v, err := s.verification(o, p)
 	if err != nil {
 		return verify.Report{}, err
 	}
 	return verify.Run(ctx, v)
 }
 
-func (s *site) verification(ctx context.Context, o verifyOptions, p ui.Progress) (verify.Options, error) {
-	client, err := clusterClient(o.kubeconfig)
-	if err != nil {
-		return verify.Options{}, err
-	}
-	if err := s.askRemoved(ctx, client); err != nil {
-		return verify.Options{}, err
-	}
-	var nodes []string
-	for _, n := range s.config.Nodes {
-		if !o.joinedOnly || n.Name == s.node.Name {
-			nodes = append(nodes, n.Name)
-		}
-	}
-	o.registry = s.registryAddr()
-	if !o.joinedOnly {
-		o.registries = s.registries()
-	}
+func (s *site) verification(o verifyOptions, p ui.Progress) (verify.Options, error) {
+	o.registry, o.registries = s.registryAddr(), s.probed(o.joinedOnly)
 	if o.ca == "" {
 		o.ca = registry.PKI{Dir: pkiDir}.CAFile()
 	}
 	o.existing, o.network = s.config.Registry.Existing, &s.config.Network
 	o.proxyMode = s.config.Kubernetes.SetProxyMode()
-	v, err := o.rules(ctx, nodes, p)
-	v.About.Cluster, v.NodeReports, v.Skip = s.config.Name, true, o.skip
+	v, err := o.rules(s, p)
+	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.config.Name, true, o.skip, s.expected(o.joinedOnly)
 	return v, err
 }
 
-func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress) (verify.Options, error) {
+// rules are what to verify of the cluster of s; nil: of another host's.
+func (o verifyOptions) rules(s *site, p ui.Progress) (verify.Options, error) {
 	if len(o.registries) == 0 {
 		o.registries = []string{o.registry}
 	}
@@ -241,11 +249,8 @@ func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress)
 	if err != nil {
 		return verify.Options{}, err
 	}
-	client, err := kubernetes.NewForConfig(api)
-	if err != nil {
-		return verify.Options{}, err
-	}
-	probes, err := registryProbes(o.registries, o.ca)
+	facts := &verifyFacts{o: o, site: s, registries: o.registries}
+	probe, err := facts.probe()
 	if err != nil {
 		return verify.Options{}, err
 	}
@@ -253,14 +258,10 @@ func (o verifyOptions) rules(ctx context.Context, nodes []string, p ui.Progress)
 	if o.existing != nil {
 		exists = o.existing.Has
 	}
-	system, err := systemOf(ctx, client, o.network)
-	if err != nil {
-		return verify.Options{}, err
-	}
 	return verify.Options{
-		API: api, Nodes: nodes, Namespaces: system.namespaces, Workloads: system.workloads,
-		PodLinks: system.links, ProxyMode: o.proxyMode, SystemOnly: o.systemOnly,
-		ImageExists: exists, Probes: probes, Timeout: o.timeout, Soak: o.soak, Progress: p, About: aboutRun(ctx, client),
+		API: api, Connect: func() (*rest.Config, error) { return clusterAPI(o.kubeconfig) }, Facts: facts.ask,
+		ProxyMode: o.proxyMode, SystemOnly: o.systemOnly,
+		ImageExists: exists, Probes: []verify.Probe{probe}, Timeout: o.timeout, Soak: o.soak, Progress: p, About: aboutRun(api),
 	}, nil
 }
 
@@ -273,23 +274,6 @@ func lookingIn(registries []string, exists verify.ImageExists) verify.ImageExist
 		}
 		return exists(ctx, repository, digest)
 	}
-}
-
-// registryProbes ask the registries how they are and whether they have the same.
-func registryProbes(addresses []string, caFile string) ([]verify.Probe, error) {
-	all, err := registriesAt(addresses, caFile)
-	if err != nil {
-		return nil, err
-	}
-	probe := registriesWhole()
-	probe.Ask = func(ctx context.Context) []verify.Finding {
-		var findings []verify.Finding
-		for _, d := range registry.Compare(ctx, all) {
-			findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
-		}
-		return findings
-	}
-	return []verify.Probe{probe}, nil
 }
 
 // registriesWhole is the probe without whom it asks.

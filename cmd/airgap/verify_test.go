@@ -45,6 +45,7 @@ clusters: [{name: a, cluster: {server: %q, certificate-authority: %q}}], users: 
 	}{
 		{"baseline", savesAndCompares},
 		{"page", writesPage},
+		{"nothing there", nothingThere},
 		{"watch as JSON", watchesAsJSON},
 		{"watch on a terminal", watchesOnTerminal},
 	} {
@@ -70,15 +71,24 @@ func (c *oneNode) ready(status corev1.ConditionStatus) {
 }
 
 func (c *oneNode) args(more ...string) []string {
-	return append([]string{"verify", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--registry", "127.0.0.1:1", "--ca", filepath.Join(c.dir, "ca.crt"), "--only", "nodes-ready"}, more...)
+	return append([]string{"verify", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--registry", "127.0.0.1:1", "--ca", filepath.Join(c.dir, "ca.crt")}, more...)
 }
 
-// verify runs the command and wants this exit code.
+func (c *oneNode) nodesReady(more ...string) []string {
+	return c.args(append([]string{"--only", "nodes-ready"}, more...)...)
+}
+
+// verify runs the command with one rule, and wants this exit code.
 func (c *oneNode) verify(code int, more ...string) (stdout, stderr string) {
 	c.t.Helper()
+	return c.run(code, c.nodesReady(more...))
+}
+
+func (c *oneNode) run(code int, args []string) (stdout, stderr string) {
+	c.t.Helper()
 	var out, progress bytes.Buffer
-	if got := run(c.t.Context(), c.args(more...), nil, &out, &progress); got != code {
-		c.t.Errorf("%q: exit code %d, want %d\n%s%s", more, got, code, out.String(), progress.String())
+	if got := run(c.t.Context(), args, nil, &out, &progress); got != code {
+		c.t.Errorf("%q: exit code %d, want %d\n%s%s", args, got, code, out.String(), progress.String())
 	}
 	return out.String(), progress.String()
 }
@@ -121,13 +131,33 @@ func writesPage(t *testing.T, c *oneNode) {
 	}
 }
 
+// nothingThere asks for rules of which this cluster has nothing, and for a namespace that it
+// does not have.
+func nothingThere(t *testing.T, c *oneNode) {
+	for _, rule := range []string{"certificates", "etcd", "units", "data-plane", "gpus", "pods"} {
+		file := filepath.Join(t.TempDir(), "airgap.prom")
+		shown, _ := c.run(exitVerify, c.args("--only", rule, "--timeout", "1s", "--soak", "100ms", "--textfile", file))
+		if !strings.Contains(shown, "unseen  ") || !strings.Contains(shown, "fix:  ") || !strings.Contains(shown, "It is not known whether the cluster is well (1 rule unseen)") {
+			t.Errorf("%s:\n%s", rule, shown)
+		}
+		metrics, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(metrics), `rule_holds{rule="`+rule) || !strings.Contains(string(metrics), `rule_unseen{rule="`+rule+`"} 1`) {
+			t.Errorf("%s: %v\n%s", rule, err, metrics)
+		}
+	}
+	shown, said := c.run(exitError, c.args("--only", "pods", "--namespace", "shpo"))
+	if shown != "" || !strings.Contains(said, "verify the namespace shpo: the cluster does not have it") || !strings.Contains(said, "hint: kubectl get namespaces") {
+		t.Errorf("a namespace that does not exist:\n%s%s", shown, said)
+	}
+}
+
 // watchesAsJSON ends when it was told that everything holds.
 func watchesAsJSON(t *testing.T, c *oneNode) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	w := &waiting{Writer: &out, text: `"event":"well"`, then: cancel}
-	if code := run(ctx, c.args("--watch", "--output", "json"), nil, w, io.Discard); code != exitOK {
+	if code := run(ctx, c.nodesReady("--watch", "--output", "json"), nil, w, io.Discard); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -161,7 +191,7 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 	defer cancel()
 	tty := newTerminal(t)
 	ended := make(chan int)
-	go func() { ended <- run(ctx, c.args("--watch"), tty.File, tty.File, tty.File) }()
+	go func() { ended <- run(ctx, c.nodesReady("--watch"), tty.File, tty.File, tty.File) }()
 	tty.await(t, "everything has held for")
 	c.ready(corev1.ConditionFalse)
 	tty.await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")

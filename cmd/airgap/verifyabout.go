@@ -1,29 +1,19 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"os/user"
-	"time"
 
-	apiversion "k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify"
 )
 
-// aboutRun is what a verdict says of itself. A server that does not answer
-// leaves its version out: that it does not is the verdict's to tell.
-func aboutRun(ctx context.Context, client kubernetes.Interface) verify.About {
+// aboutRun is what a verdict says of itself; the version of Kubernetes comes with it.
+func aboutRun(api *rest.Config) verify.About {
 	about := verify.About{Program: version(), By: whoami()}
-	rest := client.Discovery().RESTClient()
-	about.Server = rest.Get().URL().Host
-	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	var info apiversion.Info
-	if data, err := rest.Get().AbsPath("/version").Do(limited).Raw(); err == nil && json.Unmarshal(data, &info) == nil {
-		about.Version = info.GitVersion
+	if server, _, err := rest.DefaultServerUrlFor(api); err == nil {
+		about.Server = server.Host
 	}
 	return about
 }

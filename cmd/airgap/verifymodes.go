@@ -59,7 +59,7 @@ func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) e
 	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):
 		return usage("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
 	}
-	m.scope = slices.Sorted(slices.Values(scope))
+	m.scope = slices.Compact(slices.Sorted(slices.Values(scope)))
 	if m.baseline != "" {
 		if err := oneOf("baseline", m.baseline, saveBaseline, compareBaseline); err != nil {
 			return err
@@ -97,6 +97,9 @@ func (m *verifyModes) checkRules(scope []string) error {
 			return usage("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
 		}
 	}
+	if i := slices.IndexFunc(all, func(r verify.RuleInfo) bool { return m.asksFor(r.ID) && !r.Within(scope) }); i >= 0 {
+		return usage("airgap verify: the rule %s is about more than the namespaces %s: leave --namespace away, or do not ask for the rule", all[i].ID, strings.Join(scope, ", "))
+	}
 	judged := func(r verify.RuleInfo) bool {
 		chosen := r.Needs == "" && len(m.only) == 0 || given[r.Needs] || slices.Contains(m.only, r.ID)
 		return chosen && !slices.Contains(m.skip, r.ID) && r.Within(scope)
@@ -105,6 +108,11 @@ func (m *verifyModes) checkRules(scope []string) error {
 		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads and their images")
 	}
 	return nil
+}
+
+// asksFor tells whether a flag asks for this very rule.
+func (m *verifyModes) asksFor(id string) bool {
+	return !slices.Contains(m.skip, id) && (slices.Contains(m.only, id) || id == "since" && m.since != "")
 }
 
 // before is the baseline to compare with, nil for none.
@@ -140,7 +148,7 @@ func (m *verifyModes) cluster(ctx context.Context, client kubernetes.Interface, 
 	if m.baseline == "" {
 		return "", nil
 	}
-	id, err := verify.ClusterID(ctx, client)
+	id, err := verify.ClusterID(ctx, client, m.scope)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify"
+)
+
+// verifyFacts are what a verification expects of the cluster. They are asked for in each
+// session, since nodes leave and another pod network comes while a run lasts.
+type verifyFacts struct {
+	o    verifyOptions
+	site *site // nil: the cluster of another host
+
+	mu         sync.Mutex
+	registries []string // that the probe asks
+}
+
+// ask leaves out what the cluster does not answer: that stays as it was.
+func (f *verifyFacts) ask(ctx context.Context) verify.Facts {
+	client, err := clusterClient(f.o.kubeconfig)
+	if err != nil {
+		return verify.Facts{}
+	}
+	var facts verify.Facts
+	if f.site != nil && f.site.askRemoved(ctx, client) == nil {
+		facts.Nodes = f.site.expected(f.o.joinedOnly)
+		f.set(f.site.probed(f.o.joinedOnly))
+	}
+	if system, err := systemOf(ctx, client, f.o.network); err == nil {
+		facts.Namespaces, facts.Workloads, facts.PodLinks = system.namespaces, system.workloads, system.links
+	}
+	return facts
+}
+
+func (f *verifyFacts) set(registries []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.registries = registries
+}
+
+func (f *verifyFacts) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.registries)
+}
+
+// probe asks the registries how they are and whether they have the same.
+func (f *verifyFacts) probe() (verify.Probe, error) {
+	addresses := f.asked()
+	all, err := registriesAt(addresses, f.o.ca)
+	probe := registriesWhole()
+	probe.Ask = func(ctx context.Context) []verify.Finding {
+		if now := f.asked(); !slices.Equal(now, addresses) {
+			if clients, err := registriesAt(now, f.o.ca); err == nil {
+				all, addresses = clients, now
+			}
+		}
+		var findings []verify.Finding
+		for _, d := range registry.Compare(ctx, all) {
+			findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
+		}
+		return findings
+	}
+	return probe, err
+}
+
+// expected are the nodes that have to be there: all, or this host's own.
+func (s *site) expected(joinedOnly bool) []string {
+	nodes := []string{}
+	for _, n := range s.config.Nodes {
+		if !joinedOnly || n.Name == s.node.Name {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	return nodes
+}
+
+// probed are the registries that have to answer.
+func (s *site) probed(joinedOnly bool) []string {
+	if joinedOnly {
+		return []string{s.registryAddr()}
+	}
+	return s.registries()
+}

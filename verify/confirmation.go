@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// bounds are how old the API server's last word about a kind may be for rules that read it.
+type bounds struct {
+	// down is how long a kind may have no open watch. A watch ends every few minutes and
+	// the next one is open within milliseconds.
+	down time.Duration
+	// silent is how long an open watch may bring nothing: no event and no bookmark.
+	silent time.Duration
+	// renew is how long it may be silent before it is checked and opened again. An API
+	// server sends a bookmark each minute, so a healthy watch is not.
+	renew time.Duration
+	// early is how long a first list may be due before that is news.
+	early time.Duration
+}
+
+func (b *bounds) fill() {
+	if *b == (bounds{}) {
+		*b = bounds{down: 5 * time.Second, silent: 90 * time.Second, renew: 70 * time.Second, early: 5 * time.Second}
+	}
+}
+
+// confirmation is what the API server last said about one kind, in one namespace or in
+// all. It lives as long as the run: a session begins it again and keeps its counts.
+type confirmation struct {
+	kind      kind
+	namespace string // "" for all
+
+	mu      sync.Mutex
+	at      time.Time     // when the API server last confirmed what is cached
+	open    bool          // a watch is open, and past its initial events
+	closed  time.Time     // when there was one last; else when the session began
+	newest  string        // resourceVersion of the newest list, event or bookmark
+	reason  error         // of the newest request, nil when it succeeded
+	failing chan struct{} // closed by the first failure of a session
+	lost    func(error)   // ends the session: its credentials are not accepted
+	opened  int           // watches
+	errors  int           // requests that failed, and answers that broke off
+	back    int           // times that resourceVersion went back
+}
+
+// begin is called before the informer of a session starts.
+func (c *confirmation) begin(lost func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.closed, c.at, c.open, c.reason = now, now, false, nil
+	c.failing, c.lost = make(chan struct{}), lost
+}
+
+// failed notes why a request did not succeed, or why its answer ended.
+func (c *confirmation) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errors++
+	select {
+	case <-c.failing:
+	default:
+		close(c.failing)
+	}
+	c.reason = err
+	if apierrors.IsUnauthorized(err) {
+		c.lost(fmt.Errorf("list and watch %s: %w", c.kind, err))
+	}
+}
+
+// knows tells whether a failure is the one that was noted last.
+func (c *confirmation) knows(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason != nil && errors.Is(err, c.reason)
+}
+
+// heard notes a complete list, an event or a bookmark of a resourceVersion.
+func (c *confirmation) heard(version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.reason, c.newest = time.Now(), nil, cmp.Or(version, c.newest)
+}
+
+// older tells whether a resourceVersion is from before the newest one: the API server
+// that answers is behind the one that answered before, or etcd was restored. Both are
+// numbers that grow (KEP-5504); others are never older.
+func (c *confirmation) older(version string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(version, c.newest)
+	return err == nil && order < 0
+}
+
+// wentBack notes that the cluster continues from an older resourceVersion.
+func (c *confirmation) wentBack(to string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.back++
+	c.newest = to
+}
+
+func (c *confirmation) watching(open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case open && !c.open:
+		c.opened++
+		c.at, c.reason = time.Now(), nil
+	case !open && c.open:
+		c.closed = time.Now()
+	}
+	c.open = open
+}
+
+// doubt says why what is cached of the kind is not to be relied on at now, "" when it is.
+// synced says that there has been a complete list in this session.
+func (c *confirmation) doubt(now time.Time, b bounds, synced bool) *doubt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := &doubt{kind: c.kind, namespace: c.namespace, reason: c.reason, since: c.closed}
+	switch {
+	case !synced:
+		d.saw = "no complete list yet"
+		d.early = now.Sub(c.closed) <= b.early && (c.reason == nil || apierrors.IsTooManyRequests(c.reason))
+	case !c.open && now.Sub(c.closed) > b.down:
+		d.saw = "no watch is open"
+	case now.Sub(c.at) > b.silent:
+		d.saw, d.since = "its watch is silent", c.at
+	default:
+		return nil
+	}
+	return d
+}

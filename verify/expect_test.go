@@ -1,0 +1,283 @@
+package verify
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// taken is something that a cluster loses.
+type taken struct {
+	name string
+	from func(*whole)
+}
+
+func object(name string) taken {
+	return taken{"no " + name, func(w *whole) { delete(w.objects, name) }}
+}
+
+// reportOfW1 are the ways for a part of it to be no evidence.
+func reportOfW1(parts ...string) []taken {
+	all := []taken{
+		object("Node w1"),
+		{"no report", func(w *whole) { delete(w.reports, "w1") }},
+		{"stale report", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+		{"report of a clock that is ahead", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(time.Hour)) }},
+	}
+	for _, p := range parts {
+		all = append(all,
+			taken{"no " + p, func(w *whole) { clearPart(w.reports["w1"], p) }},
+			taken{p + " unknown", func(w *whole) {
+				clearPart(w.reports["w1"], p)
+				w.reports["w1"].Unknown = []nodereport.Unknown{{Part: p, Reason: "no answer"}}
+			}})
+	}
+	return all
+}
+
+// clearPart empties the part of this name in JSON.
+func clearPart(r *nodereport.Report, name string) {
+	v := reflect.ValueOf(r).Elem()
+	for i := range v.NumField() {
+		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); tag == name {
+			v.Field(i).SetZero()
+		}
+	}
+}
+
+func unknownPart(host, name string) taken {
+	return taken{name + " unknown", func(w *whole) {
+		clearPart(w.reports[host], name)
+		w.reports[host].Unknown = []nodereport.Unknown{{Part: name, Reason: "no answer"}}
+	}}
+}
+
+// without lists for each rule the things without which it cannot hold.
+func without() map[string][]taken {
+	nodes := []taken{object("Node w1"), {"no nodes", func(w *whole) {
+		delete(w.objects, "Node w1")
+		delete(w.objects, "Node cp1")
+		w.options.Nodes = nil
+	}}}
+	silentKubelet := taken{"a kubelet is silent", func(w *whole) {
+		node := w.objects["Node w1"].(*corev1.Node)
+		node.Status.Conditions[1].Status = corev1.ConditionUnknown
+	}}
+	ahead := func(name string) taken {
+		return taken{"ahead and never heard: " + name, func(w *whole) {
+			old := w.objects["Lease "+name]
+			w.beats, w.objects["Lease "+name] = nil, lease(old.GetNamespace(), name, time.Now().Add(time.Hour))
+		}}
+	}
+	unheard := taken{"no renewal heard", func(w *whole) { w.beats = nil }}
+	return map[string][]taken{
+		"nodes-ready": nodes, "nodes-schedulable": nodes, "nodes-pressure": append(nodes, silentKubelet),
+		"node-leases": append(nodes, object("Lease w1"), ahead("w1")),
+		"kubelet-versions": append(nodes, taken{"no version", func(w *whole) { w.objects["Node w1"].(*corev1.Node).Status.NodeInfo.KubeletVersion = "" }},
+			taken{"no version of a server", func(w *whole) { w.server = "" }}),
+		"control-plane": append(nodes, object("Pod kube-apiserver"), object("Pod etcd"), object("Node cp1")),
+		"leaders":       {object("Lease kube-scheduler"), ahead("kube-scheduler")},
+		"etcd": {
+			{"no report", func(w *whole) { delete(w.reports, "cp1") }}, {"no part", func(w *whole) { w.reports["cp1"].Etcd = nil }}, unknownPart("cp1", "etcd"),
+			{"stale report", func(w *whole) { w.reports["cp1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+			{"a second control-plane host without", func(w *whole) { w.objects["Node w1"].(*corev1.Node).Labels[controlPlaneLabel] = "" }},
+		},
+		"certificates": reportOfW1("certificates"), "time-sync": reportOfW1("clock"), "no-ipip": reportOfW1("links"), "pod-network-mtu": append(reportOfW1("links"),
+			taken{"no link", func(w *whole) { w.reports["w1"].Links[0].Name = "ens3" }}, taken{"no names", func(w *whole) { w.options.PodLinks = nil }}),
+		"kube-proxy-mode": reportOfW1("proxyMode"), "node-reports": append(reportOfW1(), unknownPart("w1", "packages")), "units": reportOfW1("units"),
+		"programs": reportOfW1("programs"), "cgroups": reportOfW1("cgroup"), "sysctls": append(reportOfW1(), unknownPart("w1", "sysctls")),
+		"packages": reportOfW1("packages"), "pinned-images": reportOfW1("images"), "registry-reach": reportOfW1("registries"),
+		"gpus": append(reportOfW1("gpu"), taken{"no cards at all", func(w *whole) {
+			clearPart(w.reports["w1"], "gpu")
+			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
+		}}),
+		"clocks":           append(nodes, unheard),
+		"since":            append(nodes, unheard, silentKubelet),
+		"system-workloads": {object("Deployment coredns")},
+		"system-pods": {{"none", func(w *whole) {
+			for name, o := range w.objects {
+				if strings.HasPrefix(name, "Pod ") && o.GetNamespace() != "shop" {
+					delete(w.objects, name)
+				}
+			}
+		}}},
+		"dns": {object("Service kube-dns"), object("EndpointSlice kube-dns")},
+		"data-plane": append(nodes[1:], object("Pod data-plane w1"), taken{"it does not run", func(w *whole) { w.objects["Pod data-plane w1"].(*corev1.Pod).Status.Phase = corev1.PodPending }},
+			taken{"it says nothing", func(w *whole) {
+				p := w.objects["Pod data-plane w1"].(*corev1.Pod)
+				p.Status.Conditions = p.Status.Conditions[:2]
+			}}),
+		"webhooks": {object("Webhook"), object("Service kube-dns")}, "api-services": {object("APIService")}, "join-tokens": {object("ClusterRoleBinding")},
+		"workloads": {object("Deployment cart")}, "pods": {object("Pod cart")}, "baseline": {object("Deployment cart"), object("Node w1")},
+		"images":   {{"nothing runs", noPods}},
+		"restarts": {{"nothing runs", noPods}},
+	}
+}
+
+func noPods(w *whole) {
+	for name := range w.objects {
+		if strings.HasPrefix(name, "Pod ") {
+			delete(w.objects, name)
+		}
+	}
+}
+
+// TestAbsenceIsNotHealth goes through all rules: each holds where it sees what it
+// expects, and with one thing less it does not.
+func TestAbsenceIsNotHealth(t *testing.T) {
+	b := newWhole().judged(t)
+	for _, id := range b.ids {
+		if id != apiServer && b.rows[id].outcome() != Holds {
+			t.Errorf("%s: %s (%s) %+v in a cluster that is whole", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
+		}
+		if id != apiServer && len(without()[id]) == 0 {
+			t.Errorf("%s: nothing is said of what the rule expects", id)
+		}
+	}
+	for id, all := range without() {
+		for _, less := range all {
+			w := newWhole()
+			less.from(w)
+			row := w.judged(t).rows[id]
+			if row.outcome() == Holds {
+				t.Errorf("%s holds: %s", id, less.name)
+			}
+			if row.outcome() == Unseen && row.fix == "" {
+				t.Errorf("%s, %s: what to do where %q?", id, less.name, row.why())
+			}
+			w.options.Only = []string{id}
+			if got := w.judged(t).rows[id].outcome(); got == Holds || got == LeftOut {
+				t.Errorf("%s was asked for and is %s: %s", id, got, less.name)
+			}
+		}
+	}
+}
+
+// TestNothingThere: in a cluster without any object no rule holds, and of those that were
+// asked for each says that nothing was seen.
+func TestNothingThere(t *testing.T) {
+	for _, airgaps := range []bool{true, false} {
+		w := newWhole()
+		w.objects, w.reports, w.beats, w.server = nil, nil, nil, ""
+		w.options.NodeReports, w.options.Nodes = airgaps, nil
+		if !airgaps {
+			w.options.Workloads = []string{}
+		}
+		b := w.judged(t)
+		for _, id := range b.ids {
+			if b.rows[id].outcome() == Holds && id != apiServer {
+				t.Errorf("%s holds, airgap's %t", id, airgaps)
+			}
+			w.options.Only = append(w.options.Only, id)
+		}
+		b = w.judged(t)
+		for _, id := range b.ids[1:] {
+			if got := b.rows[id].outcome(); got != Unseen && got != Broken {
+				t.Errorf("%s was asked for and is %s, airgap's %t", id, got, airgaps)
+			}
+		}
+	}
+}
+
+// TestExpectationsOfOthers: a rule says why it does not apply to a cluster of others, or what is missing.
+func TestExpectationsOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		id   string
+		from func(*whole)
+		want Outcome
+		why  string
+	}{
+		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, LeftOut, "it runs elsewhere"},
+		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, LeftOut, "whoever runs that"},
+		{"gpus", func(w *whole) {
+			w.reports["w1"].GPU = nil
+			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
+		}, LeftOut, "no host has cards"},
+		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, Unseen, "the NodeReport does not have gpu: w1"},
+		{"webhooks", object("Webhook").from, LeftOut, "no webhook leads to a Service"},
+		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, Unseen, "no new NodeReport for more than 3m0s: w1"},
+		{"units", func(w *whole) { w.options.Nodes = append(w.options.Nodes, "w9") }, Unseen, "not joined: w9"},
+	} {
+		w := newWhole()
+		test.from(w)
+		if row := w.judged(t).rows[test.id]; row.outcome() != test.want || !strings.Contains(row.why(), test.why) {
+			t.Errorf("%s: %s (%s), want %s (%s)", test.id, row.outcome(), row.why(), test.want, test.why)
+		}
+	}
+}
+
+// TestStaleReportsDoNotVote: a host that is silent is no evidence against those that speak.
+func TestStaleReportsDoNotVote(t *testing.T) {
+	w := newWhole()
+	for _, host := range []string{"w2", "w3"} {
+		w.host(host)
+		w.reports[host].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour))
+		w.reports[host].Links[0].MTU, w.reports[host].ProxyMode = 8950, "iptables"
+		w.reports[host].Etcd = &nodereport.Etcd{HasLeader: true, Leads: true, Members: []string{"gone", host}, Quota: 1, Snapshot: &metav1.Time{Time: time.Now()}}
+	}
+	b := w.judged(t)
+	for _, id := range []string{"etcd", "pod-network-mtu", "kube-proxy-mode"} {
+		if row := b.rows[id]; len(row.findings) > 0 {
+			t.Errorf("%s: found %+v by stale reports", id, row.findings)
+		}
+	}
+	if got := b.rows["pod-network-mtu"].outcome(); got != Unseen {
+		t.Errorf("pod-network-mtu: %s although two hosts do not speak", got)
+	}
+}
+
+// TestUnseenIsTold: who watches is told of a rule that cannot be judged any more, and of one
+// that can again.
+func TestUnseenIsTold(t *testing.T) {
+	w := newWhole()
+	e := w.engine(t)
+	now := time.Now()
+	told := func(later time.Duration) []string {
+		var all []string
+		for _, event := range e.changes.events(now.Add(later), e.board.well()) {
+			if event.Rule == "" || event.Rule == "units" {
+				all = append(all, event.Event+" "+event.Object)
+			}
+		}
+		return all
+	}
+	w.judge(t, e)
+	if got := told(0); !slices.Equal(got, []string{"well "}) {
+		t.Fatalf("of a cluster that is whole %q is told", got)
+	}
+	units := w.reports["w1"].Units
+	clearPart(w.reports["w1"], "units")
+	w.judge(t, e)
+	if got := told(2 * time.Second); !slices.Equal(got, []string{"unseen Rule units"}) {
+		t.Errorf("without what it expects %q is told", got)
+	}
+	w.reports["w1"].Units = units
+	w.judge(t, e)
+	if got := told(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
+		t.Errorf("with it again %q is told", got)
+	}
+}
+
+// TestMissedAsBefore: an object that was missing when the baseline was saved decides nothing,
+// one that is missing since then does.
+func TestMissedAsBefore(t *testing.T) {
+	w := newWhole()
+	delete(w.reports, "w1")
+	e := w.engine(t)
+	w.judge(t, e)
+	w.options.Baseline.Unseen = e.last(false, time.Now()).missed
+	if row := w.judged(t).rows["units"]; row.outcome() != LeftOut || row.why() != "unseen as in the baseline: no NodeReport: w1" {
+		t.Errorf("the same: %s (%s)", row.outcome(), row.why())
+	}
+	delete(w.reports, "cp1")
+	if row := w.judged(t).rows["units"]; row.outcome() != Unseen || row.why() != "no NodeReport: cp1, w1" {
+		t.Errorf("more: %s (%s)", row.outcome(), row.why())
+	}
+}

@@ -1,0 +1,190 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// lister lists and watches one kind for its reflector, and notes what the API server
+// confirms. Reflectors retry without a word, so this is the only place that sees it.
+type lister struct {
+	cache.ListWatch // the requests
+
+	noted *confirmation
+	renew time.Duration
+}
+
+// attentive is what a reflector gets.
+func (l *lister) attentive() *cache.ListWatch {
+	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+}
+
+// list asks again for what etcd has where the first answer is older than what was known.
+func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, version, err := l.ask(ctx, o)
+	if err == nil && l.noted.older(version) {
+		list, version, err = l.ask(ctx, metav1.ListOptions{})
+	}
+	if err != nil {
+		l.failed(ctx, err)
+		return nil, err
+	}
+	if version != "" {
+		l.complete(version)
+	}
+	return list, nil
+}
+
+// ask returns a list and its resourceVersion, "" for a page before the last one.
+func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (list runtime.Object, version string, err error) {
+	list, err = l.ListWithContextFunc(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, "", err
+	}
+	if m.GetContinue() == "" {
+		version = m.GetResourceVersion()
+	}
+	return list, version, nil
+}
+
+// complete notes a list of all objects, of which the API server says that nothing is newer.
+func (l *lister) complete(version string) {
+	if l.noted.older(version) {
+		l.noted.wentBack(version)
+	}
+	l.noted.heard(version)
+}
+
+func (l *lister) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		l.noted.failed(err)
+	}
+}
+
+func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	streams := o.SendInitialEvents != nil && *o.SendInitialEvents
+	inner, err := l.WatchFuncWithContext(ctx, o)
+	if err != nil {
+		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists is asked for a plain one
+			l.failed(ctx, err)
+		}
+		if streams && o.ResourceVersion == "" && apierrors.IsResourceExpired(err) {
+			// A reflector would ask again at once, for ever. So it asks for a plain list.
+			err = apierrors.NewInternalError(err)
+		}
+		return nil, err
+	}
+	if !streams {
+		l.noted.watching(true)
+	}
+	a := &attended{lister: l, inner: inner, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go a.run(ctx) // until its reflector stops it
+	return a, nil
+}
+
+// attended is a watch whose events are noted before its reflector gets them.
+type attended struct {
+	*lister
+
+	inner   watch.Interface
+	initial bool // its events are still those of a list
+	events  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+func (a *attended) ResultChan() <-chan watch.Event { return a.events }
+
+func (a *attended) Stop() { a.once.Do(func() { close(a.stopped) }) }
+
+func (a *attended) run(ctx context.Context) {
+	defer close(a.events)
+	defer a.inner.Stop()
+	defer a.noted.watching(false)
+	silent := time.NewTimer(a.renew)
+	defer silent.Stop()
+	for {
+		select {
+		case <-a.stopped:
+			return
+		case <-silent.C:
+			a.check(ctx)
+			return // its reflector opens the next one
+		case event, more := <-a.inner.ResultChan():
+			if !more || !a.pass(a.note(ctx, event)) {
+				return
+			}
+			silent.Reset(a.renew)
+		}
+	}
+}
+
+func (a *attended) pass(event watch.Event) bool {
+	select {
+	case a.events <- event:
+		return true
+	case <-a.stopped:
+		return false
+	}
+}
+
+// note turns an event that is older than what was known into one that makes the reflector
+// list again.
+func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
+	if event.Type == watch.Error {
+		a.failed(ctx, apierrors.FromObject(event.Object))
+		return event
+	}
+	o, err := meta.Accessor(event.Object)
+	if err != nil {
+		a.failed(ctx, err)
+		return event
+	}
+	version := o.GetResourceVersion()
+	switch last := event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"; {
+	case last:
+		a.initial = false
+		a.complete(version)
+		a.noted.watching(true)
+	case a.initial:
+	case a.noted.older(version):
+		return a.expired(ctx, version)
+	default:
+		a.noted.heard(version)
+	}
+	return event
+}
+
+func (a *attended) expired(ctx context.Context, version string) watch.Event {
+	err := apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion went back to %s", version))
+	a.failed(ctx, err)
+	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
+}
+
+// check asks etcd, through the API server, whether a silent watch waits for a
+// resourceVersion of the future: after etcd was restored nothing comes until then.
+func (a *attended) check(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	list, err := a.ListWithContextFunc(limited, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		a.failed(ctx, err)
+		return
+	}
+	if m, err := meta.ListAccessor(list); err == nil && a.noted.older(m.GetResourceVersion()) {
+		a.pass(a.expired(ctx, m.GetResourceVersion()))
+	}
+}

@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// TestEmptyCluster: a real API server with what it makes by itself, and nothing else.
+func TestEmptyCluster(t *testing.T) {
+	server := apitest.Start(t)
+	o := Options{API: server.Config, Timeout: 5 * time.Second, Soak: 300 * time.Millisecond}
+	r, err := Run(t.Context(), o)
+	if err != nil || r.OK {
+		t.Fatalf("ok %v, %v", r.OK, err)
+	}
+	for _, rule := range r.Rules[1:] {
+		if rule.Outcome == Holds {
+			t.Errorf("%s holds", rule.ID)
+		}
+		o.Only = append(o.Only, rule.ID)
+	}
+	if r, err = Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range r.Rules[1:] {
+		if rule.Outcome != Broken && (rule.Outcome != Unseen || rule.Why == "" || rule.Fix == "") {
+			t.Errorf("asked for: %+v", rule)
+		}
+	}
+	t.Run("namespaces", func(t *testing.T) { oddNamespaces(t, &bank{t, server, server.Client(t)}) })
+}
+
+// oddNamespaces are one that does not exist, one that is empty, and one of which who
+// verifies may not even ask whether it exists.
+func oddNamespaces(t *testing.T, b *bank) {
+	b.mayRead("tenant", "shop")
+	tenant := rest.CopyConfig(b.server.Config)
+	tenant.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
+	seen := func(o Options) RuleResult {
+		t.Helper()
+		r := b.verify(o)
+		if r.OK {
+			t.Errorf("in %v it is said to be well: %+v", o.Scope, r.Rules)
+		}
+		return ruleOf(t, r, "pods")
+	}
+	o := Options{API: b.server.Config, Scope: []string{"shpo"}, Timeout: 2 * time.Second, Soak: 300 * time.Millisecond}
+	if got := seen(o); got.Outcome != Unseen || got.Why != "the namespace shpo does not exist" {
+		t.Errorf("of none: %+v", got)
+	}
+	o.Scope = []string{"shop"}
+	if got := seen(o); got.Outcome != LeftOut || got.Why != "there is no pod beside the system's" {
+		t.Errorf("of an empty one: %+v", got)
+	}
+	o.API = tenant
+	if got := seen(o); got.Outcome != Unseen || !strings.HasPrefix(got.Why, "nothing is in the namespace shop") {
+		t.Errorf("of one that seems empty: %+v", got)
+	}
+	_, err := b.client.CoreV1().Nodes().Create(t.Context(), node("cp1", corev1.ConditionTrue), metav1.CreateOptions{})
+	b.must(err)
+	b.pod(pod("shop", "cart", "cp1"))
+	if r := b.verify(o); !r.OK || ruleOf(t, r, "pods").Outcome != Holds {
+		t.Errorf("of one with a pod: ok %v, %+v, findings %+v", r.OK, r.Rules, r.Findings)
+	}
+}
+
+func ruleOf(t *testing.T, r Report, id string) RuleResult {
+	t.Helper()
+	for _, rule := range r.Rules {
+		if rule.ID == id {
+			return rule
+		}
+	}
+	t.Fatalf("there is no rule %s in %+v", id, r.Rules)
+	return RuleResult{}
+}
+
+// TestRulesThatThereAreNot: a name that is no rule's is an error, and so is no rule at all.
+func TestRulesThatThereAreNot(t *testing.T) {
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	var all []string
+	for _, r := range Rules() {
+		all = append(all, r.ID)
+	}
+	for want, o := range map[string]Options{
+		`there is no rule "nodes-redy"`: {Only: []string{"nodes-redy"}},
+		`there is no rule "since"`:      {Only: []string{"since"}},
+		"no rule is left":               {Skip: all},
+	} {
+		o.API = config
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
