@@ -88,18 +88,15 @@ func (v view) serversAhead() time.Duration {
 }
 
 func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
-	ours := func(at time.Time) (time.Time, bool) {
-		at, _ = v.ours(leaseOf(p.node), at)
+	ours := func(t time.Time) (time.Time, bool) {
+		at, _ := v.ours(leaseOf(p.node), t)
 		return at, at.After(since)
 	}
 	if r := p.rare; r != nil && r.fell != "" {
 		if at, is := ours(r.over); is {
-			fix := "kubectl describe node " + p.node
-			if p.node == "" {
-				fix = fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)
-			}
-			return []incident{{p.title("Pod"), at, r.fell, fix}}
+			return []incident{{p.title("Pod"), at, r.fell, p.look()}}
 		}
+		return nil
 	}
 	var list []incident
 	for _, c := range p.containers {
@@ -113,4 +110,12 @@ func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
 		}
 	}
 	return list
+}
+
+// look is where to see why a pod as a whole failed.
+func (p *keptPod) look() string {
+	if p.node == "" {
+		return fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)
+	}
+	return "kubectl describe node " + p.node
 }
