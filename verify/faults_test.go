@@ -96,13 +96,13 @@ func TestOneKindFails(t *testing.T) {
 			o, said := b.listening()
 			o.API, o.Soak, o.Timeout = f.on(o.API), 5*time.Second, time.Minute
 			o.bounds = bounds{down: time.Second, silent: time.Minute, renew: time.Minute, early: time.Second}
-			said.on("System pods run and are ready: not seen: Kind pods: no watch is open: by the test", func() { close(f.lifted) })
+			said.on("The API server answers: not yet: Kind pods: no watch is open: by the test", func() { close(f.lifted) })
 			said.on("kube-scheduler-cp1: it does not exist", func() { b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1")) })
 			r := b.verify(o)
 			if !r.OK {
 				t.Errorf("findings %+v", r.Findings)
 			}
-			said.want(t, "System pods run and are ready: not seen: Kind pods: no watch is open: by the test", "kube-scheduler-cp1: it does not exist")
+			said.want(t, "System pods run and are ready: not seen: Kind pods: no watch is open", "kube-scheduler-cp1: it does not exist")
 			said.wantNever(t, "Nodes are Ready: not seen")
 			if n := f.count("/api/v1/nodes"); n != 1 {
 				t.Errorf("nodes were asked for %d times", n)

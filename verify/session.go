@@ -127,7 +127,7 @@ func (e *engine) review(w *watching, now time.Time) {
 		}
 	}
 	for _, r := range e.rules {
-		if e.board.applies(r.id) && (len(e.view.doubtsOf(r)) > 0) != (e.board.rows[r.id].stale != "") {
+		if e.board.applies(r.id) && e.view.stale(r) != e.board.rows[r.id].stale {
 			e.dirty.mark(r.id)
 		}
 	}
