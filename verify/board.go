@@ -118,6 +118,15 @@ func (b *board) judgedAny() bool {
 	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != LeftOut })
 }
 
+// outcomes are those of all rules, in the order of reports.
+func (b *board) outcomes() []Outcome {
+	var all []Outcome
+	for _, id := range b.ids {
+		all = append(all, b.rows[id].outcome())
+	}
+	return all
+}
+
 // tell says what changed since it was last told. How many more findings there are is no
 // news by itself, nor that of a rule that held an answer is still to come: while a cluster
 // comes up, that changes all the time.

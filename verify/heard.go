@@ -79,6 +79,8 @@ func (h *heard) last(b beat) (heardAt, bool) {
 func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
 	h, heard := v.heard.last(b)
 	switch {
+	case heard && said.Add(-h.ahead).After(h.at): // it could not be read for a while, and came without an event
+		return v.now.Sub(said.Add(-h.ahead)), true
 	case heard:
 		return v.now.Sub(h.at), true
 	case said.After(v.now):

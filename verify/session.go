@@ -72,7 +72,7 @@ func (e *engine) begin(v view) {
 		e.options.Listed()
 	}
 	v.site = e.site
-	e.view, e.seen = v, true
+	e.view, e.seen, e.lost = v, true, time.Time{}
 	e.regroup()
 }
 
