@@ -55,7 +55,7 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute))
 	v := view{now: now, heard: h}
 	for said, want := range map[time.Duration]time.Duration{-5 * time.Minute: 5 * time.Minute, -time.Minute: time.Minute} {
-		if got , _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
+		if got, _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
 			t.Errorf("silent for %s, want %s", got, want)
 		}
 	}
