@@ -22,7 +22,7 @@ import (
 func Init(m Machine, c Config, n Node, f Facts) step.Step {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	return step.Step{
-		Name: "kubeadm", Title: "Start the control plane (kubeadm init)",
+		Name: "kubeadm", Title: "Start the control plane (kubeadm init)", Settle: nodeSettles,
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planInit(c, n, f) },
 		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, nil) },

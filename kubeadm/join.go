@@ -74,7 +74,7 @@ func (j JoinMaterial) pin() (string, error) {
 func Join(m Machine, c Config, n Node, material JoinMaterial, ticket func(context.Context) (*Ticket, error)) step.Step {
 	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
-		Name: "kubeadm", Title: "Join the cluster (kubeadm join)",
+		Name: "kubeadm", Title: "Join the cluster (kubeadm join)", Settle: nodeSettles,
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, j.ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planJoin(n, material) },
 		Run:  j.run,

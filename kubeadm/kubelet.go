@@ -17,6 +17,10 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
+// nodeSettles is how long that postcondition may take to hold after kubeadm: on a busy host
+// kubelet and API server may be late with one answer.
+const nodeSettles = 30 * time.Second
+
 // nodeHolds is the postcondition of init and join.
 func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) error) (bool, error) {
 	s, err := m.state()

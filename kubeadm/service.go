@@ -41,7 +41,8 @@ func RuntimeService(m Machine, o RuntimeOptions) step.Step {
 	s := service{m: m, options: o}
 	return step.Step{
 		Name: "runtime", Title: "Start " + o.Runtime.engine().title,
-		Done: s.done, Plan: s.plan, Run: s.start, Undo: s.stop,
+		Settle: 10 * time.Second,
+		Done:   s.done, Plan: s.plan, Run: s.start, Undo: s.stop,
 	}
 }
 

@@ -154,7 +154,7 @@ type Service struct {
 func ServiceStep(s Service) step.Step {
 	return step.Step{
 		Name:  "registry",
-		Title: "Start the registry",
+		Title: "Start the registry", Settle: 10 * time.Second,
 		Done:  s.done,
 		Plan:  s.plan,
 		Run:   s.start,

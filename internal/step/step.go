@@ -13,6 +13,7 @@ package step
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -33,6 +34,9 @@ type Step struct {
 	// Run makes the postcondition true. It may be called again after it was
 	// interrupted at any point.
 	Run func(ctx context.Context) error
+	// Settle is how long the postcondition may take to hold after Run. It is for a
+	// postcondition that asks a service: on a busy host one answer may come too late.
+	Settle time.Duration
 	// Undo takes back what Run did; nil when there is nothing to take back.
 	Undo func(ctx context.Context) error
 }
@@ -111,12 +115,22 @@ func runAndCheck(ctx context.Context, s Step) error {
 	if err := s.Run(ctx); err != nil {
 		return err
 	}
-	done, err := s.Done(ctx)
-	if err != nil {
-		return fmt.Errorf("check afterwards: %w", err)
+	ran := time.Now()
+	for {
+		done, err := s.Done(ctx)
+		if err != nil {
+			return fmt.Errorf("check afterwards: %w", err)
+		}
+		if done {
+			return nil
+		}
+		if time.Since(ran) >= s.Settle {
+			return errors.New("it ran, but what it should bring about does not hold")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(s.Settle / 30):
+		}
 	}
-	if !done {
-		return fmt.Errorf("it ran, but what it should bring about does not hold")
-	}
-	return nil
 }

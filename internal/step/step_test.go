@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"airgap.dev/airgap/internal/step"
 )
@@ -64,6 +66,25 @@ func TestFailuresNameTheStep(t *testing.T) {
 			}
 			if later {
 				t.Error("the step after the failed one ran")
+			}
+		})
+	}
+}
+
+// TestSettle: a postcondition that asks a service may take a moment to hold, if the step
+// says so.
+func TestSettle(t *testing.T) {
+	for settle, holds := range map[time.Duration]bool{0: false, time.Minute / 2: true} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			s := step.Step{
+				Name: "x", Settle: settle,
+				Done: func(context.Context) (bool, error) { asked++; return asked == 4, nil },
+				Run:  func(context.Context) error { return nil },
+			}
+			_, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "j")), []step.Step{s}, quiet)
+			if (err == nil) != holds {
+				t.Errorf("settles for %s: %v", settle, err)
 			}
 		})
 	}
