@@ -155,10 +155,10 @@ func ServiceStep(s Service) step.Step {
 	return step.Step{
 		Name:  "registry",
 		Title: "Start the registry", Settle: 10 * time.Second,
-		Done:  s.done,
-		Plan:  s.plan,
-		Run:   s.start,
-		Undo:  s.stop,
+		Done: s.done,
+		Plan: s.plan,
+		Run:  s.start,
+		Undo: s.stop,
 	}
 }
 

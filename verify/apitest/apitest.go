@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	_ "airgap.dev/airgap/verify/apitest/watchful" // before client-go
+	_ "airgap.dev/airgap/verify/apitest/mutationtest" // before client-go
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
