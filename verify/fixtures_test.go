@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
@@ -47,6 +48,9 @@ func (v view) put(t *testing.T, object metav1.Object) {
 	trimmed, err := trim(object)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, is := trimmed.(runtime.Object); !is {
+		t.Fatalf("the mutation detector does not look at a %T: give it a copier, as mutation_test.go has for others", trimmed)
 	}
 	if err := v.caches[k][0].Add(trimmed); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,9 @@
 // on loopback ports, with data in the test's temporary directory, and nothing
 // else. No controller and no kubelet runs, so a test writes status itself.
 //
+// Tests that import it have client-go's cache mutation detector on: nobody
+// changes an object of a cache.
+//
 // What flows in is a directory of programs: AIRGAP_LAB_BIN, else the lab's
 // cache; each lies in it or one level below. Without them a test is skipped,
 // unless AIRGAP_LAB_BIN is set: then it fails, since somebody meant it to run.
@@ -18,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	_ "airgap.dev/airgap/verify/apitest/mutationtest" // before client-go
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )

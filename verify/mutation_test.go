@@ -1,0 +1,145 @@
+package verify
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// The mutation detector looks at a runtime.Object only. In tests, the objects that
+// trim makes are such objects, too.
+
+func (m *objectMeta) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+func (k *keptPod) DeepCopyObject() runtime.Object        { return copied(k) }
+func (k *keptLease) DeepCopyObject() runtime.Object      { return copied(k) }
+func (k *keptService) DeepCopyObject() runtime.Object    { return copied(k) }
+func (k *keptSlice) DeepCopyObject() runtime.Object      { return copied(k) }
+func (k *keptWebhooks) DeepCopyObject() runtime.Object   { return copied(k) }
+func (k *keptBinding) DeepCopyObject() runtime.Object    { return copied(k) }
+func (k *keptRole) DeepCopyObject() runtime.Object       { return copied(k) }
+func (k *keptRequest) DeepCopyObject() runtime.Object    { return copied(k) }
+func (k *keptReport) DeepCopyObject() runtime.Object     { return copied(k) }
+func (k *keptAPIService) DeepCopyObject() runtime.Object { return copied(k) }
+func (k *keptPool) DeepCopyObject() runtime.Object       { return copied(k) }
+func (k *keptFelix) DeepCopyObject() runtime.Object      { return copied(k) }
+func (k *keptUnreadable) DeepCopyObject() runtime.Object { return copied(k) }
+
+// copied is a deep copy of what k points to.
+func copied[T any](k *T) *T {
+	to := new(T)
+	copyValue(reflect.ValueOf(to).Elem(), reflect.ValueOf(k).Elem())
+	return to
+}
+
+// copyValue copies pointers, slices, maps and structs with all their fields. What other
+// packages keep to themselves (a time's zone, an interned text) nobody here can change.
+func copyValue(to, from reflect.Value) {
+	to.Set(from)
+	switch from.Kind() {
+	case reflect.Pointer:
+		if !from.IsNil() {
+			to.Set(reflect.New(from.Type().Elem()))
+			copyValue(to.Elem(), from.Elem())
+		}
+	case reflect.Slice:
+		if !from.IsNil() {
+			to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+			for i := range from.Len() {
+				copyValue(to.Index(i), from.Index(i))
+			}
+		}
+	case reflect.Map:
+		if !from.IsNil() {
+			to.Set(reflect.MakeMap(from.Type()))
+			for key, value := range from.Seq2() {
+				fresh := reflect.New(value.Type()).Elem()
+				copyValue(fresh, value)
+				to.SetMapIndex(key, fresh)
+			}
+		}
+	case reflect.Struct:
+		if pkg := from.Type().PkgPath(); pkg == "time" || pkg == "unique" {
+			return
+		}
+		for i := range from.NumField() {
+			copyValue(open(to.Field(i)), open(from.Field(i)))
+		}
+	}
+}
+
+// open is a field that may be read and written, also one with a small letter.
+func open(field reflect.Value) reflect.Value {
+	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
+}
+
+// spoilers are rules that change a cached object.
+func spoilers() map[string]rule {
+	return map[string]rule{
+		"a typed object": {id: "spoiler", watches: []kind{nodes}, judge: func(v view) []Finding {
+			v.allNodes()[0].Labels["spoiled"] = "yes"
+			return nil
+		}},
+		"an object that was cut down": {id: "spoiler", watches: []kind{pods}, judge: func(v view) []Finding {
+			all[*keptPod](v, pods)[0].containers[0].restarts++
+			return nil
+		}},
+	}
+}
+
+// TestCachedObjectsStay runs each spoiler in a process of its own: client-go's detector
+// ends it by a panic. It fails where the detector is off.
+func TestCachedObjectsStay(t *testing.T) {
+	if name := os.Getenv("AIRGAP_SPOILER"); name != "" {
+		spoil(t, name)
+		return
+	}
+	t.Parallel()
+	b := newBank(t)
+	for name := range spoilers() {
+		t.Run(name, func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestCachedObjectsStay$")
+			child.Env = append(bare(), "AIRGAP_SPOILER="+name, "AIRGAP_SPOILED="+b.server.Config.Host+" "+b.server.Config.CAFile+" "+b.server.Config.BearerToken)
+			said, err := child.CombinedOutput()
+			if err == nil || !strings.Contains(string(said), "ALTERED!") {
+				t.Errorf("a rule that changes what is cached goes on: %v\n%s", err, said)
+			}
+		})
+	}
+}
+
+// bare is our environment before the detector was turned on.
+func bare() []string {
+	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "KUBE_CACHE_MUTATION_DETECTOR=") })
+}
+
+// spoil verifies with a spoiler. It returns only where nobody minds.
+func spoil(t *testing.T, name string) {
+	of := strings.Fields(os.Getenv("AIRGAP_SPOILED"))
+	o := Options{API: config(of[0], of[1], of[2]), Soak: time.Minute}
+	o.fill()
+	api, err := newAPI(o.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(o, api)
+	e.rules = append(e.rules, spoilers()[name])
+	e.board.add("spoiler", "Spoiler")
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	e.run(ctx)
+}
+
+func config(host, ca, token string) *rest.Config {
+	return &rest.Config{Host: host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAFile: ca}}
+}
