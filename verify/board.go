@@ -106,6 +106,15 @@ func (b *board) well() bool {
 	return b.holds()
 }
 
+// outcomes are those of all rules, in the order of reports.
+func (b *board) outcomes() []Outcome {
+	var all []Outcome
+	for _, id := range b.ids {
+		all = append(all, b.rows[id].outcome())
+	}
+	return all
+}
+
 // tell says what changed since it was last told. How many more findings there are is no
 // news by itself, nor that of a rule that held an answer is still to come: while a cluster
 // comes up, that changes all the time.

@@ -42,6 +42,7 @@ type confirmation struct {
 	at      time.Time     // when the API server last confirmed what is cached
 	open    bool          // a watch is open, and past its initial events
 	closed  time.Time     // when there was one last; else when the session began
+	refused bool          // the newest list was older, and is asked for again
 	newest  string        // resourceVersion of the newest list, event or bookmark
 	reason  error         // of the newest request, nil when it succeeded
 	failing chan struct{} // closed by the first failure of a session
@@ -91,7 +92,7 @@ func (c *confirmation) heard(version string, at time.Time) {
 	if at.After(c.at) {
 		c.at = at
 	}
-	c.reason, c.newest = nil, cmp.Or(version, c.newest)
+	c.reason, c.refused, c.newest = nil, false, cmp.Or(version, c.newest)
 }
 
 // older tells whether a resourceVersion is from before the newest one: the API server
@@ -102,6 +103,15 @@ func (c *confirmation) older(version string) bool {
 	defer c.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(version, c.newest)
 	return err == nil && order < 0
+}
+
+// refuses is true for the first of two lists in a row that are older than what was known:
+// the next one may be of a server that is not behind. The second one is taken for the truth.
+func (c *confirmation) refuses() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = !c.refused
+	return c.refused
 }
 
 // wentBack notes that the cluster continues from an older resourceVersion.

@@ -45,7 +45,9 @@ type engine struct {
 	judged  map[string]time.Time
 	server  string    // version of the API server
 	seen    bool      // there was one
+	lost    time.Time // when the API server was lost; zero while a session judges
 	shown   time.Time // when Seen was last called
+	shownAs []Outcome // of the rules then
 }
 
 func newEngine(o Options, a *api) *engine {
@@ -113,14 +115,27 @@ func (e *engine) run(ctx context.Context) bool {
 func (e *engine) lose(reason error) {
 	e.board.doubt()
 	e.view.now = time.Now()
+	if e.lost.IsZero() {
+		e.lost = e.view.now
+	}
 	for _, r := range e.rules {
-		e.board.rows[r.id].stale = e.view.stale(r)
+		e.board.rows[r.id].stale = e.unknown(r)
 	}
 	e.record(apiServer, []Finding{{
 		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",
 		Fix: silenceFix(reason),
 	}})
 	e.tell()
+}
+
+// unknown says why a rule's last judgement says nothing of now, while the API server is
+// lost. A session that is lost as soon as it begins confirms nothing.
+func (e *engine) unknown(r rule) string {
+	why := e.view.stale(r)
+	if why == "" && e.view.now.Sub(e.lost) > e.options.bounds.down {
+		why = "the API server was lost at " + e.lost.UTC().Format(time.RFC3339)
+	}
+	return why
 }
 
 // reconnect dials again, with credentials that may have been renewed.
@@ -244,8 +259,9 @@ func (e *engine) watched() {
 	for _, event := range events {
 		e.options.Watch(event)
 	}
-	if e.options.Seen != nil && (len(events) > 0 || now.Sub(e.shown) >= seenEvery) {
-		e.shown = now
+	outcomes := e.board.outcomes()
+	if e.options.Seen != nil && (len(events) > 0 || !slices.Equal(outcomes, e.shownAs) || now.Sub(e.shown) >= seenEvery) {
+		e.shown, e.shownAs = now, outcomes
 		e.options.Seen(e.report(e.board.well(), e.began))
 	}
 }

@@ -72,6 +72,10 @@ func (h *heard) last(b beat) (heardAt, bool) {
 // at said.
 func (v view) silence(b beat, said time.Time) time.Duration {
 	if h, known := v.heard.last(b); known {
+		// An object that could not be read for a while comes without an event.
+		if beat := said.Add(-h.ahead); beat.After(h.at) {
+			return v.now.Sub(beat)
+		}
 		return v.now.Sub(h.at)
 	}
 	return v.now.Sub(said)

@@ -166,6 +166,8 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	}
 	version := o.GetResourceVersion()
 	switch last := event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"; {
+	case last && a.noted.older(version) && a.noted.refuses():
+		return a.expired(ctx, "resourceVersion went back to "+version)
 	case last:
 		a.initial = false
 		a.complete(version, a.asked)

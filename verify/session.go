@@ -68,7 +68,7 @@ func (e *engine) begin(v view) {
 	if e.options.Listed != nil {
 		e.options.Listed()
 	}
-	e.view, e.seen = v, true
+	e.view, e.seen, e.lost = v, true, time.Time{}
 	e.regroup()
 }
 
