@@ -128,3 +128,9 @@ e2e: $(if $(HOSTS),,packages) build $(if $(HOSTS),,lab) ## lab scenarios: make e
 .PHONY: bench
 bench: packages build lab ## figures against their targets, one line each; RUN=verification: some of them; RUN=scale, of 100,000 pods, wants 12 GB of memory; LARGE=50: of a bundle of 50 GB, which wants that disk (root)
 	cd e2e && $(GO) run ./cmd/lab bench $(RUN) $(if $(LARGE),--large $(LARGE))
+
+CHAOS_SEEDS ?= 1000
+
+.PHONY: chaos
+chaos: ## verify under faults by chance: CHAOS_SEEDS (1000) seeds, faults and verdicts by sort, the longest time to a right verdict
+	AIRGAP_CHAOS_SEEDS=$(CHAOS_SEEDS) $(GO) test ./verify -run '^TestChaos$$' -count=1 -v -timeout 60m 2>&1 | grep -vE '^ *(=== |--- PASS.*/|W[0-9]+ .*mutation_detector)'; exit $${PIPESTATUS[0]}

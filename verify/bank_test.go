@@ -26,6 +26,13 @@ type bank struct {
 func newBank(t *testing.T, flags ...string) *bank {
 	server := apitest.Start(t, flags...)
 	b := &bank{t, server, server.Client(t)}
+	b.fill()
+	return b
+}
+
+// fill makes an empty cluster the bank.
+func (b *bank) fill() {
+	t := b.t
 	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-flannel"}}, metav1.CreateOptions{})
 	b.must(err)
 	b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
@@ -40,7 +47,6 @@ func newBank(t *testing.T, flags ...string) *bank {
 	b.daemonSet("kube-system", "kube-proxy")
 	b.daemonSet("kube-flannel", "kube-flannel-ds")
 	b.deployment(2)
-	return b
 }
 
 func (b *bank) must(err error) {

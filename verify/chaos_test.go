@@ -1,0 +1,297 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"airgap.dev/airgap/verify/nodereport"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestChaos: an engine looks at a cluster through a proxy that breaks the conversation by
+// seed, while the cluster breaks and mends. No verdict says that a cluster holds which has
+// had an ailment for longer than the bound, and none that one is broken which has been whole
+// for as long. When all faults are over, the engine comes to the right verdict.
+//
+// The clock is a fake one and the API server is in memory (TestMemoryServer holds it to the
+// real one), so a seed has the engine's own bounds, takes twenty minutes, and is over in a
+// second. TestChaosForReal has the real API server and the real clock.
+//
+// AIRGAP_CHAOS_SEEDS says how many seeds, AIRGAP_CHAOS_SEED which one alone. The same seed
+// may go another way: requests that meet at the same moment have no order.
+func TestChaos(t *testing.T) {
+	var own bounds
+	own.fill()
+	slow := pace{bound: own.silent, slack: 5 * time.Second, length: 20 * time.Minute}
+	var all chaosFigures
+	t.Run("seeds", func(t *testing.T) {
+		for _, seed := range chaosSeeds(t) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { all.add(memoryChaosBank(t, newMemoryServer()).chaos(slow, own, seed)) })
+			})
+		}
+	})
+	all.check(t)
+}
+
+// TestChaosForReal does the same with a real API server, in real time and with a short
+// bound. On a machine that is busy, verdicts may be as late as the server is.
+func TestChaosForReal(t *testing.T) {
+	t.Parallel()
+	quick := pace{bound: 3 * time.Second, slack: 2 * time.Second, length: 15 * time.Second, mark: 300 * time.Millisecond}
+	var all chaosFigures
+	all.add(realChaosBank(t).chaos(quick, bounds{down: time.Second, silent: 3 * time.Second, renew: 2 * time.Second}, 0, 1, 2, 3, 4, 5, 6, 7))
+	all.check(t)
+}
+
+func chaosSeeds(t *testing.T) []uint64 {
+	if one := os.Getenv("AIRGAP_CHAOS_SEED"); one != "" {
+		seed, err := strconv.ParseUint(one, 10, 64)
+		if err != nil {
+			t.Fatalf("AIRGAP_CHAOS_SEED: %v", err)
+		}
+		return []uint64{seed}
+	}
+	count := 60
+	if many := os.Getenv("AIRGAP_CHAOS_SEEDS"); many != "" {
+		var err error
+		if count, err = strconv.Atoi(many); err != nil {
+			t.Fatalf("AIRGAP_CHAOS_SEEDS: %v", err)
+		}
+	}
+	seeds := make([]uint64, count)
+	for i := range seeds {
+		seeds[i] = uint64(i)
+	}
+	return seeds
+}
+
+// realChaosBank is in a real API server.
+func realChaosBank(t *testing.T) *chaosBank {
+	b := &chaosBank{bank: newBank(t), hosts: map[string]string{}}
+	var err error
+	b.dynamic, err = dynamic.NewForConfig(b.server.Config)
+	b.must(err)
+	b.nodeReports(b.dynamic)
+	b.createReport(b.dynamic, report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})) // it waits until that is served
+	transport, err := rest.TransportFor(b.server.Config)
+	b.must(err)
+	to, err := url.Parse(b.server.Config.Host)
+	b.must(err)
+	b.transport = through(func(r *http.Request) (*http.Response, error) {
+		r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
+		return transport.RoundTrip(r)
+	})
+	b.more()
+	return b
+}
+
+// memoryChaosBank is in a server in memory.
+func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
+	network := newMemoryNet()
+	end := network.serve(server)
+	transport := network.transport()
+	t.Cleanup(func() {
+		time.Sleep(time.Minute) // a reflector that waits after a 429 looks at its context later
+		transport.CloseIdleConnections()
+		end()
+	})
+	b := &chaosBank{bank: &bank{t: t}, hosts: map[string]string{}}
+	b.transport = through(func(r *http.Request) (*http.Response, error) {
+		r.URL.Scheme, r.URL.Host = "http", "memory"
+		return transport.RoundTrip(r)
+	})
+	config := &rest.Config{Host: "http://memory", Transport: b.transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"}}
+	var err error
+	b.client, err = kubernetes.NewForConfig(config)
+	b.must(err)
+	b.dynamic, err = dynamic.NewForConfig(config)
+	b.must(err)
+	b.fill()
+	b.more()
+	return b
+}
+
+// more gives the bank two more nodes, and each node a report.
+func (b *chaosBank) more() {
+	for _, host := range []string{"w1", "w2"} {
+		b.node(node(host, corev1.ConditionTrue))
+		for namespace, name := range map[string]string{"kube-system": "kube-proxy", "kube-flannel": "kube-flannel-ds"} {
+			owner, err := b.client.AppsV1().DaemonSets(namespace).Get(b.t.Context(), name, metav1.GetOptions{})
+			b.must(err)
+			b.pod(pod(namespace, name+"-"+host, host, ownedBy(string(owner.UID))))
+		}
+		b.report(host, "active")
+	}
+	b.report("cp1", "active")
+}
+
+// guest is one engine behind its proxy.
+type guest struct {
+	seed    uint64
+	options Options
+	proxy   *chaosProxy
+	oracle  *oracle
+}
+
+// chaos lets the first seed's script happen under the eyes of an engine for each seed.
+func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigures {
+	ctx, end := context.WithCancel(b.t.Context())
+	var running sync.WaitGroup
+	script, lists, truth, canary := newScript(seeds[0], pace), &past{lists: map[kind][][]byte{}}, newTruth(), &canary{}
+	for _, k := range chaosKinds() {
+		lists.note(b, k)
+	}
+	if b.server != nil {
+		running.Go(func() { canary.run(ctx, b.t, b.client) })
+	}
+	running.Go(func() { b.beats(ctx) })
+	var guests []*guest
+	for _, seed := range seeds {
+		g := &guest{seed: seed, proxy: newChaosProxy(b.transport, newPlan(seed, pace, script), lists), oracle: newOracle(pace, truth, canary)}
+		g.options = Options{
+			API: g.proxy.config(), Nodes: []string{"cp1", "w1", "w2"}, NodeReports: true, Only: chaosRules(), Workloads: []string{"Deployment kube-system/coredns"},
+			Soak: pace.bound / 10, Timeout: pace.bound, bounds: bounds,
+		}
+		guests = append(guests, g)
+		running.Go(func() { g.run(ctx) })
+	}
+	began := time.Now()
+	for _, c := range script {
+		sleep(ctx, time.Until(began.Add(c.at)))
+		truth.step(b, c)
+		lists.note(b, c.ailment.kind)
+	}
+	settle(b.t, guests, pace, began.Add(script[len(script)-1].at+time.Second))
+	end()
+	running.Wait()
+	figures := &chaosFigures{}
+	for _, g := range guests {
+		g.proxy.close()
+		figures.add(g.figures(b.t))
+	}
+	return figures
+}
+
+// settle waits for a right verdict of each engine, now that the faults are over.
+func settle(t *testing.T, guests []*guest, pace pace, from time.Time) {
+	patience := 2*time.Minute + 4*pace.bound
+	for limit := from.Add(patience); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
+		if !slices.ContainsFunc(guests, func(g *guest) bool { return !g.oracle.settled(from) }) {
+			return
+		}
+	}
+	for _, g := range guests {
+		if !g.oracle.settled(from) {
+			t.Errorf("seed %d: no right verdict for %s after the last fault; it says %+v\n%s", g.seed, patience, g.oracle.said, g.again())
+		}
+	}
+}
+
+// run watches with every other seed, and gives one verdict after the other with those
+// between.
+func (g *guest) run(ctx context.Context) {
+	if g.seed%2 == 1 {
+		for ctx.Err() == nil {
+			g.proxy.forget()
+			if r, err := Run(ctx, g.options); err == nil {
+				g.oracle.verdict(r)
+			}
+		}
+		return
+	}
+	o := g.options
+	o.Timeout, o.Watch, o.Seen = 0, func(Event) {}, g.oracle.verdict
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	looking.Go(func() {
+		for ctx.Err() == nil {
+			sleep(ctx, 200*time.Millisecond)
+			g.oracle.look()
+		}
+	})
+	_, _ = Run(ctx, o)
+}
+
+// chaosFigures are what came of some seeds.
+type chaosFigures struct {
+	mu         sync.Mutex
+	seeds, bad int
+	faults     map[fault]int
+	verdicts   map[Outcome]int
+	wrong      map[string]int // seeds
+	longest    time.Duration
+}
+
+func (f *chaosFigures) add(g *chaosFigures) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seeds, f.bad, f.longest = f.seeds+g.seeds, f.bad+g.bad, max(f.longest, g.longest)
+	f.faults, f.verdicts, f.wrong = sum(f.faults, g.faults), sum(f.verdicts, g.verdicts), sum(f.wrong, g.wrong)
+}
+
+func sum[K comparable](a, b map[K]int) map[K]int {
+	if a == nil {
+		a = map[K]int{}
+	}
+	for k, n := range b {
+		a[k] += n
+	}
+	return a
+}
+
+func (f *chaosFigures) String() string {
+	text := fmt.Sprintf("%d seeds, %d with a wrong verdict; longest time to a right verdict %s\n", f.seeds, f.bad, f.longest.Round(time.Millisecond))
+	return text + "faults: " + counted(f.faults) + "\nverdicts: " + counted(f.verdicts) + "\nseeds with a wrong verdict: " + counted(f.wrong)
+}
+
+// check tells the figures. Engines that never said one of both were not tested.
+func (f *chaosFigures) check(t *testing.T) {
+	t.Log(f)
+	if f.verdicts[Holds] == 0 || f.verdicts[Broken] == 0 {
+		t.Error("no engine ever called the cluster whole, or none called it broken")
+	}
+}
+
+func counted[K ~string](of map[K]int) string {
+	text := ""
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		text += fmt.Sprintf("%s %d, ", k, of[k])
+	}
+	return text
+}
+
+// figures tells what was wrong, and how to see it again.
+func (g *guest) figures(t *testing.T) *chaosFigures {
+	o := g.oracle
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := &chaosFigures{seeds: 1, faults: g.proxy.faults(), verdicts: o.verdicts, wrong: map[string]int{}, longest: o.longest}
+	for sort := range o.wrong {
+		f.bad, f.wrong[sort] = 1, 1
+	}
+	for _, words := range o.first {
+		t.Errorf("seed %d: %s\n%s", g.seed, words, g.again())
+	}
+	return f
+}
+
+// again says what the proxy did, and how to see it again.
+func (g *guest) again() string {
+	return fmt.Sprintf("%s\nalone: AIRGAP_CHAOS_SEED=%d go test ./verify -run 'TestChaos$' -count=1 -v", g.proxy.plan, g.seed)
+}

@@ -1,0 +1,235 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"airgap.dev/airgap/verify/nodereport"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+)
+
+// chaosObjects are the kinds that the chaos test's rules look at.
+func chaosObjects() map[kind]metav1.TypeMeta {
+	return map[kind]metav1.TypeMeta{
+		nodes:          {APIVersion: "v1", Kind: "Node"},
+		pods:           {APIVersion: "v1", Kind: "Pod"},
+		services:       {APIVersion: "v1", Kind: "Service"},
+		daemonSets:     {APIVersion: "apps/v1", Kind: "DaemonSet"},
+		deployments:    {APIVersion: "apps/v1", Kind: "Deployment"},
+		statefulSets:   {APIVersion: "apps/v1", Kind: "StatefulSet"},
+		endpointSlices: {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
+		nodeReports:    {APIVersion: nodereport.Kind.GroupVersion().String(), Kind: nodereport.Kind.Kind},
+	}
+}
+
+func chaosKinds() []kind {
+	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, endpointSlices, nodeReports}
+}
+
+// chaosRules are those that notice an ailment.
+func chaosRules() []string {
+	return []string{"nodes-ready", "control-plane", "system-workloads", "system-pods", "dns", "node-reports", "units"}
+}
+
+// ailment is something that can be wrong with the cluster.
+type ailment struct {
+	name string
+	kind kind // that shows it
+	set  func(b *chaosBank, well bool)
+}
+
+func ailments() []ailment {
+	const scheduler = "kube-scheduler-cp1"
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	return []ailment{
+		{"a pod crashes", pods, func(b *chaosBank, well bool) {
+			if well {
+				b.pod(pod("kube-system", "etcd-cp1", "cp1"))
+			} else {
+				b.pod(pod("kube-system", "etcd-cp1", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
+			}
+		}},
+		{"a pod is deleted", pods, func(b *chaosBank, well bool) {
+			if well {
+				b.pod(pod("kube-system", scheduler, "cp1"))
+			} else {
+				b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), scheduler, now))
+			}
+		}},
+		{"a node is not ready", nodes, func(b *chaosBank, well bool) { b.node(node("w1", ready(well))) }},
+		{"too few pods", deployments, func(b *chaosBank, well bool) { b.deployment(map[bool]int32{true: 2}[well]) }},
+		{"a unit failed", nodeReports, func(b *chaosBank, well bool) { b.report("w1", map[bool]string{true: "active", false: "failed"}[well]) }},
+		{"a report is deleted", nodeReports, func(b *chaosBank, well bool) {
+			if well {
+				b.report("cp1", "active")
+			} else {
+				b.silence("cp1")
+				b.must(b.dynamic.Resource(nodereport.Resource).Delete(b.t.Context(), "cp1", now))
+			}
+		}},
+		{stale, nodeReports, func(b *chaosBank, well bool) {
+			if well {
+				b.report("w2", "active")
+			}
+		}},
+		{"DNS has no end", endpointSlices, func(b *chaosBank, well bool) {
+			slices := b.client.DiscoveryV1().EndpointSlices("kube-system")
+			_, err := slices.Update(b.t.Context(), endpoints("kube-system", "kube-dns", well), metav1.UpdateOptions{})
+			b.must(err)
+		}},
+	}
+}
+
+func ready(well bool) corev1.ConditionStatus {
+	if well {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionFalse
+}
+
+// stale is an ailment that begins staleAfter before it shows: w2's last heartbeat.
+const (
+	stale  = "a report is stale"
+	silent = "a host reports for the last time"
+)
+
+// chaosBank is the cluster that the engines look at, whole when it begins.
+type chaosBank struct {
+	*bank
+
+	mu    sync.Mutex
+	hosts map[string]string // those that report, with the state of their kubelet
+
+	dynamic   dynamic.Interface
+	transport http.RoundTripper // to the API server
+}
+
+// report writes what a host says: the state of its kubelet.
+func (b *chaosBank) report(host, kubelet string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hosts[host] = kubelet
+	b.beat(host)
+}
+
+// silence has a host report no more.
+func (b *chaosBank) silence(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.hosts, host)
+}
+
+// beats has each host report each minute.
+func (b *chaosBank) beats(ctx context.Context) {
+	for sleep(ctx, time.Minute); ctx.Err() == nil; sleep(ctx, time.Minute) {
+		b.mu.Lock()
+		for host := range b.hosts {
+			b.beat(host)
+		}
+		b.mu.Unlock()
+	}
+}
+
+func (b *chaosBank) beat(host string) {
+	kubelet := b.hosts[host]
+	r := report(b.t, host, nodereport.Report{Heartbeat: metav1.NowMicro(), Units: []nodereport.Unit{{Name: "kubelet.service", State: kubelet}}})
+	reports := b.dynamic.Resource(nodereport.Resource)
+	was, err := reports.Get(b.t.Context(), host, metav1.GetOptions{})
+	if err != nil {
+		_, err = reports.Create(b.t.Context(), r, metav1.CreateOptions{})
+		b.must(err)
+		return
+	}
+	r.SetResourceVersion(was.GetResourceVersion())
+	_, err = reports.Update(b.t.Context(), r, metav1.UpdateOptions{})
+	b.must(err)
+}
+
+// change is a step of what happens to the cluster.
+type change struct {
+	at      time.Duration
+	ailment ailment
+	well    bool
+}
+
+func (c change) String() string {
+	return fmt.Sprintf("%s: %s: %s", c.at.Round(time.Millisecond), c.ailment.name, map[bool]string{true: "whole", false: "broken"}[c.well])
+}
+
+// newScript breaks and mends the cluster by turns: for longer than the bound, or for a
+// moment, by one ailment or by two that overlap. It ends at random, whole or broken.
+func newScript(seed uint64, pace pace) []change {
+	random := rand.New(rand.NewPCG(seed, 7))
+	length := func() time.Duration {
+		if random.IntN(3) == 0 {
+			return pace.bound/20 + time.Duration(random.Int64N(int64(pace.bound/2)))
+		}
+		return pace.bound + pace.slack + time.Duration(random.Int64N(int64(pace.bound)))
+	}
+	var script []change
+	at, free := time.Second, staleAfter // free is when w2 reports, for good
+	for at < pace.length {
+		some := slices.DeleteFunc(ailments(), func(a ailment) bool { return a.name == stale && at-staleAfter < free })
+		first, second := pick(random, some...), pick(random, some...)
+		if first.name == stale {
+			script = append(script, change{at - staleAfter, ailment{silent, nodeReports, func(b *chaosBank, _ bool) { b.report("w2", "active"); b.silence("w2") }}, true})
+			second = first
+		}
+		script = append(script, change{at, first, false})
+		broken := length()
+		if first.name == stale {
+			free = at + broken + time.Minute
+		}
+		if second.name != first.name && second.name != stale && random.IntN(2) == 0 {
+			script = append(script, change{at + broken/2, second, false}, change{at + broken/2, first, true}, change{at + broken, second, true})
+		} else {
+			script = append(script, change{at + broken, first, true})
+		}
+		at += broken + length()
+	}
+	if last := script[len(script)-1]; last.ailment.name != stale && random.IntN(2) == 0 && last.well {
+		script = script[:len(script)-1]
+	}
+	slices.SortStableFunc(script, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	return script
+}
+
+// past has what each kind was like after each change.
+type past struct {
+	mu    sync.Mutex
+	lists map[kind][][]byte
+}
+
+// note lists a kind as it is now.
+func (p *past) note(b *chaosBank, k kind) {
+	list, err := b.dynamic.Resource(sources[k].resource).List(b.t.Context(), metav1.ListOptions{})
+	b.must(err)
+	text, err := json.Marshal(list)
+	b.must(err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists[k] = append(p.lists[k], text)
+}
+
+// before is the newest list that is older than a version, and than the last change.
+func (p *past) before(k kind, version uint64) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lists := p.lists[k]
+	for i := len(lists) - 2; i >= 0; i-- {
+		if versionIn(lists[i]) < version {
+			return lists[i], true
+		}
+	}
+	return nil, false
+}

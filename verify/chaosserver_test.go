@@ -1,0 +1,267 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// memoryServer is as much of an API server as engines and the test's own hands ask for:
+// kinds with lists, watches, bookmarks and writes. TestMemoryServer holds it to the real one.
+type memoryServer struct {
+	mu      sync.Mutex
+	version uint64
+	objects map[kind]map[string]json.RawMessage // by namespace/name
+	without map[kind]bool                       // kinds that it does not serve
+	events  []memoryEvent
+	news    chan struct{} // closed at the next event
+}
+
+type memoryEvent struct {
+	kind    kind
+	key     string
+	version uint64
+	line    []byte
+}
+
+func newMemoryServer() *memoryServer {
+	return &memoryServer{version: 1000, objects: map[kind]map[string]json.RawMessage{}, news: make(chan struct{})}
+}
+
+// memoryBackup is what etcd had at a moment.
+type memoryBackup struct {
+	version uint64
+	objects map[kind]map[string]json.RawMessage
+}
+
+func (s *memoryServer) backup() memoryBackup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := memoryBackup{s.version, map[kind]map[string]json.RawMessage{}}
+	for k, objects := range s.objects {
+		b.objects[k] = maps.Clone(objects)
+	}
+	return b
+}
+
+// restore goes back to a backup. Watches go on: they are told nothing.
+func (s *memoryServer) restore(b memoryBackup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.objects, s.events = b.version, b.objects, nil
+}
+
+func (s *memoryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	k, namespace, name := memoryPath(r.URL.Path)
+	key := namespace + "/" + name
+	switch {
+	case r.URL.Path == "/readyz":
+		fmt.Fprint(w, "ok")
+	case r.URL.Path == "/version":
+		fmt.Fprint(w, `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`)
+	case r.URL.Path == "/apis/"+nodereport.Resource.GroupVersion().String():
+		fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[{"name":"nodereports","kind":"NodeReport","verbs":["list","watch"]}]}`, nodereport.Resource.GroupVersion())
+	case k == "":
+		refuse(w, http.StatusNotFound, "NotFound")
+	case r.Method != http.MethodGet:
+		s.write(w, r, k, key)
+	case name != "":
+		s.get(w, k, key)
+	case r.URL.Query().Get("watch") != "":
+		s.watch(w, r, k, namespace)
+	default:
+		s.answer(w, k, namespace, r.URL.Query().Get("resourceVersion"))
+	}
+}
+
+// answer lists a kind, not older than a version: one that it has not seen yet is an error.
+func (s *memoryServer) answer(w http.ResponseWriter, k kind, namespace, from string) {
+	list := s.list(k, namespace)
+	if version, _ := strconv.ParseUint(from, 10, 64); version <= versionIn(list) {
+		_, _ = w.Write(list)
+		return
+	}
+	w.WriteHeader(http.StatusGatewayTimeout)
+	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Too large resource version","reason":"Timeout","code":504,`+
+		`"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1}}`)
+}
+
+// memoryPath is the kind that a path is about, and namespace and name of an object.
+func memoryPath(path string) (k kind, namespace, name string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts = parts[min(len(parts), map[string]int{"api": 2, "apis": 3}[parts[0]]):]
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		namespace, parts = parts[1], parts[2:]
+	}
+	parts = append(parts, "", "")
+	return kind(parts[0]), namespace, parts[1]
+}
+
+// within tells whether a key is of a namespace, "" for all.
+func within(key, namespace string) bool {
+	return namespace == "" || strings.HasPrefix(key, namespace+"/")
+}
+
+func refuse(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(status(code, reason))
+}
+
+func (s *memoryServer) get(w http.ResponseWriter, k kind, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object, there := s.objects[k][key]; there {
+		_, _ = w.Write(object)
+		return
+	}
+	refuse(w, http.StatusNotFound, "NotFound")
+}
+
+func (s *memoryServer) list(k kind, namespace string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := chaosObjects()[k]
+	items := make([]string, 0, len(s.objects[k]))
+	for _, key := range slices.Sorted(maps.Keys(s.objects[k])) {
+		if within(key, namespace) {
+			items = append(items, string(s.objects[k][key]))
+		}
+	}
+	return fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, of.Kind, of.APIVersion, s.version, strings.Join(items, ","))
+}
+
+// write takes an object as it comes, status and all: the test's hands write whole ones.
+func (s *memoryServer) write(w http.ResponseWriter, r *http.Request, k kind, key string) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var object map[string]any
+	if r.Method != http.MethodDelete && json.Unmarshal(body, &object) != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	if r.Method == http.MethodPost {
+		meta := object["metadata"].(map[string]any)
+		namespace, _ := meta["namespace"].(string)
+		key = namespace + "/" + meta["name"].(string)
+	}
+	_, there := s.objects[k][key]
+	switch {
+	case r.Method == http.MethodPost && there:
+		refuse(w, http.StatusConflict, "AlreadyExists")
+	case (r.Method == http.MethodPut || r.Method == http.MethodDelete) && !there:
+		refuse(w, http.StatusNotFound, "NotFound")
+	default:
+		_, _ = w.Write(s.change(k, key, object, there))
+	}
+}
+
+// change makes, replaces or, where object is nil, deletes an object.
+func (s *memoryServer) change(k kind, key string, object map[string]any, there bool) []byte {
+	s.version++
+	event := map[bool]string{true: "MODIFIED", false: "ADDED"}[there]
+	if object == nil {
+		event = "DELETED"
+		_ = json.Unmarshal(s.objects[k][key], &object)
+	}
+	meta := object["metadata"].(map[string]any)
+	meta["resourceVersion"] = strconv.FormatUint(s.version, 10)
+	if _, has := meta["uid"]; !has {
+		meta["uid"] = string(k) + key
+	}
+	if meta["creationTimestamp"] == nil {
+		meta["creationTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+	}
+	text, _ := json.Marshal(object)
+	if s.objects[k] == nil {
+		s.objects[k] = map[string]json.RawMessage{}
+	}
+	if s.objects[k][key] = text; event == "DELETED" {
+		delete(s.objects[k], key)
+	}
+	s.events = append(s.events, memoryEvent{k, key, s.version, fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", event, text)})
+	close(s.news)
+	s.news = make(chan struct{})
+	return text
+}
+
+// since are the events of a kind after a version, and what is closed at the next one.
+func (s *memoryServer) since(k kind, namespace string, version uint64) (lines [][]byte, now uint64, news <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if e.kind == k && e.version > version && within(e.key, namespace) {
+			lines = append(lines, e.line)
+		}
+	}
+	return lines, s.version, s.news
+}
+
+// watch streams the events after a version, with a bookmark each minute.
+func (s *memoryServer) watch(w http.ResponseWriter, r *http.Request, k kind, namespace string) {
+	send := func(data []byte) {
+		_, _ = w.Write(data)
+		w.(http.Flusher).Flush()
+	}
+	q := r.URL.Query()
+	version, _ := strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
+	if q.Get("sendInitialEvents") == "true" {
+		if _, now, _ := s.since(k, namespace, 0); version > now {
+			s.answer(w, k, namespace, q.Get("resourceVersion"))
+			return
+		}
+		list := s.list(k, namespace)
+		version = versionIn(list)
+		for _, item := range itemsOf(k, list) {
+			send(added(item))
+		}
+		send(bookmark(k, version, initialEnd))
+	}
+	send(nil)
+	mark := time.NewTicker(time.Minute)
+	defer mark.Stop()
+	seconds, _ := strconv.Atoi(q.Get("timeoutSeconds"))
+	over := time.NewTimer(time.Duration(max(seconds, 1)) * time.Second)
+	defer over.Stop()
+	for {
+		lines, now, news := s.since(k, namespace, version)
+		for _, line := range lines {
+			send(line)
+		}
+		version = max(version, now) // after a restore, the one that was asked for is of the future
+		select {
+		case <-news:
+		case <-mark.C:
+			if now >= version {
+				send(bookmark(k, version, ""))
+			}
+		case <-over.C:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+const initialEnd = `,"annotations":{"k8s.io/initial-events-end":"true"}`
+
+func added(object []byte) []byte {
+	return fmt.Appendf(nil, `{"type":"ADDED","object":%s}`+"\n", object)
+}
+
+// bookmark says that there was nothing else up to a version.
+func bookmark(k kind, version uint64, annotations string) []byte {
+	of := chaosObjects()[k]
+	return fmt.Appendf(nil, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}}`+"\n", of.Kind, of.APIVersion, version, annotations)
+}

@@ -1,0 +1,244 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// stream is a watch on its way to the engine.
+type stream struct {
+	*exchange
+
+	began    time.Duration
+	version  uint64 // up to which the engine has seen everything
+	complete bool   // the list that a watch may begin with is over
+	marked   time.Time
+	held     [][]byte // events that a silent watch keeps back
+	muted    bool
+}
+
+// passWatch hands events on until the client goes, the server ends, or the plan wants so.
+func (x *exchange) passWatch(response *http.Response) {
+	s := x.stream()
+	events := make(chan []byte)
+	go func() {
+		defer close(events)
+		for lines := bufio.NewReader(response.Body); ; {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			select {
+			case events <- line:
+			case <-x.r.Context().Done():
+				return
+			}
+		}
+	}()
+	look := time.NewTicker(x.plan.bound / 60)
+	defer look.Stop()
+	for {
+		select {
+		case line, more := <-events:
+			if !more {
+				return
+			}
+			s.event(line)
+		case <-look.C:
+			if x.cutAt > 0 && x.now() >= x.cutAt {
+				s.write([]byte(`{"type":"MODIFIED","object":{"kin`))
+				panic(http.ErrAbortHandler)
+			}
+			if !s.look() {
+				return
+			}
+		case <-x.r.Context().Done():
+			return
+		}
+	}
+}
+
+func (x *exchange) stream() *stream {
+	s := &stream{exchange: x, began: x.now(), complete: !x.streams, marked: time.Now()}
+	s.version, _ = strconv.ParseUint(x.query.Get("resourceVersion"), 10, 64)
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.WriteHeader(http.StatusOK)
+	s.write(nil)
+	return s
+}
+
+// event hands one event on, or keeps it back.
+func (s *stream) event(line []byte) {
+	spell, met := s.plan.during(s.kind, s.now())
+	if s.muted || met && spell.fault == short && !s.streams {
+		s.held = append(s.held, line)
+		return
+	}
+	if met && spell.fault == unreadable {
+		line = s.garbled(line)
+	}
+	var event struct{ Object headed }
+	if json.Unmarshal(line, &event) == nil {
+		s.version = max(s.version, event.Object.version())
+	}
+	if bytes.Contains(line, []byte("k8s.io/initial-events-end")) {
+		s.complete = true
+		s.list(s.kind)
+	}
+	s.show(s.kind, s.version)
+	s.write(line)
+}
+
+// look does what the plan says of this moment. False: the watch is over.
+func (s *stream) look() bool {
+	now, met := s.plan.during(s.kind, s.now())
+	switch {
+	case met && now.fault == short && !s.streams:
+		s.count(short)
+		return false
+	case met && now.fault == mute:
+		if !s.muted {
+			s.count(mute)
+		}
+		s.muted = true
+		return true
+	case s.muted:
+		return s.speak()
+	case met && s.began < now.from:
+		return s.end(now)
+	case s.plan.over(unreadable, s.kind, s.began, s.now()): // an object is changed when it is mended
+		return s.end(spell{fault: gone})
+	}
+	if s.plan.mark > 0 && s.complete && time.Since(s.marked) >= s.plan.mark {
+		s.bookmark(s.version, "")
+	}
+	return true
+}
+
+// speak ends a silence: what was kept back comes late, or the stream is cut.
+func (s *stream) speak() bool {
+	if s.plan.streams {
+		panic(http.ErrAbortHandler)
+	}
+	s.muted = false
+	for _, line := range s.held {
+		s.event(line)
+	}
+	s.held = nil
+	return true
+}
+
+// end is how a spell ends the watches that it finds.
+func (s *stream) end(spell spell) bool {
+	switch spell.fault {
+	case gone, slow, unreadable, older: // it has to be listed again
+		s.count(gone)
+		s.write(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`+"\n", status(http.StatusGone, "Expired")))
+	case hangUp:
+		s.net.drop()
+	default:
+	}
+	return false
+}
+
+func (s *stream) write(data []byte) {
+	if _, err := s.w.Write(data); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	s.w.(http.Flusher).Flush()
+}
+
+// bookmark says that there was nothing else up to a version.
+func (s *stream) bookmark(version uint64, annotations string) {
+	s.marked = time.Now()
+	s.show(s.kind, version)
+	s.write(bookmark(s.kind, version, annotations))
+}
+
+// old answers as a server that is behind: an older list, and a watch in which nothing
+// happens. The next list is of now, as from the server beside it. It says no where the
+// engine has seen nothing newer, or asks for newer events.
+func (x *exchange) old() bool {
+	list, is := x.past.before(x.kind, x.shown(x.kind))
+	if !is {
+		return false
+	}
+	version := versionIn(list)
+	from, _ := strconv.ParseUint(x.query.Get("resourceVersion"), 10, 64)
+	lists := !x.watch || x.streams && x.plan.streams
+	switch {
+	case !lists && (x.streams || from > version), lists && !x.turn(x.kind):
+		return false
+	case x.watch:
+		x.behind(list, version)
+	default:
+		x.count(older)
+		x.w.Header().Set("Content-Type", "application/json")
+		_, _ = x.w.Write(list)
+	}
+	return true
+}
+
+// turn is true for every other list of a kind.
+func (c *chaosProxy) turn(k kind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns[k]++
+	return c.turns[k]%2 == 1
+}
+
+// behind is a watch in which nothing happens after an old version.
+func (x *exchange) behind(list []byte, version uint64) {
+	s := x.stream()
+	s.count(older)
+	if x.streams {
+		for _, item := range itemsOf(x.kind, list) {
+			s.write(added(item))
+		}
+		s.bookmark(version, initialEnd)
+	}
+	for {
+		if spell, met := x.plan.during(x.kind, x.now()); !met || spell.fault != older || !x.wait(cmp.Or(x.plan.mark, time.Minute)) {
+			return
+		}
+		s.bookmark(version, "")
+	}
+}
+
+// headed is the head of an object or a list.
+type headed struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func (h headed) version() uint64 {
+	version, _ := strconv.ParseUint(h.Metadata.ResourceVersion, 10, 64)
+	return version
+}
+
+// versionIn is the version of a list.
+func versionIn(list []byte) uint64 {
+	var of headed
+	_ = json.Unmarshal(list, &of) // 0 is older than anything
+	return of.version()
+}
+
+// itemsOf are the objects of a list, each with its kind, which a list says once.
+func itemsOf(k kind, list []byte) [][]byte {
+	var of struct{ Items []map[string]any }
+	_ = json.Unmarshal(list, &of)
+	var items [][]byte
+	for _, item := range of.Items {
+		item["kind"], item["apiVersion"] = chaosObjects()[k].Kind, chaosObjects()[k].APIVersion
+		text, _ := json.Marshal(item)
+		items = append(items, text)
+	}
+	return items
+}
