@@ -67,7 +67,7 @@ func chaosSeeds(t *testing.T) []uint64 {
 		}
 		return []uint64{seed}
 	}
-	count := 60
+	count := 30
 	if many := os.Getenv("AIRGAP_CHAOS_SEEDS"); many != "" {
 		var err error
 		if count, err = strconv.Atoi(many); err != nil {
@@ -263,7 +263,7 @@ func (f *chaosFigures) String() string {
 // check tells the figures. Engines that never said one of both were not tested.
 func (f *chaosFigures) check(t *testing.T) {
 	t.Log(f)
-	if f.verdicts[Holds] == 0 || f.verdicts[Broken] == 0 {
+	if f.seeds > 1 && (f.verdicts[Holds] == 0 || f.verdicts[Broken] == 0) {
 		t.Error("no engine ever called the cluster whole, or none called it broken")
 	}
 }
