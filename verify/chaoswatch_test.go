@@ -99,7 +99,7 @@ func (s *stream) event(line []byte) {
 func (s *stream) look() bool {
 	now, met := s.plan.during(s.kind, s.now())
 	switch {
-	case met && now.fault == short && !s.streams:
+	case met && now.fault == short && !s.streams, !s.muted && len(s.held) > 0: // what it kept back comes with the next one
 		s.count(short)
 		return false
 	case met && now.fault == mute:
