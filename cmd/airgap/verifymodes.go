@@ -105,7 +105,7 @@ func (m *verifyModes) checkRules(scope []string) error {
 		return chosen && !slices.Contains(m.skip, r.ID) && r.Within(scope)
 	}
 	if !slices.ContainsFunc(all, judged) {
-		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads and their images")
+		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads, Jobs and their images")
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clien
 					if i >= len(l.paths)*pieces {
 						return
 					}
-					var to io.Writer = io.Discard
+					to := io.Discard
 					if l.hashed {
 						to = sha256.New()
 					}
