@@ -37,7 +37,7 @@ func (a *awaitingRoles) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp, err := a.next.RoundTrip(r)
 		if refused != nil {
 			if err != nil && r.Context().Err() != nil {
-				return refused, nil // the caller's time is up, and this says more than that
+				return refused, nil //nolint:nilerr // the caller's time is up, and the refusal says more than that
 			}
 			refused.Body.Close()
 		}

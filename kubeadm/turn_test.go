@@ -33,7 +33,7 @@ func TestTurn(t *testing.T) {
 	var says atomic.Value
 	impatient := turn("cp2")
 	impatient.Wait = time.Second
-	impatient.Say = func(format string, args ...any) { says.Store(args[0]) }
+	impatient.Say = func(_ string, args ...any) { says.Store(args[0]) }
 	if _, err := impatient.Take(t.Context()); err == nil || !strings.Contains(err.Error(), TurnLease) || says.Load() != "cp1" {
 		t.Errorf("beside cp1: %v; it says to wait for %v", err, says.Load())
 	}

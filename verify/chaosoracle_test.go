@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -128,8 +129,7 @@ func (c *canary) worst(from time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	worst := time.Duration(0)
-	for i := len(c.delays) - 1; i >= 0; i-- {
-		s := c.delays[i]
+	for _, s := range slices.Backward(c.delays) {
 		if s.to.IsZero() {
 			s.to = time.Now()
 		}

@@ -21,7 +21,6 @@ type memoryServer struct {
 	mu      sync.Mutex
 	version uint64
 	objects map[kind]map[string]json.RawMessage // by namespace/name
-	without map[kind]bool                       // kinds that it does not serve
 	events  []memoryEvent
 	news    chan struct{} // closed at the next event
 }

@@ -103,7 +103,7 @@ func joined(v view) expectation { return v.each(func(*corev1.Node) lack { return
 // conditions are old or unknown.
 func reporting(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
-		if c, found := nodeCondition(n, corev1.NodeReady); !found || c.Status == corev1.ConditionUnknown {
+		if c, found := readyOf(n); !found || c.Status == corev1.ConditionUnknown {
 			return lack{"the kubelet does not report", "on HOST: journalctl -u kubelet --since -15min"}
 		}
 		return lack{}

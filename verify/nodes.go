@@ -41,7 +41,7 @@ func judgeNodes(v view, expected []string) []Finding {
 
 // notReady says why a node is not Ready, or "".
 func notReady(node *corev1.Node) string {
-	c, found := nodeCondition(node, corev1.NodeReady)
+	c, found := readyOf(node)
 	switch {
 	case !found:
 		return "its kubelet has never reported"
@@ -54,8 +54,8 @@ func notReady(node *corev1.Node) string {
 	}
 }
 
-func nodeCondition(node *corev1.Node, of corev1.NodeConditionType) (corev1.NodeCondition, bool) {
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == of })
+func readyOf(node *corev1.Node) (ready corev1.NodeCondition, found bool) {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
 		return corev1.NodeCondition{}, false
 	}

@@ -28,7 +28,7 @@ func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	successors := v.successors()
 	for _, p := range by[*keptPod](v, pods, byTrouble, "yes") {
-		if judged(p.namespace) && !(p.unwell.unlessReplaced && successors.replaced(p)) {
+		if judged(p.namespace) && (!p.unwell.unlessReplaced || !successors.replaced(p)) {
 			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.unwell.why, Want: "running and ready", Fix: p.unwell.fix})
 		}
 	}
@@ -39,7 +39,7 @@ func judgePods(v view, judged func(namespace string) bool) []Finding {
 // their way out, or ended and have a controller that is judged instead are in no trouble.
 func troubleOf(pod *corev1.Pod, from origin) *trouble {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	why := ""
+	var why string
 	switch {
 	case pod.DeletionTimestamp != nil, ended && from.judged:
 		return nil

@@ -43,7 +43,7 @@ func expectSince(v view) expectation {
 // datedBy is whose clock says since when a node is Ready, or not: the kubelet's, or, of
 // a silent one, that of the controller manager.
 func datedBy(n *corev1.Node) beat {
-	if c, found := nodeCondition(n, corev1.NodeReady); found && c.Status == corev1.ConditionUnknown {
+	if c, found := readyOf(n); found && c.Status == corev1.ConditionUnknown {
 		return leaderOf("kube-controller-manager")
 	}
 	return leaseOf(n.Name)
@@ -62,7 +62,7 @@ func (v view) incidents(since time.Time) []incident {
 	var list []incident
 	ahead := v.serversAhead()
 	for _, node := range v.allNodes() {
-		c, found := nodeCondition(node, corev1.NodeReady)
+		c, found := readyOf(node)
 		at, _ := v.ours(datedBy(node), c.LastTransitionTime.Time)
 		if found && at.After(since) && node.CreationTimestamp.Add(-ahead).Before(since) {
 			list = append(list, incident{"Node " + node.Name, at, "its Ready turned " + string(c.Status) + ": " + because(c.Reason, c.Message),

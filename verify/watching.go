@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -83,9 +84,7 @@ func (k kind) namespaces(scope []string) []string {
 
 func (s source) indexes() cache.Indexers {
 	all := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	for name, index := range s.indexers {
-		all[name] = index
-	}
+	maps.Copy(all, s.indexers)
 	if s.untyped {
 		all[byUnreadable] = indexUnreadable
 	}

@@ -165,7 +165,7 @@ func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string
 	early := slices.ContainsFunc(list, func(c certificate) bool { return c.Authority && c.span().Early(now) })
 	var due []string
 	for _, c := range list {
-		is := c.span().Trouble(now, within) != "" && !(early && c.span().Early(now))
+		is := c.span().Trouble(now, within) != "" && (!early || !c.span().Early(now))
 		if is && c.Renewed == nodereport.RenewedByAirgap {
 			due = append(due, c.File)
 		}

@@ -47,11 +47,11 @@ func New(url string, files Files) (*Client, error) {
 	return &Client{url, trust}, err
 }
 
-// within connects, and asks for at most so long.
-func (c *Client) within(ctx context.Context, limit time.Duration, ask func(context.Context, *clientv3.Client) error) error {
+// ask connects, and asks for at most the limit.
+func (c *Client) ask(ctx context.Context, question func(context.Context, *clientv3.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return c.connected(ctx, ask)
+	return c.connected(ctx, question)
 }
 
 func (c *Client) connected(ctx context.Context, ask func(context.Context, *clientv3.Client) error) error {

@@ -52,7 +52,7 @@ const memberLimit = 5 * time.Second
 // there is no list, only an error.
 func (c *Client) Members(ctx context.Context) ([]Member, error) {
 	var all []Member
-	err := c.within(ctx, limit, func(ctx context.Context, client *clientv3.Client) error {
+	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		list, err := client.MemberList(ctx)
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func well(ctx context.Context, client *clientv3.Client, m Member) error {
 
 // Remove takes a member out, for good: its data is of no use any more.
 func (c *Client) Remove(ctx context.Context, m Member) error {
-	err := c.within(ctx, limit, func(ctx context.Context, client *clientv3.Client) error {
+	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.MemberRemove(ctx, m.ID)
 		return err
 	})
@@ -107,7 +107,7 @@ func (c *Client) Remove(ctx context.Context, m Member) error {
 // large as it may be: then etcd takes no writes until somebody makes room.
 func (c *Client) Full(ctx context.Context) error {
 	var full bool
-	err := c.within(ctx, limit, func(ctx context.Context, client *clientv3.Client) error {
+	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		answer, err := client.AlarmList(ctx)
 		if err == nil {
 			full = slices.ContainsFunc(answer.Alarms, func(a *pb.AlarmMember) bool { return a.Alarm == pb.AlarmType_NOSPACE })

@@ -25,7 +25,7 @@ type Self struct {
 // without a quorum.
 func (c *Client) Self(ctx context.Context) (Self, error) {
 	var self Self
-	err := c.within(ctx, limit, func(ctx context.Context, client *clientv3.Client) error {
+	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		status, err := client.Status(ctx, c.URL)
 		if err != nil {
 			return err

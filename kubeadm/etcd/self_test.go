@@ -24,7 +24,7 @@ func (c *Client) alarm(t *testing.T) {
 
 func (c *Client) must(t *testing.T, ask func(context.Context, *clientv3.Client) error) {
 	t.Helper()
-	if err := c.within(t.Context(), limit, ask); err != nil {
+	if err := c.ask(t.Context(), ask); err != nil {
 		t.Fatal(err)
 	}
 }

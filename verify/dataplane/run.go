@@ -103,7 +103,7 @@ func (p *prober) run(ctx context.Context) {
 		p.tell(ctx, failures)
 		select {
 		case <-ctx.Done():
-		case <-time.After(p.pause() + rand.N(p.pause()/5)):
+		case <-time.After(p.pause() + rand.N(p.pause()/5)): //nolint:gosec // so that the pods do not ask all at once
 		}
 	}
 }

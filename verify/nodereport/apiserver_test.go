@@ -2,6 +2,7 @@ package nodereport
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -101,9 +102,7 @@ func freezing(t *testing.T, server *apitest.Server) *httptest.Server {
 			first = httptest.NewRecorder()
 			through.ServeHTTP(first, r)
 		}
-		for name, values := range first.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), first.Header())
 		_, _ = w.Write(first.Body.Bytes())
 	}))
 	t.Cleanup(s.Close)
