@@ -139,7 +139,7 @@ func (b *bank) lease(l *coordinationv1.Lease) {
 // dns is CoreDNS' Service, with an end that is ready.
 func (b *bank) dns() {
 	b.t.Helper()
-	s, slice := dnsService(), endpoints("kube-dns", true)
+	s, slice := dnsService(), endpoints(true)
 	s.Spec.Ports = []corev1.ServicePort{{Port: 53}}
 	_, err := b.client.CoreV1().Services("kube-system").Create(b.t.Context(), s, metav1.CreateOptions{})
 	b.must(err)

@@ -83,7 +83,7 @@ func ailments() []ailment {
 		}},
 		{"DNS has no end", endpointSlices, func(b *chaosBank, well bool) {
 			slices := b.client.DiscoveryV1().EndpointSlices("kube-system")
-			_, err := slices.Update(b.t.Context(), endpoints("kube-dns", well), metav1.UpdateOptions{})
+			_, err := slices.Update(b.t.Context(), endpoints(well), metav1.UpdateOptions{})
 			b.must(err)
 		}},
 	}

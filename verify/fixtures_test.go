@@ -236,10 +236,10 @@ func dnsService() *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}
 }
 
-// endpoints is the one end of a Service in kube-system.
-func endpoints(service string, ready bool) *discoveryv1.EndpointSlice {
+// endpoints is the one end of CoreDNS' Service.
+func endpoints(ready bool) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: service + "-x", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		ObjectMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-dns-x", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
 	}

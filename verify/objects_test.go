@@ -187,11 +187,11 @@ func TestNowhere(t *testing.T) {
 	elsewhere := &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "site"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "pods.site", ClientConfig: admissionv1.WebhookClientConfig{URL: &outside}}},
 	}
-	v := seen(t, dnsService(), endpoints("kube-dns", true), hookTo("kube-dns"), mutating, elsewhere)
+	v := seen(t, dnsService(), endpoints(true), hookTo("kube-dns"), mutating, elsewhere)
 	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; its objects are let through unseen"})
 	wantSaw(t, dns().judge(v))
 
-	v = seen(t, dnsService(), endpoints("kube-dns", false), hookTo("kube-dns"))
+	v = seen(t, dnsService(), endpoints(false), hookTo("kube-dns"))
 	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"})
 	wantSaw(t, judgeWebhooks(v, namespaces{"kube-system"}.hasNot))
 	wantSaw(t, dns().judge(v), Finding{Object: "Service kube-system/kube-dns", Saw: "Service kube-system/kube-dns has no ready pod"})

@@ -45,7 +45,7 @@ func newWhole() *whole {
 		w.add("Lease "+component, lease("kube-system", component, time.Now().Add(-time.Second)))
 	}
 	w.add("Service kube-dns", dnsService())
-	w.add("EndpointSlice kube-dns", endpoints("kube-dns", true))
+	w.add("EndpointSlice kube-dns", endpoints(true))
 	w.add("Deployment coredns", deployment("coredns"))
 	w.add("Deployment cart", deployment("cart", func(d *appsv1.Deployment) { d.Namespace = "shop" }))
 	w.add("Job", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "count"}, Status: batchv1.JobStatus{
