@@ -101,8 +101,8 @@ func (e *Env) noSpaceOnServer(ctx context.Context, m lab.Machine) error {
 		code int
 		says []string
 	}{
-		{labSkips, 3, []string{"disk-space", "free on /var/lib/airgap (bundle)"}},
-		{labSkips + ",disk-space", 1, []string{"step store", "no space: needs", "run the same command again"}},
+		{clockSkip, 3, []string{"disk-space", "free on /var/lib/airgap (bundle)"}},
+		{labSkips, 1, []string{"step store", "no space: needs", "run the same command again"}},
 	} {
 		r, err := e.On(ctx, m, "", "airgap", "install", c.skip, good)
 		if err != nil {

@@ -249,7 +249,7 @@ func TestConfigOfASite(t *testing.T) {
 	if e.onStick() != lab.StickPath+"/prod" || e.skips() != "--skip=memory,swap" {
 		t.Errorf("got %s and %s", e.onStick(), e.skips())
 	}
-	if e := new(Env); e.onStick() != lab.StickPath+"/bank" || e.skips() != "--skip=time-sync" {
+	if e := new(Env); e.onStick() != lab.StickPath+"/bank" || e.skips() != "--skip=time-sync,disk-space" {
 		t.Errorf("in the lab: %s and %s", e.onStick(), e.skips())
 	}
 }
