@@ -26,13 +26,14 @@ func chaosObjects() map[kind]metav1.TypeMeta {
 		daemonSets:     {APIVersion: "apps/v1", Kind: "DaemonSet"},
 		deployments:    {APIVersion: "apps/v1", Kind: "Deployment"},
 		statefulSets:   {APIVersion: "apps/v1", Kind: "StatefulSet"},
+		replicaSets:    {APIVersion: "apps/v1", Kind: "ReplicaSet"},
 		endpointSlices: {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
 		nodeReports:    {APIVersion: nodereport.Kind.GroupVersion().String(), Kind: nodereport.Kind.Kind},
 	}
 }
 
 func chaosKinds() []kind {
-	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, endpointSlices, nodeReports}
+	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, replicaSets, endpointSlices, nodeReports}
 }
 
 // chaosRules are those that notice an ailment.

@@ -64,7 +64,7 @@ func isWell(t *testing.T, b *bank) {
 	// webhooks, and no kubelet renews a lease.
 	holds := []string{
 		apiServer, "nodes-ready", "node-leases", "nodes-pressure", "nodes-schedulable", "kubelet-versions", "control-plane", "leaders",
-		"system-workloads", "system-pods", "dns", "images",
+		"system-workloads", "system-pods", "terminating", "dns", "images",
 	}
 	for _, rule := range r.Rules {
 		want := LeftOut

@@ -102,8 +102,8 @@ func TestOneKindFails(t *testing.T) {
 			if !r.OK {
 				t.Errorf("findings %+v", r.Findings)
 			}
-			said.want(t, "System pods run and are ready: not seen: Kind pods: no watch is open", "kube-scheduler-cp1: it does not exist")
-			said.wantNever(t, "Nodes are Ready: not seen")
+			said.want(t, "System pods run and are ready: unseen: Kind pods: no watch is open", "kube-scheduler-cp1: it does not exist")
+			said.wantNever(t, "Nodes are Ready: unseen")
 			if n := f.count("/api/v1/nodes"); n != 1 {
 				t.Errorf("nodes were asked for %d times", n)
 			}
@@ -158,14 +158,14 @@ func TestUnreadableObject(t *testing.T) {
 	}
 	write("yesterday")
 	o, said := b.listening()
-	said.on("not seen: NodeReport cp1: it cannot be read", func() { write(time.Now().UTC().Format(time.RFC3339)) })
+	said.on("unseen: NodeReport cp1: it cannot be read", func() { write(time.Now().UTC().Format(time.RFC3339)) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "not seen: NodeReport cp1: it cannot be read")
+	said.want(t, "unseen: NodeReport cp1: it cannot be read")
 	said.want(t, "The API server answers: not yet: NodeReport cp1: it cannot be read")
 	said.wantNever(t, "Every host reports what only it knows: not yet")
-	said.wantNever(t, "Nodes are Ready: not seen")
+	said.wantNever(t, "Nodes are Ready: unseen")
 }
 
 // TestRenewedCredentials: what was read at the start is not accepted any more.

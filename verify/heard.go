@@ -78,9 +78,10 @@ func (h *heard) last(b beat) (heardAt, bool) {
 // silence is then since we listen.
 func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
 	h, heard := v.heard.last(b)
+	beat := said.Add(-h.ahead) // by this computer's clock
 	switch {
-	case heard && said.Add(-h.ahead).After(h.at): // it could not be read for a while, and came without an event
-		return v.now.Sub(said.Add(-h.ahead)), true
+	case heard && beat.After(h.at) && beat.Before(v.now): // it could not be read for a while, and came without an event
+		return v.now.Sub(beat), true
 	case heard:
 		return v.now.Sub(h.at), true
 	case said.After(v.now):

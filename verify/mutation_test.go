@@ -33,6 +33,8 @@ func (k *keptReport) DeepCopyObject() runtime.Object     { return copied(k) }
 func (k *keptAPIService) DeepCopyObject() runtime.Object { return copied(k) }
 func (k *keptPool) DeepCopyObject() runtime.Object       { return copied(k) }
 func (k *keptFelix) DeepCopyObject() runtime.Object      { return copied(k) }
+func (k *keptJob) DeepCopyObject() runtime.Object        { return copied(k) }
+func (k *keptNamespace) DeepCopyObject() runtime.Object  { return copied(k) }
 func (k *keptUnreadable) DeepCopyObject() runtime.Object { return copied(k) }
 
 // copied is a deep copy of what k points to.

@@ -199,6 +199,13 @@ const labSkips = clockSkip + ",disk-space"
 
 const clockSkip = "--skip=time-sync"
 
+// withDisks is a command that looks at the disks, too.
+func withDisks(command []string) []string {
+	command = slices.Clone(command)
+	command[slices.Index(command, labSkips)] = clockSkip
+	return command
+}
+
 func (e *Env) preflight(ctx context.Context, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", e.skips(), e.onStick()); err != nil {
 		return err

@@ -137,7 +137,7 @@ func (e *Env) unfit(ctx context.Context, l *lab.Lab) error {
 		e.script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, withDisks(fleetInstall())...)
 	if err != nil {
 		return err
 	}

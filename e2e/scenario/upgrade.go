@@ -190,7 +190,7 @@ func (u *upgrading) noRoom(ctx context.Context) error {
 	if err := u.e.script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
 		return err
 	}
-	r, err := u.e.On(ctx, u.first(), "", upgradeCommand()...)
+	r, err := u.e.On(ctx, u.first(), "", withDisks(upgradeCommand())...)
 	if err == nil {
 		err = r.want("upgrade without room", 3, "disk-space", "(etcd's backup)")
 	}
