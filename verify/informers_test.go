@@ -337,7 +337,7 @@ func definitions() schema.GroupVersionResource {
 func TestScope(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
-	b.mayRead("tenant", "shop")
+	b.mayRead("tenant", "shop", "get", "list", "watch")
 	o := b.options()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
@@ -366,12 +366,12 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// mayRead makes a namespace in which a user may read everything.
-func (b *bank) mayRead(user, namespace string) {
+// mayRead makes a namespace in which a user has these verbs for everything.
+func (b *bank) mayRead(user, namespace string, verbs ...string) {
 	b.t.Helper()
 	_, err := b.client.CoreV1().Namespaces().Create(b.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	b.must(err)
-	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reads"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}}
+	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reads"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: verbs}}}
 	_, err = b.client.RbacV1().Roles(namespace).Create(b.t.Context(), reads, metav1.CreateOptions{})
 	b.must(err)
 	_, err = b.client.RbacV1().RoleBindings(namespace).Create(b.t.Context(), &rbacv1.RoleBinding{

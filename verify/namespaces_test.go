@@ -40,7 +40,7 @@ func TestEmptyCluster(t *testing.T) {
 // oddNamespaces are one that does not exist, one that is empty, and one of which who
 // verifies may not even ask whether it exists.
 func oddNamespaces(t *testing.T, b *bank) {
-	b.mayRead("tenant", "shop")
+	b.mayRead("tenant", "shop", "list", "watch")
 	tenant := rest.CopyConfig(b.server.Config)
 	tenant.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
 	seen := func(o Options) RuleResult {
