@@ -70,7 +70,7 @@ func TestKeyIsMadeWhole(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "."+bundle.PublicKeyName+".airgap-new", "in the way"), 0o700))
 	if _, err := bundle.LoadOrCreateKey(dir); err == nil {
-		t.Fatal("the public half was written in spite of what is in the way")
+		t.Fatal("a directory has the draft's name, and the public half was written")
 	}
 	if _, err := bundle.LoadKey(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("there is a key without its public half: %v", err)

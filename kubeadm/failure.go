@@ -78,7 +78,7 @@ func (e engine) nextStep(text string) string {
 		{"[ERROR SystemVerification]", "the kernel lacks what Kubernetes needs; if you know better: kubernetes.ignorePreflightErrors"},
 		{"[ERROR ", "remedy the errors above; a check that does not fit your site goes to kubernetes.ignorePreflightErrors"},
 		{"cgroup v1", "boot with cgroup v2, or set kubernetes.overrides.kubelet.failCgroupV1: false"},
-		{"certificate has expired or is not yet valid", "airgap certs, on a control-plane host, lists what has ended, and airgap certs renew makes it anew; where nothing has, compare the clocks of the hosts: chronyc tracking"},
+		{"certificate has expired or is not yet valid", "airgap certs, on a control-plane host, lists what has ended, and airgap certs renew renews it; where nothing has, compare the clocks of the hosts: chronyc tracking"},
 		{"token ID", "the code expired or is for another cluster: make a new one on a control-plane host"},
 		{"JWS", "the code expired or is for another cluster: make a new one on a control-plane host"},
 		{"database space exceeded", etcd.MakeRoom},

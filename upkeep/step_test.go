@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -78,10 +79,7 @@ func TestStep(t *testing.T) {
 
 // TestUnits has systemd read the units, with programs that are there.
 func TestUnits(t *testing.T) {
-	program, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("no systemd-analyze here")
-	}
+	bundletest.Need(t, "systemd-analyze")
 	units, err := Units()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +98,7 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	slices.Sort(files)
-	said, _ := exec.Command(program, append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // it complains of the host's own units, too
+	said, _ := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // it complains of the host's own units, too
 	for line := range strings.Lines(string(said)) {
 		if strings.Contains(line, dir) || strings.Contains(line, "airgap") {
 			t.Errorf("systemd says %s", strings.TrimSpace(line))

@@ -157,12 +157,12 @@ func (e *engine) reconnect() {
 	e.lose(fmt.Errorf("read how to reach the API server: %w", err))
 }
 
-// silenceFix knows certificates that have ended: the server's is said so by whoever asks, who
-// asks with one that has ended is said to be nobody.
+// silenceFix knows certificates that have ended. The client reports the server's; the server
+// answers Unauthorized where the client's has ended.
 func silenceFix(reason error) string {
 	text := reason.Error()
 	if strings.Contains(text, "certificate has expired") || apierrors.IsUnauthorized(reason) {
-		return "on each control-plane host: airgap certs lists what has ended, and airgap certs renew makes it anew; where nothing has, compare the clocks: chronyc tracking"
+		return "on each control-plane host: airgap certs lists what has ended, and airgap certs renew renews it; where nothing has, compare the clocks: chronyc tracking"
 	}
 	return "on a control-plane node: journalctl -u kubelet; crictl logs of kube-apiserver and etcd"
 }

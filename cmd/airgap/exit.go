@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Exit codes, documented in `airgap --help`.
@@ -70,9 +72,8 @@ func interrupted(err error) error {
 // adviceOf is what to do about err. The library that knows what went wrong
 // knows best.
 func adviceOf(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		return h.Hint()
+	if next := advice.Of(err); next != "" {
+		return next
 	}
 	if c, is := errors.AsType[*coded](err); is {
 		return c.hint

@@ -58,7 +58,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
 		back("Stop the approver of join tokens", kubeadm.ApproverStep(m)),
 		back("Take no more backups", backup.Step(backups(), nil)),
-		back("Verify and renew by timers no more", upkeep.Step(host.Local{}, upkeep.MetricsDir, nil)),
+		back("Stop the timers that verify and renew", upkeep.Step(host.Local{}, upkeep.MetricsDir, nil)),
 		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile})),
 		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
 	}
