@@ -25,9 +25,15 @@ func newMemoryNet() *memoryNet {
 	return &memoryNet{accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
+// connection is the key of a request's *memoryConn in its context.
+type connection struct{}
+
 // serve answers by a handler, and returns what ends that.
 func (n *memoryNet) serve(handler http.Handler) (end func()) {
-	server := &http.Server{Handler: handler, Protocols: unencrypted(), ErrorLog: log.New(io.Discard, "", 0)}
+	server := &http.Server{
+		Handler: handler, Protocols: unencrypted(), ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(n) })
 	return func() { n.drop(); server.Close(); serving.Wait() }
@@ -152,6 +158,13 @@ func (c *memoryConn) Write(data []byte) (int, error) {
 		p.some.Broadcast()
 	}
 	return len(data), nil
+}
+
+// lost tells whether what was written may not arrive.
+func (c *memoryConn) lost() bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return c.out.dead || c.out.closed
 }
 
 func (c *memoryConn) Close() error {

@@ -79,12 +79,20 @@ func (c *chaosProxy) forget() {
 	c.newest = map[kind]uint64{}
 }
 
-// show notes that the engine gets to see a version of a kind.
-func (c *chaosProxy) show(k kind, version uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.newest[k] = max(c.newest[k], version)
+// show notes that the engine gets to see a version of the kind, unless its connection is lost
+// while that is on its way.
+func (x *exchange) show(version uint64) {
+	carries := x.r.Context().Value(connection{}).(*memoryConn)
+	time.AfterFunc(onItsWay, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if !carries.lost() {
+			x.newest[x.kind] = max(x.newest[x.kind], version)
+		}
+	})
 }
+
+const onItsWay = 100 * time.Millisecond
 
 func (c *chaosProxy) shown(k kind) uint64 {
 	c.mu.Lock()
@@ -265,7 +273,7 @@ func (x *exchange) passList(response *http.Response) {
 	if !x.wait(x.late) {
 		return
 	}
-	x.show(x.kind, versionIn(list))
+	x.show(versionIn(list))
 	x.list(x.kind)
 	x.w.WriteHeader(http.StatusOK)
 	_, _ = x.w.Write(list)

@@ -91,7 +91,9 @@ func (s *stream) event(line []byte) {
 		s.complete = true
 		s.list(s.kind)
 	}
-	s.show(s.kind, s.version)
+	if s.complete {
+		s.show(s.version)
+	}
 	s.write(line)
 }
 
@@ -157,7 +159,7 @@ func (s *stream) write(data []byte) {
 // bookmark says that there was nothing else up to a version.
 func (s *stream) bookmark(version uint64, annotations string) {
 	s.marked = time.Now()
-	s.show(s.kind, version)
+	s.show(version)
 	s.write(bookmark(s.kind, version, annotations))
 }
 

@@ -50,14 +50,24 @@ type confirmation struct {
 	opened  int           // watches
 	errors  int           // requests that failed, and answers that broke off
 	back    int           // times that resourceVersion went back
+	gap     gap           // the newest one
 }
+
+// gap is a time in which nothing of a kind came in. What comes at its end may be as old as
+// its beginning.
+type gap struct{ from, to time.Time }
+
+const (
+	gapNoted  = 5 * time.Second // a shorter one makes no difference
+	handledIn = 5 * time.Second // is the time from an event to the end of its handler
+)
 
 // begin is called before the informer of a session starts.
 func (c *confirmation) begin(lost func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.closed, c.at, c.open, c.reason = now, now, false, nil
+	c.closed, c.at, c.open, c.refused, c.reason = now, now, false, false, nil
 	c.failing, c.lost = make(chan struct{}), lost
 }
 
@@ -71,7 +81,7 @@ func (c *confirmation) failed(err error) {
 	default:
 		close(c.failing)
 	}
-	c.reason = err
+	c.refused, c.reason = false, err
 	if apierrors.IsUnauthorized(err) {
 		c.lost(fmt.Errorf("list and watch %s: %w", c.kind, err))
 	}
@@ -89,10 +99,24 @@ func (c *confirmation) knows(err error) bool {
 func (c *confirmation) heard(version string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at.After(c.at) {
-		c.at = at
+	if now := time.Now(); now.Sub(c.at) > gapNoted {
+		if now.Sub(c.gap.to) > handledIn {
+			c.gap.from = c.at
+		}
+		c.gap.to = now
 	}
+	c.at = later(c.at, at)
 	c.reason, c.refused, c.newest = nil, false, cmp.Or(version, c.newest)
+}
+
+// sentAfter is what an event that is handled now is younger than.
+func (c *confirmation) sentAfter(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.gap.to) > handledIn {
+		return now
+	}
+	return c.gap.from
 }
 
 // older tells whether a resourceVersion is from before the newest one: the API server
@@ -105,13 +129,19 @@ func (c *confirmation) older(version string) bool {
 	return err == nil && order < 0
 }
 
-// refuses is true for the first of two lists in a row that are older than what was known:
-// the next one may be of a server that is not behind. The second one is taken for the truth.
-func (c *confirmation) refuses() bool {
+// hasRefused tells whether the newest answer was a list that was refused: the first of two
+// in a row that are older than what was known, since the next one may be of a server that is
+// not behind. The second one is taken for the truth.
+func (c *confirmation) hasRefused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refused = !c.refused
 	return c.refused
+}
+
+func (c *confirmation) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = true
 }
 
 // wentBack notes that the cluster continues from an older resourceVersion.

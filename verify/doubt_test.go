@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,55 @@ func TestOldStreamedList(t *testing.T) {
 	}
 	if noted.newest != "99" || noted.back != 1 {
 		t.Errorf("the newest version is %s, it went back %d times", noted.newest, noted.back)
+	}
+}
+
+// TestFailureBetweenOldLists: a server that is behind answers twice, and the one beside it fails
+// between. That makes no two in a row.
+func TestFailureBetweenOldLists(t *testing.T) {
+	noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
+	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "99", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+	for range 3 {
+		a := &attended{lister: &lister{noted: noted}, initial: true}
+		if got := a.note(t.Context(), watch.Event{Type: watch.Bookmark, Object: end}); got.Type != watch.Error {
+			t.Errorf("%s of the older list", got.Type)
+		}
+		noted.failed(errors.New("connection reset"))
+	}
+}
+
+// TestLostAgain: what was unseen when the API server was lost is not broken or whole after,
+// however often a session begins and is lost before anything is judged.
+func TestLostAgain(t *testing.T) {
+	o := Options{Only: []string{"units"}}
+	o.fill()
+	e := newEngine(o, nil)
+	e.live = newLive(o)
+	e.record("units", []Finding{{Object: "Node w1, kubelet.service", Saw: "failed"}})
+	row := e.board.rows["units"]
+	row.stale = "Kind nodereports: no watch is open"
+	for range 2 {
+		e.lose(errors.New("no answer"))
+		if got := row.outcome(); got != Unseen {
+			t.Errorf("%s, of what nobody has seen for long", got)
+		}
+		e.lost = time.Time{}
+	}
+}
+
+// TestSessionJudgesAtOnce: a session that is lost right after it has begun has judged what it
+// listed, so that nothing of an older one stands.
+func TestSessionJudgesAtOnce(t *testing.T) {
+	o := Options{Only: []string{"nodes-ready"}}
+	o.fill()
+	e := newEngine(o, nil)
+	e.live = newLive(o)
+	e.record("nodes-ready", []Finding{{Object: "Node w1", Saw: "not Ready"}})
+	v := seen(t, node("w1", corev1.ConditionTrue))
+	v.bounds = o.bounds
+	e.begin(v)
+	if got := e.board.rows["nodes-ready"].outcome(); got != Holds {
+		t.Errorf("%s, after a complete list", got)
 	}
 }
 
@@ -52,11 +102,73 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 	now := time.Now()
 	h := newHeard()
 	ahead := time.Hour // is the host's clock
-	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute))
+	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute), now.Add(-5*time.Minute))
 	v := view{now: now, heard: h}
 	for said, want := range map[time.Duration]time.Duration{-5 * time.Minute: 5 * time.Minute, -time.Minute: time.Minute} {
 		if got, _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
 			t.Errorf("silent for %s, want %s", got, want)
 		}
 	}
+}
+
+// TestHeartbeatComesLate: a heartbeat that comes in after the API server said nothing for a while
+// was sent when the host says, by its clock as it was known before, and not before the silence.
+func TestHeartbeatComesLate(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		name  string
+		ahead time.Duration // is the host's clock
+		known bool          // heard before
+		said  time.Duration // by that clock, corrected
+		gap   time.Duration // until now
+		want  time.Duration // silent
+	}{
+		{"nothing was missed", time.Hour, true, -2 * time.Second, 0, 0},
+		{"sent in the gap", time.Hour, true, -100 * time.Second, 150 * time.Second, 100 * time.Second},
+		{"sent at its end", -time.Hour, true, 0, 150 * time.Second, 0},
+		{"the clock was set back", 0, true, -time.Hour, 30 * time.Second, 30 * time.Second},
+		{"the clock was set forward", 0, true, time.Hour, 150 * time.Second, 0},
+		{"its clock is not known", 0, false, -100 * time.Second, 150 * time.Second, 100 * time.Second},
+		{"its clock is not known, and far behind", 0, false, -time.Hour, 150 * time.Second, 150 * time.Second},
+	} {
+		h := newHeard()
+		b := reportOf("w1")
+		for i := time.Duration(5); test.known && i > 3; i-- {
+			at := now.Add(-i * time.Minute)
+			h.take(b, at.Add(test.ahead), at, at)
+		}
+		h.take(b, now.Add(test.said+test.ahead), now.Add(-test.gap), now)
+		v := view{now: now, heard: h}
+		if got, _ := v.silence(b, now.Add(test.said+test.ahead)); got != test.want {
+			t.Errorf("%s: silent for %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestGap: what is handled right after a kind was confirmed again may be as old as the silence,
+// also where a list ends it and the events that came while it was on its way follow.
+func TestGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &confirmation{kind: nodeReports}
+		c.begin(nil)
+		began := time.Now()
+		time.Sleep(time.Second)
+		c.heard("1", time.Now())
+		if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
+			t.Errorf("sent after %s, with no gap", got.Sub(began))
+		}
+		time.Sleep(time.Minute)
+		asked := time.Now()
+		time.Sleep(time.Minute)
+		c.heard("2", asked)
+		c.heard("3", time.Now())
+		c.heard("4", time.Now())
+		if got := c.sentAfter(time.Now()).Sub(began); got != time.Second {
+			t.Errorf("sent after %s, want 1s", got)
+		}
+		time.Sleep(2 * handledIn)
+		if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
+			t.Errorf("sent after %s, long after the gap", got.Sub(began))
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -121,7 +122,8 @@ func (e *engine) lose(reason error) {
 		e.lost = e.view.now
 	}
 	for _, r := range e.rules {
-		e.board.rows[r.id].stale = e.unknown(r)
+		row := e.board.rows[r.id]
+		row.stale = cmp.Or(e.unknown(r), row.stale) // until it is judged again
 	}
 	e.record(apiServer, []Finding{{
 		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",

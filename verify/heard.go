@@ -35,7 +35,7 @@ func leaderOf(component string) beat { return beat{leases, metav1.NamespaceSyste
 func reportOf(node string) beat { return beat{nodeReports, "", node} }
 
 type heardAt struct {
-	at time.Time
+	at time.Time // that it was sent, by this computer's clock
 	// ahead is by how much the host's clock is ahead of this computer's, as
 	// the last three beats have it that were least delayed on their way.
 	ahead  time.Duration
@@ -46,12 +46,12 @@ const beatsKept = 3
 
 func newHeard() *heard { return &heard{began: time.Now(), beats: map[beat]heardAt{}} }
 
-// take notes a beat that says to be of the time said.
-func (h *heard) take(b beat, said, now time.Time) {
+// take notes a beat that says to be of the time said. It came now, and was sent after from:
+// how long it was on its way, only the host's clock tells.
+func (h *heard) take(b beat, said, from, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	of := h.beats[b]
-	of.at = now
+	of, before := h.beats[b]
 	of.recent = append(of.recent, said.Sub(now))
 	if len(of.recent) > beatsKept {
 		of.recent = append([]time.Duration(nil), of.recent[1:]...)
@@ -60,7 +60,26 @@ func (h *heard) take(b beat, said, now time.Time) {
 	for _, d := range of.recent {
 		of.ahead = max(of.ahead, d)
 	}
+	sent := said
+	if before {
+		sent = said.Add(-of.ahead)
+	}
+	of.at = later(from, earlier(sent, now))
 	h.beats[b] = of
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // last tells when a beat was heard, if it was.
@@ -120,18 +139,18 @@ func keepLease(l *coordinationv1.Lease) *keptLease {
 	return kept
 }
 
-// hear notes the heartbeat of an object that has changed under our eyes.
-func (h *heard) hear(before, after any) {
+// hear notes the heartbeat of an object that has changed under our eyes, after from.
+func (h *heard) hear(before, after any, from time.Time) {
 	switch o := after.(type) {
 	case *keptLease:
 		was, _ := before.(*keptLease)
 		if was == nil || !o.renewed.Equal(was.renewed) {
-			h.take(beat{leases, o.namespace, o.name}, o.renewed, time.Now())
+			h.take(beat{leases, o.namespace, o.name}, o.renewed, from, time.Now())
 		}
 	case *keptReport:
 		was, _ := before.(*keptReport)
 		if was == nil || !o.report.Heartbeat.Equal(&was.report.Heartbeat) {
-			h.take(reportOf(o.name), o.report.Heartbeat.Time, time.Now())
+			h.take(reportOf(o.name), o.report.Heartbeat.Time, from, time.Now())
 		}
 	}
 }

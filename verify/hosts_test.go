@@ -109,7 +109,7 @@ func TestStaleReport(t *testing.T) {
 		Finding{Object: "NodeReport w1", Saw: "nothing new since " + now.Add(-time.Hour).UTC().Format(time.RFC3339)},
 		Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 	// It came in just now, from a host whose clock is an hour behind.
-	v.heard.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second))
+	v.heard.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second), now.Add(-time.Second))
 	wantSaw(t, judgeReports(v), Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 }
 

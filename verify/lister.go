@@ -166,7 +166,8 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	}
 	version := o.GetResourceVersion()
 	switch last := event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"; {
-	case last && a.noted.older(version) && a.noted.refuses():
+	case last && a.noted.older(version) && !a.noted.hasRefused():
+		defer a.noted.refuse()
 		return a.expired(ctx, "resourceVersion went back to "+version)
 	case last:
 		a.initial = false

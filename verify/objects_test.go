@@ -39,7 +39,7 @@ func TestNodeLeases(t *testing.T) {
 			v := seen(t, append(test.objects, node("w1", corev1.ConditionTrue))...)
 			v.now, v.heard.began = now, now.Add(-time.Minute)
 			if test.heard > 0 {
-				v.heard.take(leaseOf("w1"), now, now.Add(-test.heard))
+				v.heard.take(leaseOf("w1"), now, now.Add(-test.heard), now.Add(-test.heard))
 			}
 			var want []Finding
 			if test.saw != "" {
@@ -88,7 +88,7 @@ func TestClocks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, node("w1", corev1.ConditionTrue))
 			for _, ahead := range test.beats {
-				v.heard.take(leaseOf("w1"), now.Add(ahead), now)
+				v.heard.take(leaseOf("w1"), now.Add(ahead), now, now)
 			}
 			var want []Finding
 			if test.saw != "" {

@@ -74,6 +74,7 @@ func (e *engine) begin(v view) {
 	v.site = e.site
 	e.view, e.seen, e.lost = v, true, time.Time{}
 	e.regroup()
+	e.judge(e.dirty.take()) // now: a session may be lost at any moment, and what an older one saw is no evidence
 }
 
 // regroup judges all rules again, since kinds came or went.
@@ -238,7 +239,9 @@ func (w *informer) listen(h *heard, mark func()) error {
 	if err := w.shared.SetWatchErrorHandlerWithContext(w.unexpected); err != nil {
 		return err
 	}
-	_, err := w.shared.AddEventHandler(marking(mark, h.hear))
+	_, err := w.shared.AddEventHandler(marking(mark, func(before, after any) {
+		h.hear(before, after, w.sentAfter(time.Now()))
+	}))
 	return err
 }
 

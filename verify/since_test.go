@@ -87,7 +87,7 @@ func TestSinceByHostsClocks(t *testing.T) {
 		t.Error("nothing was heard of any clock, and it is not too soon to tell")
 	}
 	for host, ahead := range map[string]time.Duration{"cp1": 0, "behind": -time.Hour, "ahead": time.Hour} {
-		v.heard.take(leaseOf(host), now.Add(ahead), now)
+		v.heard.take(leaseOf(host), now.Add(ahead), now, now)
 	}
 	if e := expectSince(v); e != (expectation{}) {
 		t.Errorf("each clock was heard, and it says %+v", e)

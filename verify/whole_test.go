@@ -118,8 +118,8 @@ func (w *whole) judge(t *testing.T, e *engine) {
 	v := seen(t, objects...)
 	v.server = w.server
 	for _, b := range w.beats {
-		v.heard.take(b, time.Now(), time.Now())
-		v.heard.take(b, time.Now(), time.Now())
+		v.heard.take(b, time.Now(), time.Now(), time.Now())
+		v.heard.take(b, time.Now(), time.Now(), time.Now())
 	}
 	for _, id := range v.values(pods, byImage) {
 		img, err := parseImage(id)
