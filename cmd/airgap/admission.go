@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"

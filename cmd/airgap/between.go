@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"

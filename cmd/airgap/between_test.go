@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"

@@ -9,8 +9,8 @@ import (
 
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 )
 
 // broughtTwice finds add-ons that install something that airgap installs on these

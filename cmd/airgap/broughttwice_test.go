@@ -6,7 +6,7 @@ import (
 
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )

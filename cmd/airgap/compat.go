@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"

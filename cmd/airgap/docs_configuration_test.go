@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 )
 
 // TestDocsConfiguration: every field of airgap.yaml, by the schema.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"

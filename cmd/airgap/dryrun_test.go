@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/preflight"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 )
 

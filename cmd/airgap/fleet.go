@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/kubeadm"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"airgap.dev/airgap/cmd/airgap/config"
-	"airgap.dev/airgap/cmd/airgap/remote"
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/remote/sshtest"
 )
 
 // fleetOf is a fleet of servers in this process, by name in the order given.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/remote/sshtest"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 )
 
 // connect logs in on every other host and becomes root there. What only a

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"

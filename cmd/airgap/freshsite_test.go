@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 )
 
 // TestFreshSite: a bundle that an older airgap made is not installed where this

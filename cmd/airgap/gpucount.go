@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 )
 
 // gpuSettings are what the report of this host compares with: the cards as they are

@@ -9,8 +9,8 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
 )
 

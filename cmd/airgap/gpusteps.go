@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"

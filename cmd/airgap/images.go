@@ -6,8 +6,8 @@ import (
 	"github.com/distribution/reference"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"

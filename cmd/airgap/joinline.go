@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"

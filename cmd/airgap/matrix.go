@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 )

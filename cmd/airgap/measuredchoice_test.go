@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/netprobe"
 )

@@ -14,8 +14,8 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/workload"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/manifests"

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/apitest"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight/netprobe"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 )
 
 // TestNetworkPage compares the pages of two clusters with those of testdata: one behind a

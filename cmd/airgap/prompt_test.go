@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
 

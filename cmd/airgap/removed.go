@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
 

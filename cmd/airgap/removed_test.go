@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 )
 
 // fiveNodes is a site of three control-plane hosts and two workers; this host is

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
 

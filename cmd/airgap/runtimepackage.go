@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 )
 
 // runtimeInTheWay adds what else there is where the runtime's package does not go together

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"

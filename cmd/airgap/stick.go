@@ -7,8 +7,8 @@ import (
 	"text/template"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
 	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/config"
 )
 
 //go:embed INSTALL.txt

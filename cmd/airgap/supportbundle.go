@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cmd/airgap/redact"
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/redact"
 	"airgap.dev/airgap/internal/ui"
 )
 

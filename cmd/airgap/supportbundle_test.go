@@ -27,8 +27,8 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/support"
-	"airgap.dev/airgap/cmd/airgap/support/supporttest"
+	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/cluster/support/supporttest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )

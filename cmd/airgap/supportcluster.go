@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 )
 

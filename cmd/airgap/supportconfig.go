@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"

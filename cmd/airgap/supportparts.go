@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"airgap.dev/airgap/cmd/airgap/support"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"

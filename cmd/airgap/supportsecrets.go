@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"airgap.dev/airgap/cmd/airgap/redact"
+	"airgap.dev/airgap/internal/redact"
 )
 
 // secret is one kind of them, as the security desk reads of it: docs/security.md, "Secrets".

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cmd/airgap/config"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/kubeadm"
 )
 

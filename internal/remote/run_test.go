@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+	"airgap.dev/airgap/internal/remote/sshtest"
 )
 
 func readFile(t *testing.T, path string) []byte {

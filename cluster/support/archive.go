@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/redact"
+	"airgap.dev/airgap/internal/redact"
 	"airgap.dev/airgap/internal/ui"
 )
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 )
 
 // Role is what a node is for.

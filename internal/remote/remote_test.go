@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+	"airgap.dev/airgap/internal/remote/sshtest"
 )
 
 func hostAt(s *sshtest.Server) Host {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+	"airgap.dev/airgap/internal/remote/sshtest"
 )
 
 // TestHostKeys: a server with two keys, and files that know one thing or

@@ -17,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/redact"
-	"airgap.dev/airgap/cmd/airgap/support/supporttest"
+	"airgap.dev/airgap/cluster/support/supporttest"
+	"airgap.dev/airgap/internal/redact"
 )
 
 var about = About{Host: "node1.bank/..", Time: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC), Program: "1.2.3", By: "root on node1", Notes: []string{"It was not root."}}

@@ -3,7 +3,7 @@ package config
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"airgap.dev/airgap/cmd/airgap/remote"
+	"airgap.dev/airgap/internal/remote"
 )
 
 // Remote is how the node is reached through SSH. Only with the section ssh.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"airgap.dev/airgap/cmd/airgap/remote/sshtest"
+	"airgap.dev/airgap/internal/remote/sshtest"
 )
 
 func TestKeys(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/cmd/airgap/redact"
+	"airgap.dev/airgap/internal/redact"
 )
 
 // atOnce is how many parts are collected at a time, and wait for their turn to be

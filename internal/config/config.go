@@ -20,9 +20,9 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cmd/airgap/remote"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/preflight"
