@@ -1,0 +1,172 @@
+package airgap_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// limit is how large something may be, and what is larger today.
+//
+// An entry of larger may only shrink: the test asks for a new number when the code is a tenth
+// smaller, and for the entry to go once the limit holds.
+type limit struct {
+	most   int
+	larger map[string]int
+}
+
+// TestLimits keeps packages, types, files and functions at a size that can be read; e2e
+// is a module of its own and is not measured.
+func TestLimits(t *testing.T) {
+	code := measure(t)
+	for _, test := range []struct {
+		of       string
+		measured map[string]int
+		limit    limit
+	}{
+		{"lines of a package", others(code.packages), packageLines},
+		{"lines of the command", map[string]int{"cmd/airgap": code.packages["cmd/airgap"]}, commandPackage},
+		{"methods of a type", code.methods, typeMethods},
+		{"lines of a file", code.files, fileLines},
+		{"lines of a function", code.functions, functionLines},
+		{"lines of a function in cmd/airgap", code.commands, commandLines},
+		{"lines of a test file", code.testFiles, testFileLines},
+		{"lines of a test function", code.tests, testLines},
+		{"lines of more than 200 columns in a test file", code.wide, wideLines},
+		{"files of cmd/airgap that import os/exec", code.executing, executingFiles},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(test.measured)) {
+			is, known := test.measured[name], test.limit.larger[name]
+			switch {
+			case is > max(known, test.limit.most):
+				t.Errorf("%s: %s: %d, at most %d", test.of, name, is, max(known, test.limit.most))
+			case known > 0 && (is <= test.limit.most || is < known*9/10):
+				t.Errorf("%s: %s is %d now: correct the entry %d", test.of, name, is, known)
+			}
+		}
+		for name := range test.limit.larger {
+			if _, is := test.measured[name]; !is {
+				t.Errorf("%s: %s is not there any more: remove its entry", test.of, name)
+			}
+		}
+	}
+}
+
+// sizes are by name: "kubeadm", "kubeadm.Machine", "kubeadm/join.go", "kubeadm.(Machine).Join".
+type sizes struct {
+	packages, methods, files, functions, commands, testFiles, tests, wide, executing map[string]int
+}
+
+func measure(t *testing.T) sizes {
+	t.Helper()
+	s := sizes{map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "e2e" || d.Name() == "testdata" || d.Name() == "vendor" || path != "." && strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		return s.file(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s sizes) file(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, path, text, 0)
+	if err != nil {
+		return err
+	}
+	lines, dir := bytes.Count(text, []byte("\n")), filepath.Dir(path)
+	test := strings.HasSuffix(path, "_test.go")
+	if test {
+		s.testFiles[path], s.wide[path] = lines, wide(text)
+	} else {
+		s.files[path] = lines
+		s.packages[dir] += lines
+	}
+	if dir == "cmd/airgap" && !test {
+		for _, i := range parsed.Imports {
+			if i.Path.Value == `"os/exec"` {
+				s.executing[path] = 1
+			}
+		}
+	}
+	for _, d := range parsed.Decls {
+		f, is := d.(*ast.FuncDecl)
+		if !is {
+			continue
+		}
+		name := dir + "." + f.Name.Name
+		if r := receiver(f); r != "" {
+			name = fmt.Sprintf("%s.(%s).%s", dir, r, f.Name.Name)
+			if !test {
+				s.methods[dir+"."+r]++
+			}
+		}
+		long := positions.Position(f.End()).Line - positions.Position(f.Pos()).Line + 1
+		switch {
+		case test:
+			s.tests[name] = max(s.tests[name], long)
+		case dir == "cmd/airgap":
+			s.commands[name] = max(s.commands[name], long)
+			fallthrough
+		default:
+			s.functions[name] = max(s.functions[name], long) // one name may have a form for each system
+		}
+	}
+	return nil
+}
+
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	of := f.Recv.List[0].Type
+	if star, is := of.(*ast.StarExpr); is {
+		of = star.X
+	}
+	if generic, is := of.(*ast.IndexExpr); is {
+		of = generic.X
+	}
+	name, _ := of.(*ast.Ident)
+	return name.Name
+}
+
+func wide(text []byte) int {
+	count := 0
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if utf8.RuneCount(lines.Bytes()) > 200 {
+			count++
+		}
+	}
+	return count
+}
+
+// others are all packages but the command, which has a limit of its own.
+func others(packages map[string]int) map[string]int {
+	rest := maps.Clone(packages)
+	delete(rest, "cmd/airgap")
+	return rest
+}
