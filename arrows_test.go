@@ -18,6 +18,7 @@ const module = "airgap.dev/airgap"
 var allowed = map[string][]string{
 	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/workload", "bundle/operators"},
 	"bundle/operators": {"bundle/workload"},
+	"bundle/plan":      {"bundle", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/rpm":       {},
 	"bundle/workload":  {},

@@ -133,3 +133,13 @@ func (p *packages) verify(path string, r io.Reader) error {
 	}
 	return nil
 }
+
+// Kernel is the kernel, as uname -r has it, that the package belongs to, where it has one of
+// these names.
+func (p Package) Kernel(names ...string) (kernel string, is bool) {
+	n, err := rpm.ParseNEVRA(p.NEVRA)
+	if err != nil || !slices.Contains(names, n.Name) {
+		return "", false
+	}
+	return n.Version + "-" + n.Release + "." + n.Arch, true
+}

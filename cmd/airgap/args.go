@@ -29,11 +29,3 @@ func checkAddress(what, addr string) error {
 	}
 	return nil
 }
-
-// plural counts things: 1 problem, 2 problems.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
-}

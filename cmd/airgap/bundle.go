@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/operators"
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -162,69 +161,71 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	o.delta.signer = keys.ownFingerprint()
 	p := a.newProgress()
-	plan, err := a.makePlan(ctx, o, c, text, p)
+	base, err := o.delta.inventory(o.keys)
 	if err != nil {
 		return err
 	}
-	tellMoved(p, plan.Moved)
-	tellRetagged(p, plan.Retagged)
-	tellSecrets(p, plan.Secrets)
-	tellOperators(p, plan.Operators)
-	for _, n := range plan.Notices {
-		p.Say("not checked: %s", n)
+	planned, err := plan.Make(ctx, o.planned(c, text, base), p)
+	if err != nil {
+		return err
 	}
-	for _, what := range plan.Remarks {
-		p.Say("note: %s", what)
-	}
-	for _, n := range plan.Warnings {
-		p.Say("warning: %s", n)
-	}
+	tellPlanned(p, planned)
 	if o.plan {
-		proof := proofOf(plan.Lock)
-		proof.Operators, proof.Notices, proof.Warnings, proof.Remarks = plan.Operators, plan.Notices, plan.Warnings, plan.Remarks
-		err := a.print(proof, func(w io.Writer) error {
-			proof.list(w)
-			return errors.Join(writeBase(w, plan.Base), proof.sum(w))
-		})
-		if err == nil && o.strict {
-			err = strictly(plan)
-		}
+		err = a.showPlan(planned)
+	}
+	if err == nil && o.strict {
+		err = strictly(planned)
+	}
+	if err != nil || o.plan {
 		return err
 	}
-	if o.strict {
-		if err := strictly(plan); err != nil {
-			return err
-		}
-	}
-	tellNotCarried(p, plan.Lock)
-	if err := writeLock(lockPath(o.config), plan.Lock); err != nil {
+	tellNotCarried(p, planned.Lock)
+	if err := plan.WriteLock(plan.LockPath(o.config), planned.Lock); err != nil {
 		return err
 	}
-	return a.writeBundle(ctx, c, plan, keys, o, partSize, p)
+	return a.writeBundle(ctx, c, planned, keys, o, partSize, p)
 }
 
-func (a *app) writeBundle(ctx context.Context, c *config.Cluster, plan *bundle.Plan, keys *signingKeys, o bundleOptions, partSize int64, p ui.Progress) error {
+// planned is what the plan is made of.
+func (o bundleOptions) planned(c *config.Cluster, text []byte, base *bundle.Inventory) plan.Options {
+	return plan.Options{
+		File: o.config, Cluster: c, Text: text, Facts: o.facts, Update: o.update,
+		Tool: "airgap " + version(), Own: []bundle.OwnImage{probeImage()}, Base: base,
+	}
+}
+
+// showPlan prints what the bundle would hold.
+func (a *app) showPlan(planned *bundle.Plan) error {
+	proof := proofOf(planned.Lock)
+	proof.Operators, proof.Notices, proof.Warnings, proof.Remarks = planned.Operators, planned.Notices, planned.Warnings, planned.Remarks
+	return a.print(proof, func(w io.Writer) error {
+		proof.list(w)
+		return errors.Join(writeBase(w, planned.Base), proof.sum(w))
+	})
+}
+
+func (a *app) writeBundle(ctx context.Context, c *config.Cluster, planned *bundle.Plan, keys *signingKeys, o bundleOptions, partSize int64, p ui.Progress) error {
 	if err := keys.make(o.keys); err != nil {
 		return err
 	}
-	if err := plan.SignPackages(keys.rpm); err != nil {
+	if err := planned.SignPackages(keys.rpm); err != nil {
 		return err
 	}
 	these, err := thesePrograms()
 	if err != nil {
 		return err
 	}
-	stick, err := stickFiles(these, c, plan, keys)
+	stick, err := stickFiles(these, c, planned, keys)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(o.out, plan.Name)
-	report, err := bundle.Write(ctx, plan, dir, bundle.Options{PartSize: partSize, Signer: keys.bundle, Stick: stick}, p)
+	dir := filepath.Join(o.out, planned.Name)
+	report, err := bundle.Write(ctx, planned, dir, bundle.Options{PartSize: partSize, Signer: keys.bundle, Stick: stick}, p)
 	if err != nil {
 		return err
 	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: plan.Base, Report: *report, Operators: plan.Operators, NotCarried: plan.Lock.NotCarried}, func(w io.Writer) error {
-		return errors.Join(writeBundled(w, dir, plan.Lock, report, keys), writeBase(w, plan.Base))
+	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: planned.Base, Report: *report, Operators: planned.Operators, NotCarried: planned.Lock.NotCarried}, func(w io.Writer) error {
+		return errors.Join(writeBundled(w, dir, planned.Lock, report, keys), writeBase(w, planned.Base))
 	})
 }
 
@@ -245,8 +246,8 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", dir)
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", dir, ui.Size(r.Size), plural(r.Parts, "part"),
-		plural(len(l.Images), "image"), plural(len(l.Packages), "package"), plural(len(l.Files), "file"))
+	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", dir, ui.Size(r.Size), ui.Count(r.Parts, "part"),
+		ui.Count(len(l.Images), "image"), ui.Count(len(l.Packages), "package"), ui.Count(len(l.Files), "file"))
 	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
 	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
 	if r.Kept > 0 {
@@ -259,95 +260,10 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 	return err
 }
 
-func (a *app) makePlan(ctx context.Context, o bundleOptions, c *config.Cluster, text []byte, p ui.Progress) (*bundle.Plan, error) {
-	surveyed, err := readSurveys(ctx, o.facts)
-	if err != nil {
-		return nil, err
-	}
-	cards, err := checkCompatibility(c, surveyed, time.Now(), p)
-	if err != nil {
-		return nil, err
-	}
-	client, err := newClient(c)
-	if err != nil {
-		return nil, err
-	}
-	images, err := imageNeeds(c)
-	if err != nil {
-		return nil, err
-	}
-	packages, err := packageRequest(c, surveyed, cards)
-	if err != nil {
-		return nil, err
-	}
-	if len(packages.Assumed) > 0 {
-		p.Say("warning: there are no facts of %s, by host name or address; what it has is assumed to be a minimal installation", list(packages.Assumed))
-	}
-	locked, err := held(o)
-	if err != nil {
-		return nil, err
-	}
-	base, err := o.delta.inventory(o.keys)
-	if err != nil {
-		return nil, err
-	}
-	network, err := networkNeed(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkNetworkSource(ctx, client, c, filepath.Dir(o.config)); err != nil {
-		return nil, err
-	}
-	plan, err := bundle.NewPlan(ctx, client, bundle.Request{
-		Name: c.Name, Config: text, Tool: "airgap " + version(), Platform: platform,
-		Images: images, Own: []bundle.OwnImage{probeImage()}, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: base,
-		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Ignore: c.Images.Ignore, Network: network, Addons: c.Addons, Dir: filepath.Dir(o.config), KubeVersion: c.Kubernetes.Version,
-	}, p)
-	if err != nil {
-		return nil, trustChanged(runtimeInTheWay(c, err))
-	}
-	if err := tellClashes(broughtTwice(c, plan.Sets), "airgap installs the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows the sections network and gpu", p); err != nil {
-		return nil, err
-	}
-	return plan, checkNetwork(c, surveyed, plan)
-}
-
-// newClient asks upstream, with the logins of the repositories that have one.
-func newClient(c *config.Cluster) (*bundle.Client, error) {
-	client, err := bundle.NewClient(c.Sources)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range c.Packages.Repositories {
-		if r.Login == (rpm.Login{}) {
-			continue
-		}
-		if err := client.Use(bundle.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
-			return nil, err
-		}
-	}
-	return client, nil
-}
-
-// held is what the lock beside the configuration decides; nil without one.
-func held(o bundleOptions) (*bundle.Locked, error) {
-	lock, err := readLock(lockPath(o.config))
-	if err != nil {
-		return nil, err
-	}
-	if lock == nil {
-		if len(o.update) > 0 {
-			return nil, usage("airgap bundle: --update, but there is no %s yet: everything is decided anew anyway", lockPath(o.config))
-		}
-		return nil, nil
-	}
-	return &bundle.Locked{Lock: *lock, Update: o.update}, nil
-}
-
 // configError makes usage errors of what is wrong with the file itself.
 func configError(err error) error {
 	if problems, is := errors.AsType[config.Problems](err); is {
-		return &coded{code: exitUsage, err: fmt.Errorf("%s in the configuration\n%w", plural(len(problems), "problem"), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
+		return &coded{code: exitUsage, err: fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err), hint: "airgap bundle --help shows the smallest file, airgap schema what may stand in it"}
 	}
 	return hint(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

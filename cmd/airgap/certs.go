@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/validity"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -145,6 +146,6 @@ func (c certificate) left(now time.Time) string {
 	case left <= 0:
 		return "ended"
 	default:
-		return plural(int(left.Hours()/24), "day")
+		return ui.Count(int(left.Hours()/24), "day")
 	}
 }

@@ -118,6 +118,6 @@ func writeBase(w io.Writer, b *bundle.Base) error {
 		size += f.Size
 	}
 	_, err := fmt.Fprintf(w, "  delta: %s (%s) are left out, for the servers have them by %s; where they do not, it is refused\n",
-		plural(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
+		ui.Count(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
 	return err
 }

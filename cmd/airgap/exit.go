@@ -58,6 +58,9 @@ func codeOf(err error) int {
 	if c, is := errors.AsType[*coded](err); is {
 		return c.code
 	}
+	if advice.IsUsage(err) {
+		return exitUsage
+	}
 	return exitError
 }
 

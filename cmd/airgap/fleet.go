@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -182,7 +183,7 @@ func (f *fleet) problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), plural(len(f.members), "other host"), what)}
+	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.members), "other host"), what)}
 	for _, m := range all {
 		lines = append(lines, m.problem())
 	}

@@ -54,6 +54,6 @@ func writeCluster(w io.Writer, r installed) error {
 	if failed > 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "the cluster is verified: %s, all as airgap.yaml has them\n", plural(len(r.Hosts)+1, "node"))
+	_, err := fmt.Fprintf(w, "the cluster is verified: %s, all as airgap.yaml has them\n", ui.Count(len(r.Hosts)+1, "node"))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // gpuSettings are what the report of this host compares with: the cards as they are
@@ -58,5 +59,5 @@ func (s *site) lostCards() string {
 	if err != nil || has >= had { // gpuSettings tells the error
 		return ""
 	}
-	return fmt.Sprintf("%s had %s, and has %d on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm %s there, then the same command again", s.node.Name, plural(had, "card"), has, reportFile)
+	return fmt.Sprintf("%s had %s, and has %d on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm %s there, then the same command again", s.node.Name, ui.Count(had, "card"), has, reportFile)
 }

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -97,7 +98,7 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 	if err != nil {
 		return nil, hint(err, "look at it with lspci -d 10de: -vv; a card that has left the bus comes back when the server is powered off and on")
 	}
-	if free, reserved := gpus(pci); free == "" {
+	if free, reserved := gpu.Present(pci); free == "" {
 		return nil, noCard(reserved)
 	}
 	st := &gpuStatus{devices: gpu.Detect(pci)}
@@ -163,7 +164,7 @@ func (st *gpuStatus) disagreements(driver gpu.Driver) []string {
 		}
 	}
 	if n := len(st.NVML.Cards); n != free {
-		all = append(all, fmt.Sprintf("%s on the bus, %d for NVML: dmesg | grep -i nvrm; ls -l /dev/nvidia*", plural(free, "card"), n))
+		all = append(all, fmt.Sprintf("%s on the bus, %d for NVML: dmesg | grep -i nvrm; ls -l /dev/nvidia*", ui.Count(free, "card"), n))
 	}
 	return all
 }

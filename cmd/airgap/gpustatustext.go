@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // write has two lines for each card.
@@ -49,7 +50,7 @@ func (st *gpuStatus) fine() string {
 	if st.NVML.Xids == nil {
 		return "no faults"
 	}
-	return fmt.Sprintf("no faults, and %s while it was listened for", plural(len(st.NVML.Xids), "Xid event"))
+	return fmt.Sprintf("no faults, and %s while it was listened for", ui.Count(len(st.NVML.Xids), "Xid event"))
 }
 
 // identity has no place for what the card does not say.
@@ -85,7 +86,7 @@ func condition(c nvml.Card) []string {
 		add("ECC %s", memoryErrors(*c.ECC))
 	}
 	if c.Rows != nil {
-		add("%s replaced", plural(c.Rows.Corrected+c.Rows.Uncorrected, "row"))
+		add("%s replaced", ui.Count(c.Rows.Corrected+c.Rows.Uncorrected, "row"))
 	}
 	if c.MIG != nil {
 		add("MIG %s", parts(*c.MIG))
@@ -134,5 +135,5 @@ func parts(m nvml.MIG) string {
 	if !m.Current {
 		return "off"
 	}
-	return "on, " + plural(len(m.Instances), "part")
+	return "on, " + ui.Count(len(m.Instances), "part")
 }

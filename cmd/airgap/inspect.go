@@ -56,7 +56,7 @@ func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) er
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, key)
 	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
-	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), plural(len(i.Parts), "part"))
+	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))
 	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
 	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
 	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
@@ -65,7 +65,7 @@ func writeContents(w io.Writer, i *bundle.Index, key string, full, list bool) er
 	}
 	if i.IsDelta() {
 		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
-			plural(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
+			ui.Count(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
 	}
 	if list {
 		return writeList(w, i)

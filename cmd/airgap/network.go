@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,122 +11,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/cni"
-	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/manifests"
-	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/dataplane"
 )
-
-// podCluster is what the pod network has to fit, where kube-proxy has that mode.
-func podCluster(c *config.Cluster, proxyMode string) cni.Cluster {
-	return cni.Cluster{PodSubnet: c.Kubernetes.PodSubnet, ProxyMode: proxyMode, Nodes: len(c.Nodes)}
-}
-
-// networkNeed is what the bundle has to fetch for the pod network; nil for nothing.
-func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
-	from := cni.From(c.Network, podCluster(c, ""))
-	if from.Empty() {
-		return nil, nil
-	}
-	need := &bundle.AddonNeed{Name: c.Network.Plugin, Namespace: from.Namespace, Manifests: from.Manifests}
-	if from.Chart != nil {
-		values, err := json.Marshal(from.Chart.Values)
-		if err != nil {
-			return nil, fmt.Errorf("write the values of chart %s: %w", from.Chart.Name, err)
-		}
-		need.Chart = &bundle.ChartNeed{Repository: from.Chart.Repository, Name: from.Chart.Name, Version: from.Chart.Version, Path: from.Chart.Path}
-		need.Values.Text = values
-	}
-	return need, nil
-}
-
-// checkNetworkSource checks the version at the source of the pod network, before
-// images of a different version are resolved or an older chart fails on values of
-// other types.
-func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cluster, dir string) error {
-	stated := cni.SourceOf(c.Network)
-	var objects []*unstructured.Unstructured
-	version := ""
-	switch {
-	case stated.Manifest != "":
-		found, err := client.Manifest(ctx, dir, stated.Manifest)
-		if err != nil {
-			return fmt.Errorf("network %s: %w", c.Network.Plugin, err)
-		}
-		for _, o := range found {
-			objects = append(objects, o.Unstructured)
-		}
-	case stated.Chart != "":
-		chart, err := bundle.ChartAt(dir, stated.Chart)
-		if err != nil {
-			return nil //nolint:nilerr // planning reports it, with all other problems
-		}
-		version = chart.Version
-	}
-	if err := cni.CheckSource(c.Network, objects, version); err != nil {
-		return fmt.Errorf("network %s: %w", c.Network.Plugin, err)
-	}
-	return nil
-}
-
-// checkNetwork makes the pod network's objects of what was fetched, as install
-// will: what upstream has changed is told where another version can be had.
-func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.Plan) error {
-	fetched, err := manifests.Parse(plan.NetworkObjects())
-	if err != nil {
-		return fmt.Errorf("read what was fetched for %s: %w", c.Network.Plugin, err)
-	}
-	objects, err := cni.Objects(c.Network, podCluster(c, plannedProxyMode(c, surveyed)), fetched)
-	if err != nil {
-		return hint(fmt.Errorf("make the pod network of %s: %w", c.Network.Plugin, err), "airgap schema shows what network.%s takes", c.Network.Plugin)
-	}
-	return carried(objects, plan.Lock)
-}
-
-// carried wants every image of the objects in the lock: a patch must not bring
-// one that nobody has.
-func carried(objects []*unstructured.Unstructured, l bundle.Lock) error {
-	made := make([]workload.Object, len(objects))
-	for i, o := range objects {
-		made[i] = workload.Object{Unstructured: o, At: "network"}
-	}
-	refs, err := workload.Images(made, "")
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
-		name, err := bundle.FullName(ref.Image)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(l.Images, func(i bundle.Image) bool { return i.Name == name }) {
-			return fmt.Errorf("%s needs image %s, which is not in the lock", ref.Where, name)
-		}
-	}
-	return nil
-}
-
-// plannedProxyMode is kube-proxy's mode on the first control-plane host, which
-// decides for the cluster: by its survey, else by what its system is like.
-func plannedProxyMode(c *config.Cluster, surveyed []*preflight.Facts) string {
-	assumed, _ := preflight.Assumed(c.Packages.OS)
-	for _, f := range append(slices.Clone(surveyed), assumed) {
-		if f != nil && (f == assumed || f.Host == c.Master().Name) {
-			return c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release})
-		}
-	}
-	return c.Kubernetes.ProxyMode(kubeadm.Facts{})
-}
 
 // networkStep brings up the pod network.
 func (s *site) networkStep(from source) step.Step {
 	n := cni.Network{
-		Config: s.config.Network, Cluster: podCluster(s.config, s.config.Kubernetes.ProxyMode(s.facts)),
+		Config: s.config.Network, Cluster: s.config.PodCluster(s.config.Kubernetes.ProxyMode(s.facts)),
 		Connect: func() (*rest.Config, error) { return s.machine.RESTConfig(kubeadm.AdminConf) },
 	}
 	if locked := s.index.Lock.Network; locked != nil {

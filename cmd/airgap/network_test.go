@@ -16,38 +16,19 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni/cnitest"
-	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/apitest"
 )
 
 const withCalico = "network: {plugin: calico}\n"
 
-// planNetwork decides on a bundle as airgap bundle does, for the network alone.
-func planNetwork(t *testing.T, upstream *cnitest.Server, c *config.Cluster) *bundle.Plan {
-	t.Helper()
-	need, err := networkNeed(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := bundle.NewClient(upstream.Sources())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := bundle.NewPlan(t.Context(), client, bundle.Request{Name: "bank", Platform: platform, KubeVersion: c.Kubernetes.Version, Dir: t.TempDir(), Network: need}, ui.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
 // TestNetworkOfUpstream goes from airgap.yaml to what install would apply.
 func TestNetworkOfUpstream(t *testing.T) {
 	upstream := cnitest.Serve(t)
-	c := clusterOn(t, "el9", k8s+withCalico)
-	plan := planNetwork(t, upstream, c)
-	if err := checkNetwork(c, nil, plan); err != nil {
+	c := configtest.On(t, "el9", k8s+withCalico)
+	plan, err := upstream.Plan(t, c.Network, c.PodCluster(""), nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var node bundle.Image
@@ -56,7 +37,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 			node = i
 		}
 	}
-	if !slices.Equal(node.NeededBy, []string{"network calico: DaemonSet kube-system/calico-node, container calico-node"}) {
+	if !slices.Contains(node.NeededBy, "network calico: DaemonSet kube-system/calico-node, container calico-node") {
 		t.Errorf("locked is %+v", node)
 	}
 	var text bytes.Buffer
@@ -94,9 +75,9 @@ func TestNetworkOfUpstream(t *testing.T) {
 // TestNetworkOfAChart: its images are pinned by their digest, where the chart names
 // one, as the runtime knows them then.
 func TestNetworkOfAChart(t *testing.T) {
-	c := clusterOn(t, "el9", k8s+"network: {plugin: cilium, mtu: 1450}\n")
-	plan := planNetwork(t, cnitest.Serve(t), c)
-	if err := checkNetwork(c, nil, plan); err != nil {
+	c := configtest.On(t, "el9", k8s+"network: {plugin: cilium, mtu: 1450}\n")
+	plan, err := cnitest.Serve(t).Plan(t, c.Network, c.PodCluster(""), nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	locked := plan.Lock.Network
@@ -122,38 +103,6 @@ func TestNetworkOfAChart(t *testing.T) {
 		if !slices.Contains(w.Ports, own) || strings.Contains(strings.Join(ports, " "), strconv.Itoa(own.Number)) {
 			t.Errorf("%v has to be free and not opened: preflight wants %v, the firewall gets %v", own, w.Ports, ports)
 		}
-	}
-}
-
-// TestNetworkThatCannotBe: told while the bundle is made.
-func TestNetworkThatCannotBe(t *testing.T) {
-	upstream := cnitest.Serve(t)
-	el10 := clusterOn(t, "el10", k8s+withCalico)
-	plan := planNetwork(t, upstream, el10)
-	if err := checkNetwork(el10, nil, plan); err != nil {
-		t.Errorf("by default calico follows kube-proxy: %v", err)
-	}
-	fixed := clusterOn(t, "el10", k8s+"network: {plugin: calico, calico: {dataplane: iptables}}\n")
-	if err := checkNetwork(fixed, nil, plan); err == nil || !strings.Contains(err.Error(), "kube-proxy's mode is nftables") {
-		t.Errorf("iptables on EL 10: %v", err)
-	}
-	if err := checkNetwork(fixed, []*preflight.Facts{surveyOf("cp1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")}, plan); err != nil {
-		t.Errorf("the survey counts: %v", err)
-	}
-	plan.Lock.Images = plan.Lock.Images[:1]
-	if err := checkNetwork(el10, nil, plan); err == nil || !strings.Contains(err.Error(), "which is not in the lock") {
-		t.Errorf("an image that nobody has: %v", err)
-	}
-}
-
-// TestFlannelFetchesNothing: its objects are ours.
-func TestFlannelFetchesNothing(t *testing.T) {
-	c := clusterOn(t, "el9", k8s)
-	if need, err := networkNeed(c); need != nil || err != nil {
-		t.Errorf("got %+v, %v", need, err)
-	}
-	if err := checkNetwork(c, nil, &bundle.Plan{Lock: bundle.Lock{Images: []bundle.Image{{Name: "ghcr.io/flannel-io/flannel:v0.28.4"}, {Name: "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"}}}}); err != nil {
-		t.Error(err)
 	}
 }
 

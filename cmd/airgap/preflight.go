@@ -238,7 +238,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	c := s.config
 	holds := s.index.Summary()
 	w := preflight.Want{
-		Roles: rolesOf(c, s.node.Name), OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
+		Roles: c.PreflightRoles(s.node.Name), OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
@@ -246,7 +246,7 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpus, Driver: loadedDriver, Site: c.Preflight,
+		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpu.Present, Driver: gpu.Loaded, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = s.portsToOpen()
@@ -266,10 +266,10 @@ func (s *site) want(stored bool) (preflight.Want, error) {
 	}
 	for _, p := range packages {
 		w.Packages = append(w.Packages, p.Name())
-		if kernel, is := kernelOf(p, "kernel-devel", "kernel-uek-devel"); is {
+		if kernel, is := p.Kernel("kernel-devel", "kernel-uek-devel"); is {
 			w.Headers = append(w.Headers, kernel)
 		}
-		if kernel, is := kernelOf(p, "kernel-modules-extra", "kernel-uek-modules-extra"); is {
+		if kernel, is := p.Kernel("kernel-modules-extra", "kernel-uek-modules-extra"); is {
 			w.ModulesExtra = append(w.ModulesExtra, kernel)
 		}
 	}

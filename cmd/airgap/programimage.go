@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/plan"
 )
 
 // probeRepository is the name of the image of airgap-probe. Bundles made before it was a
@@ -56,7 +57,7 @@ func imageOf(program string) (v1.Image, error) {
 		return nil, err
 	}
 	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		OS: "linux", Architecture: goarch, RootFS: v1.RootFS{Type: "layers"},
+		OS: "linux", Architecture: plan.Arch, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{Entrypoint: []string{"/" + probeName}, User: nobody, WorkingDir: "/"},
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"airgap.dev/airgap/bundle/plan"
 )
 
 // TestProgramImage: one file, which everybody may run and nobody may write, and
@@ -54,7 +56,7 @@ func TestProgramImage(t *testing.T) {
 	if _, err := files.Next(); err != io.EOF {
 		t.Errorf("there is more: %v", err)
 	}
-	if config, err := image.ConfigFile(); err != nil || config.Config.User != nobody || config.OS != "linux" || config.Architecture != goarch {
+	if config, err := image.ConfigFile(); err != nil || config.Config.User != nobody || config.OS != "linux" || config.Architecture != plan.Arch {
 		t.Errorf("configuration %+v (%v)", config, err)
 	}
 }

@@ -126,10 +126,10 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 func (p proof) sum(w io.Writer) error {
 	if n := len(p.NotCarried); n > 0 {
 		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s not carried; %s in all\nnext: %s\n",
-			plural(p.ClosedWorld.References, "reference"), plural(n, "possible image"), ui.Size(p.ClosedWorld.Bytes), nextForNotCarried)
+			ui.Count(p.ClosedWorld.References, "reference"), ui.Count(n, "possible image"), ui.Size(p.ClosedWorld.Bytes), nextForNotCarried)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", plural(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes))
+	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes))
 	return err
 }
 

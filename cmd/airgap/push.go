@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
 
@@ -123,7 +124,7 @@ func existingFor(index *bundle.Index, named []string, caFile string) (registry.E
 // expect.
 func writePushed(w io.Writer, address string, all []registry.Pushed) error {
 	held := len(slices.DeleteFunc(slices.Clone(all), func(p registry.Pushed) bool { return !p.Unchanged() }))
-	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d there already\n", address, plural(len(all), "image"), len(all)-held, held); err != nil {
+	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d there already\n", address, ui.Count(len(all), "image"), len(all)-held, held); err != nil {
 		return err
 	}
 	for _, p := range all {

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
 
@@ -47,6 +48,6 @@ func writeReceipt(file string, pki registry.PKI, bundles []*bundle.Bundle) (rece
 
 func (r receipted) write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s: %s of %s\n  signed by %s\n  next, on the connected host: airgap bundle --delta-from %s --receipt-key %s\n",
-		r.File, plural(r.Files, "file"), plural(len(r.Bundles), "bundle"), r.Authority, r.File, r.Authority)
+		r.File, ui.Count(r.Files, "file"), ui.Count(len(r.Bundles), "bundle"), r.Authority, r.File, r.Authority)
 	return err
 }

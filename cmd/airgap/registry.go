@@ -187,7 +187,7 @@ func writeBundles(w io.Writer, list []storedBundle, moved []registry.Disagreemen
 	for _, b := range list {
 		delta := ""
 		if b.Left > 0 {
-			delta = fmt.Sprintf("; %s of it in other bundles", plural(b.Left, "file"))
+			delta = fmt.Sprintf("; %s of it in other bundles", ui.Count(b.Left, "file"))
 		}
 		if _, err := fmt.Fprintf(w, "%-24s %s  %9s  %d images, %d packages%s\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages, delta); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -137,7 +138,7 @@ func judgeNodes(all []corev1.Node) *clusterHealth {
 			bad = append(bad, all[i].Name)
 		}
 	}
-	h := &clusterHealth{OK: len(bad) == 0, Says: fmt.Sprintf("%d of %s ready", len(all)-len(bad), plural(len(all), "node"))}
+	h := &clusterHealth{OK: len(bad) == 0, Says: fmt.Sprintf("%d of %s ready", len(all)-len(bad), ui.Count(len(all), "node"))}
 	if !h.OK {
 		h.Says += "; not " + strings.Join(bad, ", ")
 	}

@@ -84,11 +84,11 @@ func (st *status) writeHealth(w io.Writer) {
 func ago(d time.Duration) string {
 	switch {
 	case d < 2*time.Hour:
-		return plural(int(d.Minutes()), "minute")
+		return ui.Count(int(d.Minutes()), "minute")
 	case d < 48*time.Hour:
-		return plural(int(d.Hours()), "hour")
+		return ui.Count(int(d.Hours()), "hour")
 	}
-	return plural(int(d.Hours()/24), "day")
+	return ui.Count(int(d.Hours()/24), "day")
 }
 
 // shown is how many of a step's changes the screen has room for.
@@ -209,7 +209,7 @@ func list[T ~string](words []T) string {
 func behind(l registry.Lag) string {
 	switch {
 	case l.Behind > 0:
-		text := fmt.Sprintf("%s behind %s since %s", plural(l.Behind, "change"), l.Peer, l.Since.Format(time.DateTime))
+		text := fmt.Sprintf("%s behind %s since %s", ui.Count(l.Behind, "change"), l.Peer, l.Since.Format(time.DateTime))
 		if l.Error != "" {
 			text += ": " + l.Error
 		}

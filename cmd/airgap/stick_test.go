@@ -8,14 +8,18 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/ui"
 )
 
 // TestBooksAreOnTheStick: in the directory of a bundle both books lie beside the program,
 // and the signed list of sums has them, so that one that was changed is noticed.
 func TestBooksAreOnTheStick(t *testing.T) {
-	c := clusterOn(t, "el9", k8s+withCalico)
-	plan := planNetwork(t, cnitest.Serve(t), c)
+	c := configtest.On(t, "el9", k8s+withCalico)
+	plan, err := cnitest.Serve(t).Plan(t, c.Network, c.PodCluster(""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	plan.Tool = "airgap test"
 	keys := newKeys(t, t.TempDir())
 	if err := plan.SignPackages(keys.rpm); err != nil {

@@ -70,7 +70,7 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 	}
 	book, unread := e.secrets()
 	if unread > 0 {
-		about.Notes = append(about.Notes, fmt.Sprintf("%s that may hold secrets of this host could not be read; those were taken out by their looks alone.", plural(unread, "file")))
+		about.Notes = append(about.Notes, fmt.Sprintf("%s that may hold secrets of this host could not be read; those were taken out by their looks alone.", ui.Count(unread, "file")))
 	}
 	parts := e.parts()
 	result := supportBundle{File: file}
@@ -127,7 +127,7 @@ func (b supportBundle) write(w io.Writer) error {
 	if err != nil {
 		file = b.File
 	}
-	_, err = fmt.Fprintf(w, "%s: %s, %s; taken out: %s\nlook it over before it leaves the site: tar xzf FILE, and open index.html\n", file, ui.Size(b.Bytes), plural(got, "file"), b.Taken())
+	_, err = fmt.Fprintf(w, "%s: %s, %s; taken out: %s\nlook it over before it leaves the site: tar xzf FILE, and open index.html\n", file, ui.Size(b.Bytes), ui.Count(got, "file"), b.Taken())
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
@@ -63,7 +64,7 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
 
 func gather(ctx context.Context, from string) (*preflight.Facts, error) {
 	if from != "" {
-		return loadFacts(ctx, from)
+		return plan.LoadFacts(ctx, from)
 	}
 	return preflight.Survey(ctx, host.Local{})
 }

@@ -181,7 +181,7 @@ func (m *verifyModes) save(r verify.Report, cluster string, p ui.Progress) error
 	if err := host.Write(m.file, 0o644, b.Write); err != nil {
 		return fmt.Errorf("save the baseline: %w", err)
 	}
-	p.Say("the baseline is in %s (%s, %s, %s)", m.file, plural(len(b.Snapshot.Nodes), "node"), plural(len(b.Snapshot.Workloads), "workload"), plural(len(b.Findings), "finding"))
+	p.Say("the baseline is in %s (%s, %s, %s)", m.file, ui.Count(len(b.Snapshot.Nodes), "node"), ui.Count(len(b.Snapshot.Workloads), "workload"), ui.Count(len(b.Findings), "finding"))
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (e *Env) requestsDeleted(ctx context.Context, first lab.Machine) error {
 func (e *Env) autoApproval(ctx context.Context, first lab.Machine) error {
 	const binding = "kubeadm:node-autoapprove-bootstrap"
 	return errors.Join(
-		e.script(ctx, first, "! "+kubectl+"get clusterrolebinding "+binding,
+		e.script(ctx, first, gone("clusterrolebinding "+binding),
 			kubectl+"create clusterrolebinding "+binding+" --clusterrole system:certificates.k8s.io:certificatesigningrequests:nodeclient --group system:bootstrappers:kubeadm:default-node-token"),
 		e.joinTokensBroken(ctx, first, binding),
 		e.script(ctx, first, kubectl+"delete clusterrolebinding "+binding))

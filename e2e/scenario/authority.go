@@ -104,7 +104,7 @@ func (e *Env) authorityGone(ctx context.Context, first, worker lab.Machine) erro
 		kubectl+"-n kube-public get cm cluster-info -o jsonpath={.data.kubeconfig} | sed -n 's/.*certificate-authority-data: //p' | base64 -d | diff - "+clusterCA,
 		kubectl+"-n kube-system get cm extension-apiserver-authentication -o jsonpath={.data.client-ca-file} | diff - "+clusterCA,
 		kubectl+"get nodes -o yaml | grep -q airgap.dev/authority && exit 1; true",
-		"! "+kubectl+"-n kube-system get secret airgap-authority 2>/dev/null",
+		gone("-n kube-system secret airgap-authority"),
 		"rm -r /root/old /root/waits",
 	); err != nil {
 		return err

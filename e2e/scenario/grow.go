@@ -117,7 +117,7 @@ func (e *Env) neverAllowed(ctx context.Context, by, worker lab.Machine) error {
 	}
 	return e.script(ctx, by,
 		`[ -z "$(`+kubectl+`get node `+worker.Name()+` -o jsonpath={.spec.unschedulable})" ]`,
-		"! "+kubectl+"-n kube-system get configmap airgap-removed-nodes 2>/dev/null",
+		gone("-n kube-system configmap airgap-removed-nodes"),
 		kubectl+"delete pdb never", kubectl+"delete deployment held")
 }
 
@@ -136,7 +136,7 @@ func (e *Env) removeWorker(ctx context.Context, by, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "! test -e /etc/kubernetes/kubelet.conf", "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, by, "! "+kubectl+"get node "+name+" 2>/dev/null", "! "+kubectl+"get nodereport "+name+" 2>/dev/null", kubectl+"rollout status deployment/moves --timeout=90s",
+	if err := e.script(ctx, by, gone("node "+name), gone("nodereport "+name), kubectl+"rollout status deployment/moves --timeout=90s",
 		kubectl+"delete pdb moves", kubectl+"delete deployment moves", "grep -q "+name+" /var/lib/airgap/join/removed.json"); err != nil {
 		return err
 	}

@@ -292,7 +292,7 @@ func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
 		if err := e.members(ctx, by, 2); err != nil {
 			return err
 		}
-		return e.script(ctx, by, "! "+kubectl+"get node "+m.Name()+" 2>/dev/null")
+		return e.script(ctx, by, gone("node "+m.Name()))
 	}
 	return e.script(ctx, by, kubectl+"delete node "+m.Name())
 }

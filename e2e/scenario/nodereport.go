@@ -158,5 +158,5 @@ func (e *Env) forgotten(ctx context.Context, first, worker lab.Machine) error {
 	return e.script(ctx, first,
 		kubectl+"get nodereport "+worker.Name(),
 		kubectl+"delete node "+worker.Name(),
-		soon(kubectl+"get nodereport "+worker.Name()+" 2>&1 | grep -q NotFound"))
+		soon(gone("nodereport "+worker.Name())))
 }

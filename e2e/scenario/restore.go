@@ -339,7 +339,7 @@ func (e *Env) asThen(ctx context.Context, m lab.Machine, s saved) error {
 	}
 	if err := e.script(ctx, m,
 		"[ $("+kubectl+"get configmap before -o jsonpath={.data.word}) = before ]",
-		"! "+kubectl+"get configmap after 2>/dev/null",
+		gone("configmap after"),
 		"[ $("+kubectl+"get secret plain -o jsonpath={.data.word} | base64 -d) = known ]",
 		"[ $("+kubectl+"get deployment app -o jsonpath={.spec.replicas}) = 2 ]",
 		kubectl+"get secret bank >/dev/null",

@@ -25,12 +25,14 @@ func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, err
 		cmd.Stderr = os.Stderr
 		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
 	}
+	asked := cmd.Args
+	cmd.Args = patient(asked)
 	err := m.Exec(ctx, cmd)
 	r := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if exit, is := errors.AsType[*lab.ExitError](err); is {
 		r.Code, err = exit.Code, nil
 	}
-	return r, errors.Join(err, e.heard(m.Name(), cmd.Args, r))
+	return r, errors.Join(err, e.heard(m.Name(), asked, r))
 }
 
 // must runs a command on a server that has to end well.

@@ -438,7 +438,7 @@ func (u *upgrading) allBack(ctx context.Context) error {
 	if err := u.e.script(ctx, u.first(), kubectl+"create configmap since --from-literal=a=b", "airgap registry prune --dry-run | grep -q 'airgap rollback goes back to it'"); err != nil {
 		return err
 	}
-	return errors.Join(u.back(ctx), u.e.script(ctx, u.first(), "! "+kubectl+"get configmap since"))
+	return errors.Join(u.back(ctx), u.e.script(ctx, u.first(), gone("configmap since")))
 }
 
 func (u *upgrading) again(ctx context.Context) error {

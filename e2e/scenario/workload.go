@@ -14,6 +14,7 @@ import (
 //go:embed workload.yaml
 var workloadYAML string
 
+// kubectl asks as an administrator; exec gives it patience.
 const kubectl = "KUBECONFIG=/etc/kubernetes/admin.conf kubectl "
 
 // workload runs a bank's application: images that only our registry has, one

@@ -37,3 +37,21 @@ func Of(err error) string {
 	}
 	return ""
 }
+
+type wrong struct{ error }
+
+func (w wrong) Unwrap() error { return w.error }
+
+// Usage says that err is about what the user gave: flags or files. nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return wrong{err}
+}
+
+// IsUsage tells whether an error is about what the user gave.
+func IsUsage(err error) bool {
+	_, is := errors.AsType[wrong](err)
+	return is
+}

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -50,10 +51,7 @@ func tellClashes(all []clash, hint string, p ui.Progress) error {
 	if len(fatal) == 0 {
 		return nil
 	}
-	return &coded{
-		code: exitUsage, err: fmt.Errorf("%s that cannot work\n%s", plural(len(fatal), "combination"), strings.Join(fatal, "\n")),
-		hint: hint,
-	}
+	return advice.Add(advice.Usage(fmt.Errorf("%s that cannot work\n%s", ui.Count(len(fatal), "combination"), strings.Join(fatal, "\n"))), "%s", hint)
 }
 
 // together tells once what is said of several servers: "db1, db2: v1, want v2".
@@ -125,7 +123,7 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
-		NetworkPlugin: c.Network.Plugin, Roles: rolesOf(c, f.Host), GPUs: gpus, Driver: loadedDriver,
+		NetworkPlugin: c.Network.Plugin, Roles: c.PreflightRoles(f.Host), GPUs: gpu.Present, Driver: gpu.Loaded,
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
 	var all []clash
@@ -140,20 +138,6 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 		all = append(all, clash{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
 	}
 	return all, nil
-}
-
-// rolesOf are the roles of the node of that name; none where airgap.yaml has no
-// such node.
-func rolesOf(c *config.Cluster, name string) []preflight.Role {
-	var roles []preflight.Role
-	for _, n := range c.Nodes {
-		if n.Name == name {
-			for _, r := range n.Roles {
-				roles = append(roles, preflight.Role(r))
-			}
-		}
-	}
-	return roles
 }
 
 // sourceOf is the row's where the check has rows, else the check's.

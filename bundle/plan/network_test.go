@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni/cnitest"
+	"airgap.dev/airgap/internal/config/configtest"
+	"airgap.dev/airgap/preflight"
 )
 
 // TestNetworkSource: a directory and a chart of another version are refused
@@ -56,10 +58,48 @@ func TestNetworkSource(t *testing.T) {
 		"flannel":                       {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := checkNetworkSource(t.Context(), client, clusterOn(t, "el9", k8s+tc.network), dir)
+			err := checkNetworkSource(t.Context(), client, configtest.On(t, "el9", k8s+tc.network), dir)
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}
 		})
+	}
+}
+
+const withCalico = "network: {plugin: calico}\n"
+
+// TestNetworkThatCannotBe: told while the bundle is made.
+func TestNetworkThatCannotBe(t *testing.T) {
+	upstream := cnitest.Serve(t)
+	el10 := configtest.On(t, "el10", k8s+withCalico)
+	plan, err := upstream.Plan(t, el10.Network, el10.PodCluster(""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkNetwork(el10, nil, plan); err != nil {
+		t.Errorf("by default calico follows kube-proxy: %v", err)
+	}
+	fixed := configtest.On(t, "el10", k8s+"network: {plugin: calico, calico: {dataplane: iptables}}\n")
+	if err := checkNetwork(fixed, nil, plan); err == nil || !strings.Contains(err.Error(), "kube-proxy's mode is nftables") {
+		t.Errorf("iptables on EL 10: %v", err)
+	}
+	if err := checkNetwork(fixed, []*preflight.Facts{surveyOf("cp1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")}, plan); err != nil {
+		t.Errorf("the survey counts: %v", err)
+	}
+	plan.Lock.Images = plan.Lock.Images[:1]
+	if err := checkNetwork(el10, nil, plan); err == nil || !strings.Contains(err.Error(), "which is not in the lock") {
+		t.Errorf("an image that nobody has: %v", err)
+	}
+}
+
+// TestFlannelFetchesNothing: its objects are ours.
+func TestFlannelFetchesNothing(t *testing.T) {
+	c := configtest.On(t, "el9", k8s)
+	if need, err := networkNeed(c); need != nil || err != nil {
+		t.Errorf("got %+v, %v", need, err)
+	}
+	images := []bundle.Image{{Name: "ghcr.io/flannel-io/flannel:v0.28.4"}, {Name: "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"}}
+	if err := checkNetwork(c, nil, &bundle.Plan{Lock: bundle.Lock{Images: images}}); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,19 +1,43 @@
-package main
+package plan
 
 import (
+	"path/filepath"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
 )
 
-// platform of the servers; x86_64 first, and the only one so far.
-const (
-	platform = "linux/amd64"
-	goarch   = "amd64"
-)
+// request is what the bundle is asked to hold.
+func request(o Options, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*bundle.Request, error) {
+	c := o.Cluster
+	images, err := imageNeeds(c)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := packageRequest(c, surveyed, cards)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := locked(o)
+	if err != nil {
+		return nil, err
+	}
+	network, err := networkNeed(c)
+	if err != nil {
+		return nil, err
+	}
+	return &bundle.Request{
+		Name: c.Name, Config: o.Text, Tool: o.Tool, Platform: Platform,
+		Images: images, Own: o.Own, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: o.Base,
+		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Ignore: c.Images.Ignore, Network: network, Addons: c.Addons,
+		Dir: filepath.Dir(o.File), KubeVersion: c.Kubernetes.Version,
+	}, nil
+}
 
 // imageNeeds is every image the cluster needs and who needs it.
 func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
@@ -39,7 +63,7 @@ func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
 // fileNeeds are the release files that are neither image nor RPM.
 func fileNeeds(c *config.Cluster) []bundle.FileNeed {
 	var needs []bundle.FileNeed
-	for _, f := range c.Runtime.Files(goarch) {
+	for _, f := range c.Runtime.Files(Arch) {
 		by := "runtime " + c.Runtime.Name
 		if strings.Contains(f.Name, "runc") {
 			by = "runtime runc"

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"compress/gzip"
@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
@@ -79,11 +80,11 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 		files = append(files, some...)
 	}
 	if len(files) == 0 {
-		return nil, hint(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey nor *.survey.gz in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
+		return nil, advice.Add(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey nor *.survey.gz in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
 	}
 	var all []*preflight.Facts
 	for _, f := range files {
-		facts, err := loadFacts(ctx, f)
+		facts, err := LoadFacts(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -92,11 +93,11 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 	return all, nil
 }
 
-// loadFacts reads what airgap survey wrote, or its script.
-func loadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
+// LoadFacts reads what airgap survey wrote, or its script.
+func LoadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read facts: %w", err), "put the file itself there")
+		return nil, advice.Add(fmt.Errorf("read facts: %w", err), "put the file itself there")
 	}
 	defer f.Close()
 	read := func(r io.Reader) (*preflight.Facts, error) { return preflight.ReadSurvey(ctx, r) }

@@ -1,45 +1,35 @@
-package main
+package plan
 
 import (
-	"bytes"
-	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-func clusterOn(t *testing.T, os, more string) *config.Cluster {
-	t.Helper()
-	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
-kind: Cluster
-name: bank
-nodes: [{name: cp1, address: 192.0.2.11, roles: [control-plane]}]
-packages: {os: `+os+`, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
-`+more))
-	if err != nil {
-		t.Fatal(err)
+// gpuHost is a host with one card, where device names one, and the driver that it says to have.
+func gpuHost(device, driver string) []*preflight.Facts {
+	f := surveyOf("gpu1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
+	if device != "" {
+		f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
 	}
-	return c
+	f.Driver, f.Packages = driver, []preflight.Package{{Name: "python3-dnf-plugin-versionlock"}}
+	return []*preflight.Facts{f}
 }
+
+const k8s = configtest.Kubernetes
 
 func surveyOf(host, id, version, kernel, cgroup string) *preflight.Facts {
 	return &preflight.Facts{Host: host, OS: preflight.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: preflight.Kernel{Release: kernel}, Cgroup: preflight.Cgroup{Mode: cgroup}}
 }
-
-const k8s = "kubernetes: {version: 1.36.3}\n"
 
 // TestCompatibility has for each rule what it refuses, what it only tells, and
 // what it lets pass.
@@ -48,25 +38,18 @@ func TestCompatibility(t *testing.T) {
 	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
 	rhel8v1 := surveyOf("db3", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1")
 	unknown := surveyOf("db4", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "")
-	withGPU := clusterOn(t, "el9", k8s)
+	withGPU := configtest.On(t, "el9", k8s)
 	withGPU.Nodes = append(withGPU.Nodes, config.Node{Name: "gpu1", Address: "192.0.2.12", Roles: []config.Role{config.Worker, config.GPU}})
-	gpuHost := func(device, driver string) []*preflight.Facts {
-		f := surveyOf("gpu1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
-		if device != "" {
-			f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
-		}
-		f.Driver, f.Packages = driver, []preflight.Package{{Name: "python3-dnf-plugin-versionlock"}}
-		return []*preflight.Facts{f}
-	}
 	wanting := func(section string) *config.Cluster {
-		c := clusterOn(t, "el9", k8s+section)
+		c := configtest.On(t, "el9", k8s+section)
 		c.Nodes = withGPU.Nodes
 		return c
 	}
 	locked := gpuHost("2330", "")
 	locked[0].SecureBoot.On = true
 	newer := gpuHost("3f00", "")
-	newer[0].PCI = append(newer[0].PCI, newer[0].PCI[0], host.PCIDevice{Vendor: "10de", Device: "3f80", Class: "030200", Driver: "vfio-pci"}, host.PCIDevice{Vendor: "10de", Device: "22a3", Class: "068000"})
+	newer[0].PCI = append(newer[0].PCI, newer[0].PCI[0],
+		host.PCIDevice{Vendor: "10de", Device: "3f80", Class: "030200", Driver: "vfio-pci"}, host.PCIDevice{Vendor: "10de", Device: "22a3", Class: "068000"})
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
 	vouched := gpuHost("2330", "")
@@ -90,24 +73,25 @@ func TestCompatibility(t *testing.T) {
 		refused []string
 		told    []string
 	}{
-		"all is well":                   {clusterOn(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
-		"nobody was surveyed":           {clusterOn(t, "el9", k8s), nil, nil, nil},
-		"EL 10's nftables mode":         {clusterOn(t, "el10", k8s), nil, nil, nil},
-		"another system":                {clusterOn(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
-		"an old kernel is only told":    {clusterOn(t, "el8", k8s), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"}},
-		"nftables mode on EL 8":         {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
-		"ipvs":                          {clusterOn(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"), []*preflight.Facts{rocky9}, nil, []string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"}},
-		"no mode at all":                {clusterOn(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"), []*preflight.Facts{rocky9}, []string{"airgap.yaml: kube-proxy's mode userspace, want iptables"}, nil},
-		"nftables mode on EL 9":         {clusterOn(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
-		"nftables mode on EL 8, unseen": {clusterOn(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
-		"cilium on EL 8.8": {clusterOn(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
+		"all is well":                   {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
+		"nobody was surveyed":           {configtest.On(t, "el9", k8s), nil, nil, nil},
+		"EL 10's nftables mode":         {configtest.On(t, "el10", k8s), nil, nil, nil},
+		"another system":                {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
+		"an old kernel is only told":    {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"}},
+		"nftables mode on EL 8":         {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
+		"ipvs":                          {configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"), []*preflight.Facts{rocky9}, nil, []string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"}},
+		"no mode at all":                {configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"), []*preflight.Facts{rocky9}, []string{"airgap.yaml: kube-proxy's mode userspace, want iptables"}, nil},
+		"nftables mode on EL 9":         {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
+		"nftables mode on EL 8, unseen": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
+		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
 			[]string{"db5: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
-		"cilium on EL 8.10":            {clusterOn(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
-		"cgroup v1":                    {clusterOn(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
-		"cgroup v1, allowed":           {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
-		"cgroup v1, softened":          {clusterOn(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
-		"an old runc":                  {clusterOn(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"), nil, nil, []string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"}},
-		"a survey that could not tell": {clusterOn(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
+		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
+		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
+		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
+			[]*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"cgroup v1, softened":          {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"an old runc":                  {configtest.On(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"), nil, nil, []string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"}},
+		"a survey that could not tell": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
 		"V100 and its last driver":     {withGPU, gpuHost("1db4", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build"), nil, nil},
 		"V100 without a driver yet":    {withGPU, gpuHost("1db4", ""), nil, nil},
 		"V100 and a later driver":      {withGPU, gpuHost("1db4", closed595), []string{"gpu1: driver 595.45.04 (proprietary) with NVIDIA Volta 10de:1db4, want proprietary 580 and earlier (NVIDIA: Unix graphics"}, nil},
@@ -136,9 +120,10 @@ func TestCompatibility(t *testing.T) {
 		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the kernel trusts"}, nil},
 		"Secure Boot, precompiled":          {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
 		"NVIDIA's installer was here":       {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
-		"alike on several": {clusterOn(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"), []*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
+		"alike on several": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
+			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
 			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
-		"several, all at once": {clusterOn(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
+		"several, all at once": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +138,7 @@ func TestCompatibility(t *testing.T) {
 				}
 			}
 			if n := len(tc.refused); n > 0 {
-				if c, is := errors.AsType[*coded](err); !is || c.code != exitUsage || strings.Count(err.Error(), "\n") != n {
+				if !advice.IsUsage(err) || strings.Count(err.Error(), "\n") != n {
 					t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
 				}
 			}
@@ -166,50 +151,6 @@ func TestCompatibility(t *testing.T) {
 				t.Errorf("told %q, want %q", told.said, tc.told)
 			}
 		})
-	}
-}
-
-// TestMatrix compares the table with its golden file, with and without marks.
-func TestMatrix(t *testing.T) {
-	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": clusterOn(t, "el9", k8s+"gpu: {branch: 580}\n")} {
-		var text bytes.Buffer
-		if err := newMatrix(c).write(&text); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, "matrix-"+name+".txt", text.Bytes())
-	}
-}
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: go test -update writes\n%s", file, got)
-	}
-}
-
-// TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
-func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
-	m := reflect.ValueOf(newMatrix(&config.Cluster{}))
-	for _, rows := range m.Fields() {
-		if rows.Len() == 0 {
-			t.Error("a table without rows")
-		}
-		for i := range rows.Len() {
-			if rows.Index(i).FieldByName("Source").String() == "" {
-				t.Errorf("no source: %+v", rows.Index(i))
-			}
-		}
 	}
 }
 

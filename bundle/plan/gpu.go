@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"errors"
@@ -204,14 +204,4 @@ func gpuFiles(c *config.Cluster) []bundle.FileNeed {
 		return nil
 	}
 	return []bundle.FileNeed{{Name: c.GPU.InstallerFile(), URL: c.GPU.Installer.URL, SHA256: c.GPU.Installer.SHA256, NeededBy: bundle.GPUList}}
-}
-
-// kernelOf is the kernel, as uname -r has it, that a package belongs to, where it is
-// one of those names.
-func kernelOf(p bundle.Package, names ...string) (kernel string, is bool) {
-	n, err := rpm.ParseNEVRA(p.NEVRA)
-	if err != nil || !slices.Contains(names, n.Name) {
-		return "", false
-	}
-	return n.Version + "-" + n.Release + "." + n.Arch, true
 }

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -49,7 +50,7 @@ func TestBroughtTwice(t *testing.T) {
 		"something else on every node": {run("DaemonSet", "agent", "registry.example/agent:1", ""), true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := clusterOn(t, "el9", k8s)
+			c := configtest.On(t, "el9", k8s)
 			if tc.gpu {
 				c.Nodes[0].Roles = append(c.Nodes[0].Roles, config.GPU)
 			}

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func FuzzLock(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := writeLock(path, *lock); err != nil {
+		if err := WriteLock(path, *lock); err != nil {
 			t.Fatal(err)
 		}
 		before, err := os.ReadFile(path)
@@ -31,7 +31,7 @@ func FuzzLock(f *testing.F) {
 		if lock, err = readLock(path); err != nil {
 			t.Fatalf("wrote what it cannot read: %v", err)
 		}
-		if err := writeLock(path, *lock); err != nil {
+		if err := WriteLock(path, *lock); err != nil {
 			t.Fatal(err)
 		}
 		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -41,7 +42,8 @@ func TestInTheWay(t *testing.T) {
 // TestFactsOfAnotherName: a survey is told by its host name, and who gave one of another name
 // hears of that.
 func TestFactsOfAnotherName(t *testing.T) {
-	c := clusterFrom(t, "roles: [worker]", "roles: [worker, gpu]")
+	c := twoNodes(t)
+	c.Nodes[1].Roles = append(c.Nodes[1].Roles, config.GPU)
 	_, clashes := gpuPlans(c, []*preflight.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
 	if len(clashes) != 1 || !strings.Contains(clashes[0].fix, "facts of w1.bank.example, which is no node") {
 		t.Errorf("%+v", clashes)

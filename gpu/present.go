@@ -1,38 +1,37 @@
-package main
+package gpu
 
 import (
 	"fmt"
 
-	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 )
 
-// gpus tells preflight which PCI devices are GPUs: those that containers can
+// Present tells which PCI devices are GPUs: those that containers can
 // have, and those kept for virtual machines. Each is "" where there is none.
-func gpus(pci []host.PCIDevice) (free, reserved string) {
-	var mine, others []gpu.Device
-	for _, d := range gpu.Detect(pci) {
+func Present(pci []host.PCIDevice) (free, reserved string) {
+	var mine, others []Device
+	for _, d := range Detect(pci) {
 		switch {
-		case d.Kind != gpu.GPU:
+		case d.Kind != GPU:
 		case d.Reserved() == "":
 			mine = append(mine, d)
 		default:
 			others = append(others, d)
 		}
 	}
-	return gpu.Summary(mine), gpu.Summary(others)
+	return Summary(mine), Summary(others)
 }
 
-// loadedDriver tells preflight whether a driver that is there already, by what it
+// Loaded tells whether a driver that is there already, by what it
 // says of itself, drives the GPUs that containers can have. want is "" when it
 // does, or when nobody knows.
-func loadedDriver(pci []host.PCIDevice, text string) (found, want string, err error) {
-	driver, err := gpu.ParseDriver(text)
+func Loaded(pci []host.PCIDevice, text string) (found, want string, err error) {
+	driver, err := ParseDriver(text)
 	if err != nil {
 		return "", "", err
 	}
-	for _, d := range gpu.Detect(pci) {
-		if d.Kind != gpu.GPU || d.Reserved() != "" {
+	for _, d := range Detect(pci) {
+		if d.Kind != GPU || d.Reserved() != "" {
 			continue
 		}
 		if drivers, source := driver.Wanted(d); drivers != "" {

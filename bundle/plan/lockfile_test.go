@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 
 // TestLockFile writes airgap.lock, reads it, and refuses what is none.
 func TestLockFile(t *testing.T) {
-	path := lockPath(filepath.Join(t.TempDir(), "airgap.yaml"))
+	path := LockPath(filepath.Join(t.TempDir(), "airgap.yaml"))
 	if got := filepath.Base(path); got != "airgap.lock" {
 		t.Errorf("the lock of airgap.yaml is %s", got)
 	}
@@ -20,7 +20,7 @@ func TestLockFile(t *testing.T) {
 		t.Errorf("without a lock: %v, %v", lock, err)
 	}
 	want := bundle.Lock{Platform: "linux/amd64", Images: []bundle.Image{{Name: "a:1", Digest: "sha256:00"}}, Packages: []bundle.Package{{NEVRA: "a-0:1-1.x86_64", Hosts: []string{"db1"}}}}
-	if err := writeLock(path, want); err != nil {
+	if err := WriteLock(path, want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := readLock(path); err != nil || !reflect.DeepEqual(*got, want) {
