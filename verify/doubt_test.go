@@ -133,8 +133,7 @@ func TestHeartbeatComesLate(t *testing.T) {
 	} {
 		h := newHeard()
 		b := reportOf("w1")
-		for i := time.Duration(5); test.known && i > 3; i-- {
-			at := now.Add(-i * time.Minute)
+		for at := now.Add(-5 * time.Minute); test.known && at.Before(now.Add(-3*time.Minute)); at = at.Add(time.Minute) {
 			h.take(b, at.Add(test.ahead), at, at)
 		}
 		h.take(b, now.Add(test.said+test.ahead), now.Add(-test.gap), now)
