@@ -58,8 +58,11 @@ type confirmation struct {
 type gap struct{ from, to time.Time }
 
 const (
-	gapNoted  = 5 * time.Second // a shorter one makes no difference
-	handledIn = 5 * time.Second // is the time from an event to the end of its handler
+	// gapNoted is longer than the ten seconds between two renewals of a kubelet's lease. With
+	// less, a clock that was set back would make each renewal look ten seconds old.
+	gapNoted = 15 * time.Second
+	// handledIn is the longest time from an event to the end of its handler.
+	handledIn = 5 * time.Second
 )
 
 // begin is called before the informer of a session starts.

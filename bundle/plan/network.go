@@ -66,7 +66,7 @@ func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cl
 }
 
 // checkNetwork makes the pod network's objects of what was fetched, as install
-// will: what upstream has changed is told where another version can be had.
+// will: a patch that no longer fits fails here, where another version can still be fetched.
 func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.Plan) error {
 	fetched, err := manifests.Parse(plan.NetworkObjects())
 	if err != nil {
@@ -79,8 +79,8 @@ func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.P
 	return carried(objects, plan.Lock)
 }
 
-// carried wants every image of the objects in the lock: a patch must not bring
-// one that nobody has.
+// carried wants every image of the objects in the lock: a patch must not add an image
+// that the bundle lacks.
 func carried(objects []*unstructured.Unstructured, l bundle.Lock) error {
 	made := make([]workload.Object, len(objects))
 	for i, o := range objects {

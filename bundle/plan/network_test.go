@@ -68,7 +68,7 @@ func TestNetworkSource(t *testing.T) {
 
 const withCalico = "network: {plugin: calico}\n"
 
-// TestNetworkThatCannotBe: told while the bundle is made.
+// TestNetworkThatCannotBe is refused while the bundle is made.
 func TestNetworkThatCannotBe(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	el10 := configtest.On(t, "el10", k8s+withCalico)

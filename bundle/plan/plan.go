@@ -27,17 +27,18 @@ const (
 
 // Options are what a plan is made of.
 type Options struct {
-	File    string          // airgap.yaml; what it names lies beside it, as does airgap.lock
-	Cluster *config.Cluster // what it says
-	Text    []byte          // as it is written, for the bundle
-	Facts   string          // directory of the servers' surveys; "": a minimal installation is assumed
-	Update  []string        // names that are decided again, though airgap.lock has them
-	Tool    string          // "airgap 1.2.3", for the bundle
-	Own     []bundle.OwnImage
+	File    string            // path of airgap.yaml; airgap.lock and the files that it names are in its directory
+	Cluster *config.Cluster   // File, parsed
+	Text    []byte            // File, for the bundle
+	Facts   string            // directory of the servers' surveys; "": a minimal installation is assumed
+	Update  []string          // names that are decided again, though airgap.lock has them
+	Tool    string            // "airgap 1.2.3", for the bundle
+	Own     []bundle.OwnImage // images that airgap builds itself
 	Base    *bundle.Inventory // what the servers have, for a delta; nil: a whole bundle
 }
 
-// Make decides. Its errors are usage errors where airgap.yaml and the facts do not go together.
+// Make returns the plan, and says warnings to p. Where airgap.yaml and the facts do not go
+// together its error is a usage error (advice.IsUsage).
 func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	c, dir := o.Cluster, filepath.Dir(o.File)
 	surveyed, err := readSurveys(ctx, o.Facts)
