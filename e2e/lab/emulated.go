@@ -129,19 +129,13 @@ func (e *Emulated) qemu() []string {
 		// which outlives QEMU; what it has not is lost in a power cut.
 		"-drive", "file=" + e.path(diskFile) + ",if=virtio,format=qcow2,cache=unsafe",
 		"-netdev", "tap,id=lan,ifname=" + e.name + ",script=no,downscript=no",
-		"-device", "virtio-net-pci,netdev=lan,mac=" + e.mac(),
+		"-device", "virtio-net-pci,netdev=lan,mac=" + mac(e.addr),
 		"-device", "virtio-rng-pci",
 		"-device", "qemu-xhci,id=usb",
 		"-chardev", "file,id=console,append=on,path=" + e.path(consoleLog), "-serial", "chardev:console",
 		"-qmp", "unix:" + e.path(monitorFile) + ",server=on,wait=off",
 	}
 	return append(argv, e.firmware()...)
-}
-
-// mac is unique on the network, as the address is.
-func (e *Emulated) mac() string {
-	a := e.addr.As4()
-	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", a[1], a[2], a[3])
 }
 
 // uuid is the same at every start, and another one for every machine: the

@@ -122,6 +122,40 @@ func TestDrops(t *testing.T) {
 	}
 }
 
+// TestCardsKeepTheirAddresses: when a server dies, the router keeps its hardware address, by which
+// the others reach it and the balancer; a server that comes back has the one that it had.
+func TestCardsKeepTheirAddresses(t *testing.T) {
+	l := boot(t, "t-cards", KindContainer, KindContainer)
+	ctx := t.Context()
+	cards := func(m Machine) string {
+		t.Helper()
+		got, err := Output(ctx, m, "sh", "-c", "cat /sys/class/net/eth0/address; ping -q -c1 -W2 "+router.String()+" >/dev/null; ip neigh show "+router.String()+" | grep -o 'lladdr [^ ]*'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for i, dead := range l.Machines {
+		other := l.Machines[1-i]
+		own, others := cards(dead), cards(other)
+		if err := dead.Kill(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Output(ctx, other, "ip", "neigh", "flush", "all"); err != nil {
+			t.Fatal(err)
+		}
+		if now := cards(other); now != others {
+			t.Errorf("without %s: %q, before %q", dead.Name(), now, others)
+		}
+		if err := dead.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if now := cards(dead); now != own {
+			t.Errorf("%s is back: %q, before %q", dead.Name(), now, own)
+		}
+	}
+}
+
 func TestIPInIPIsLost(t *testing.T) {
 	l := boot(t, "t-ipip", KindContainer, KindContainer)
 	ctx := t.Context()
