@@ -19,7 +19,11 @@ getent group | say group
 systemctl list-unit-files --plain --no-legend --no-pager | awk '{ print $1, $2 }' | say unit-file
 systemctl list-units --all --plain --no-legend --no-pager | awk '{ print $1, $2, $3 }' | grep -vE "\.device |^$on_demand" | say unit
 systemctl list-units --failed --plain --no-legend --no-pager | awk '{ print $1 }' | say failed
-ps -eo comm= | grep -vE "^($on_demand|kworker/|(sh|ps|sed|grep|sort)$)" | sort -u | say process
+# Those alone that are still there at a second look: units and the kubelet run
+# iptables, systemctl and others for a moment.
+first=" $(ps -eo pid= | tr -s ' \n' ' ') "
+sleep 3
+ps -eo pid=,comm= | awk -v first="$first" 'index(first, " " $1 " ") { $1 = ""; print substr($0, 2) }' | grep -vE "^($on_demand|kworker/|(sh|ps|sed|grep|sort)$)" | sort -u | say process
 ss -Hln -t -u | awk '{ print $1, $5 }' | sort -u | say listens
 ss -Hln -x | awk '{ print $5 }' | grep '^/' | sort -u | say listens
 
