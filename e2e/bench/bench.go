@@ -1,6 +1,6 @@
 // Package bench measures airgap against limits and other tools in the same
 // run, and prints one line a figure. Targets come from the issues. What was
-// measured of other peers on another day is in e2e/RESULTS.md, and nothing here
+// measured of other peers on another day is in docs/comparison.md, and nothing here
 // is held to it.
 package bench
 
