@@ -15,8 +15,10 @@ import (
 	"testing"
 )
 
-// TestDependenciesHaveReasons: the table of CONTRIBUTING.md has the modules that both
-// go.mod require directly, each once, and no others.
+const dependenciesFile = "docs/dependencies.md"
+
+// TestDependenciesHaveReasons: the table has the modules that both go.mod require directly, each
+// once, and no others.
 func TestDependenciesHaveReasons(t *testing.T) {
 	required := map[string]bool{}
 	for _, dir := range []string{".", "e2e"} {
@@ -25,22 +27,22 @@ func TestDependenciesHaveReasons(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	for _, row := range rows(t, "CONTRIBUTING.md", "## Dependencies") {
+	for _, row := range rows(t, dependenciesFile, "# Dependencies") {
 		for name := range strings.SplitSeq(row[0], ", ") {
 			switch {
 			case listed[name]:
-				t.Errorf("CONTRIBUTING.md, Dependencies: %s stands there twice", name)
+				t.Errorf("%s has %s twice", dependenciesFile, name)
 			case !required[name]:
-				t.Errorf("CONTRIBUTING.md, Dependencies: no go.mod requires %s: take it out", name)
+				t.Errorf("%s has %s, which no go.mod requires: remove the row", dependenciesFile, name)
 			case row[1] == "":
-				t.Errorf("CONTRIBUTING.md, Dependencies: %s has no reason", name)
+				t.Errorf("%s has no reason for %s", dependenciesFile, name)
 			}
 			listed[name] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(required)) {
 		if !listed[name] {
-			t.Errorf("%s is required by a go.mod: say what for in the table of CONTRIBUTING.md, Dependencies", name)
+			t.Errorf("a go.mod requires %s: give its reason in %s", name, dependenciesFile)
 		}
 	}
 }
@@ -154,8 +156,7 @@ type quote struct {
 	touched      []string // what is named behind it
 }
 
-// quotedCommits are subjects, and hashes of results but for those that the head of the
-// table tells about.
+// quotedCommits are the subjects that pages name, and the commits of e2e/RESULTS.md.
 func quotedCommits(t *testing.T) []quote {
 	t.Helper()
 	text := func(file string) string {
@@ -182,14 +183,7 @@ func quotedCommits(t *testing.T) []quote {
 	for _, file := range records {
 		all = append(all, find(file, text(file), `\nDecided [0-9-]+, with "([^"]+)"`)...)
 	}
-	const results = "e2e/RESULTS.md"
-	head, table, _ := strings.Cut(text(results), "\n| Date ")
-	for _, q := range find(results, table, `(?m)^\| [0-9-]+ \| ([0-9a-f]{7}) \|`) {
-		if !strings.Contains(head, q.commit) {
-			all = append(all, q)
-		}
-	}
-	return all
+	return append(all, find(resultsFile, text(resultsFile), `(?m)^\| [^|]+ \| ([0-9a-f]{7}) \|`)...)
 }
 
 // shownWays are the commits that show how something is added, with the files that are named

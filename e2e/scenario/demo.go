@@ -178,6 +178,6 @@ Where to look next:
   make demo KEEP=1        the same, and the servers stay up for a look around
   airgap --help           the commands; each has its own --help
   e2e/lab/README.md       what these servers are, and how to break them
-  CONTRIBUTING.md         how the program is built, room by room
+  CONTRIBUTING.md         how the program is built, and how to add to it
 `)
 }
