@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -76,13 +77,13 @@ func (a *admission) shared(ctx context.Context, name string) ([]byte, error) {
 func (a *app) readCode(ctx context.Context, file string) (kubeadm.Code, error) {
 	text, err := a.readSecret(ctx, file, "One-time code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return kubeadm.Code{}, hint(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
+		return kubeadm.Code{}, advice.Add(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
 	}
 	if err != nil {
 		return kubeadm.Code{}, fmt.Errorf("read the one-time code: %w", err)
 	}
 	code, err := kubeadm.ParseCode(text)
-	return code, hint(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
+	return code, advice.Add(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
 }
 
 // readSecret takes it from the file, or asks.

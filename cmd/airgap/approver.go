@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -57,7 +58,7 @@ func writeApproverCredential(dir string) error {
 func giveCredential(dir string, text []byte) error {
 	into, err := host.OpenOwned(dir)
 	if err != nil {
-		return hint(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", kubeadm.ApproverUnit)
+		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", kubeadm.ApproverUnit)
 	}
 	defer into.Close()
 	return into.Write(approverConf, 0o600, func(w io.Writer) error {
@@ -71,7 +72,7 @@ func giveCredential(dir string, text []byte) error {
 func (a *app) runApprover(ctx context.Context) error {
 	config, err := kubeadm.Kubeconfig(approverDir + "/" + approverConf)
 	if err != nil {
-		return hint(err, "airgap-join-approver.service makes it when it starts")
+		return advice.Add(err, "airgap-join-approver.service makes it when it starts")
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -108,7 +109,7 @@ func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 	}
 	b, err := store.Take(ctx)
 	if errors.Is(err, kubeadm.ErrNoEtcd) {
-		return hint(err, "run airgap backup on a control-plane host")
+		return advice.Add(err, "run airgap backup on a control-plane host")
 	}
 	if err != nil {
 		return err

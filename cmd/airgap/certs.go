@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/validity"
@@ -68,7 +69,7 @@ when it was made, or is behind now.`,
 func certificatesOf(h host.Host) ([]certificate, error) {
 	files, err := nodereport.FindCertificates(h)
 	if err != nil {
-		return nil, hint(err, "if a renewal was interrupted, airgap certs renew goes on with it; else put the file back from "+backupDir)
+		return nil, advice.Add(err, "if a renewal was interrupted, airgap certs renew goes on with it; else put the file back from "+backupDir)
 	}
 	list := []certificate{}
 	for _, f := range files {

@@ -20,6 +20,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -218,7 +219,7 @@ func TestNoTurn(t *testing.T) {
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
 		t.Errorf("interrupted: %v, it says %q", err, said)
 	}
-	if _, err := takeTurn(t.Context(), m, false, say); err == nil || !strings.Contains(adviceOf(err), "--alone") {
-		t.Errorf("with a good certificate: %v, the advice is %q", err, adviceOf(err))
+	if _, err := takeTurn(t.Context(), m, false, say); err == nil || !strings.Contains(advice.Of(err), "--alone") {
+		t.Errorf("with a good certificate: %v, the advice is %q", err, advice.Of(err))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -82,7 +83,7 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 	}
 	m := thisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
-		return errors.Join(err, hint(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
+		return errors.Join(err, advice.Add(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
 	if err := m.RefuseAmidReplacement("renew certificates"); err != nil {
 		return err
@@ -123,7 +124,7 @@ func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(str
 		}
 	}
 	if !resumed && !unusable(m.Host, time.Now()) {
-		return nil, hint(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")
+		return nil, advice.Add(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")
 	}
 	say("warning: %v; this host goes on without a turn: run airgap certs renew on one control-plane host after the other", err)
 	return func() {}, nil

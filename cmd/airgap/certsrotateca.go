@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -99,7 +100,7 @@ func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
 	}
 	m := thisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
-		return errors.Join(err, hint(errors.New("replace an authority: airgap has not made this host a node"), "run it on a host of the cluster"))
+		return errors.Join(err, advice.Add(errors.New("replace an authority: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -195,7 +196,7 @@ func registryAuthority() kubeadm.Authority {
 			}
 			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {
 				if _, err := (host.Local{}).Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", unit}}); err != nil {
-					return hint(fmt.Errorf("restart %s: %w", unit, err), "journalctl -u %s has more; run the same command again: it goes on here", unit)
+					return advice.Add(fmt.Errorf("restart %s: %w", unit, err), "journalctl -u %s has more; run the same command again: it goes on here", unit)
 				}
 			}
 			return nil

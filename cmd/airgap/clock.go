@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -13,7 +14,7 @@ import (
 // the registry's certificate is valid here, and ends as the checks would.
 func apart(addr string, wrong *registry.ClockError) error {
 	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
-	return &coded{code: exitPreflight, err: err, hint: preflight.ClockRemedy}
+	return advice.Add(&coded{exitPreflight, err}, "%s", preflight.ClockRemedy)
 }
 
 // clockAgrees makes one of the checks before the others: with a wrong clock the
@@ -25,5 +26,5 @@ func (s *site) clockAgrees(skip []string) error {
 	if err != nil || result.Status != preflight.Fail {
 		return err
 	}
-	return &coded{code: exitPreflight, err: errors.New("check clock-registry: this host's clock is " + result.Found), hint: result.Fix}
+	return advice.Add(&coded{exitPreflight, errors.New("check clock-registry: this host's clock is " + result.Found)}, "%s", result.Fix)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
@@ -30,7 +31,7 @@ func TestClockAgrees(t *testing.T) {
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
-		if c, is := errors.AsType[*coded](err); err != nil && (!is || c.code != exitPreflight || !strings.Contains(c.hint, "chronyc")) {
+		if c, is := errors.AsType[*coded](err); err != nil && (!is || c.code != exitPreflight || !strings.Contains(advice.Of(err), "chronyc")) {
 			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
 		}
 	}

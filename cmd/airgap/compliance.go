@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
@@ -59,14 +60,14 @@ func (a *app) runCompliance(ctx context.Context, keys []string) error {
 	}
 	here := slices.DeleteFunc(found, func(f kubeadm.Finding) bool { return f.State == kubeadm.Elsewhere })
 	if len(here) == 0 {
-		return hint(errors.New("read the baseline back: nothing of a cluster is on this host"), "run it on a node")
+		return advice.Add(errors.New("read the baseline back: nothing of a cluster is on this host"), "run it on a node")
 	}
 	result := compliance{kubeadm.Benchmark, here, kubeadm.LeftOpen()}
 	if err := a.print(result, result.write); err != nil {
 		return err
 	}
 	if result.count(kubeadm.Differs)+result.count(kubeadm.Unknown) > 0 {
-		return &coded{code: exitVerify, err: errShown}
+		return &coded{exitVerify, errShown}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/dataplane/deploy"
@@ -26,5 +27,5 @@ func probeImageOf(l bundle.Lock) (string, error) {
 			return i.Name + "@" + i.Digest, nil
 		}
 	}
-	return "", hint(fmt.Errorf("find the image %s: the bundle does not have it", probeRepository), "make the bundle again with this airgap")
+	return "", advice.Add(fmt.Errorf("find the image %s: the bundle does not have it", probeRepository), "make the bundle again with this airgap")
 }

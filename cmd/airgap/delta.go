@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
@@ -41,7 +42,7 @@ func (o deltaOptions) inventory(own string) (*bundle.Inventory, error) {
 	}
 	info, err := os.Stat(o.from)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
+		return nil, advice.Add(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
 	}
 	if info.IsDir() {
 		return o.ofBundle(own)
@@ -56,7 +57,7 @@ func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
 	}
 	index, err := bundle.ReadIndex(o.from, t.keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
-		return nil, hint(err, "name the directory that holds %v of the bundle before; its parts are not needed", indexFiles())
+		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", indexFiles())
 	}
 	if err != nil {
 		return nil, t.explain(err)
@@ -81,7 +82,7 @@ func (o deltaOptions) baseTrust(own string) (*trust, error) {
 func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
 	f, err := host.OpenPlain(o.from)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read receipt: %w", err), "name the file itself")
+		return nil, advice.Add(fmt.Errorf("read receipt: %w", err), "name the file itself")
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, registry.MaxReceipt))
@@ -90,10 +91,10 @@ func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
 	}
 	r, err := registry.ReadReceipt(text, o.authority)
 	if wrong, is := errors.AsType[*registry.AuthorityError](err); is && wrong.Want == "" {
-		return nil, hint(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
+		return nil, advice.Add(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
 	}
 	if errors.Is(err, registry.ErrReceipt) {
-		return nil, hint(fmt.Errorf("%s: %w", o.from, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
+		return nil, advice.Add(fmt.Errorf("%s: %w", o.from, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
 	}
 	if err != nil {
 		return nil, err

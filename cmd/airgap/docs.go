@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -167,7 +168,7 @@ func (a *app) serveBook(ctx context.Context, b *docs.Book, listen string) error 
 	}
 	l, err := net.ListenTCP("tcp", address)
 	if err != nil {
-		return hint(fmt.Errorf("serve the book: %w", err), "leave --listen away and any free port is taken")
+		return advice.Add(fmt.Errorf("serve the book: %w", err), "leave --listen away and any free port is taken")
 	}
 	server := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: books}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // that it was told to is no error

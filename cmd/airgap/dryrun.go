@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -131,7 +132,7 @@ func (a *app) showDryRun(d dryRun) error {
 		return err
 	}
 	if !d.Preflight.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; as long as these checks fail, nothing will be"}
+		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -72,7 +73,7 @@ func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
 	}
 	provider := s.config.Kubernetes.EncryptionAtRest
 	if provider == kubeadm.NoEncryption {
-		return hint(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
+		return advice.Add(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
 	defer release()
 	cluster, err := kubeadm.LiveCluster(s.machine)
 	if err != nil {
-		return hint(err, "run it on a control-plane host")
+		return advice.Add(err, "run it on a control-plane host")
 	}
 	p := a.newProgress()
 	rotation := kubeadm.Rotation{Machine: s.machine, Node: s.node.Name, Provider: provider, Cluster: cluster, Say: p.Say}

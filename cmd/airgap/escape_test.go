@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -42,7 +43,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 		"verify":    func(a *app) error { _ = a.showVerdict(report); return nil },
 		"preflight": func(a *app) error { _ = a.showAll(checked, evil); return nil },
 		"status":    func(a *app) error { return a.print(screen, screen.write) },
-		"error":     func(a *app) error { a.report(hint(&ran, "%s", evil)); return nil },
+		"error":     func(a *app) error { a.report(advice.Add(&ran, "%s", evil)); return nil },
 		"progress":  func(a *app) error { a.newProgress().Say("%s", evil); a.endProgress(); return nil },
 		"log":       func(a *app) error { _, err := io.WriteString(a.stderr, evil+"\n"); return err },
 	} {

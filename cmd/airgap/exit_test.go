@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // TestHintKeepsTheExitCode: what to do about it changes nothing about what it was.
@@ -16,16 +18,13 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 	}{
 		"an error":             {errors.New("no room"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
 		"a mistake":            {usage("no such flag"), exitUsage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
-		"a verdict, shown":     {&coded{code: exitVerify, err: errShown}, exitVerify, "airgap: hint: mend it\n"},
-		"an error with a hint": {hint(errors.New("no room"), "make some"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
+		"a verdict, shown":     {&coded{exitVerify, errShown}, exitVerify, "airgap: hint: mend it\n"},
+		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitError, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
 	} {
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr}
-		if code := a.report(hint(fmt.Errorf("upgrade: %w", tc.err), "mend it")); code != tc.code || stderr.String() != tc.said {
+		if code := a.report(advice.Add(fmt.Errorf("upgrade: %w", tc.err), "mend it")); code != tc.code || stderr.String() != tc.said {
 			t.Errorf("%s: %d, %q; want %d, %q", name, code, stderr.String(), tc.code, tc.said)
 		}
-	}
-	if err := hint(nil, "mend it"); err != nil {
-		t.Errorf("a hint about nothing: %v", err)
 	}
 }

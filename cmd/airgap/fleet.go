@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
@@ -187,14 +188,14 @@ func (f *fleet) problems(ctx context.Context, what, next string) error {
 	for _, m := range all {
 		lines = append(lines, m.problem())
 	}
-	return hint(errors.New(strings.Join(lines, "\n")), "%s", next)
+	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
 }
 
 // problem is a host's error with its advice, indented below the host's name.
 func (m *member) problem() string {
 	text := "  " + m.node.Name + ": " + m.err.Error()
-	if advice := adviceOf(m.err); advice != "" {
-		text += "\nhint: " + advice
+	if next := advice.Of(m.err); next != "" {
+		text += "\nhint: " + next
 	}
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }

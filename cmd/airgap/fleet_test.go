@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/remote/sshtest"
@@ -124,8 +125,8 @@ func TestFleetTellsAllProblems(t *testing.T) {
 			t.Errorf("%q is not in\n%v", want, err)
 		}
 	}
-	if strings.Contains(err.Error(), "node5") || !strings.Contains(adviceOf(err), "nothing was changed on any host") {
-		t.Errorf("got\n%v\nhint: %s", err, adviceOf(err))
+	if strings.Contains(err.Error(), "node5") || !strings.Contains(advice.Of(err), "nothing was changed on any host") {
+		t.Errorf("got\n%v\nhint: %s", err, advice.Of(err))
 	}
 }
 
@@ -179,8 +180,8 @@ func TestFarawaySpeaksForItself(t *testing.T) {
 				}
 			}
 			err := far.failure(7)
-			if err.Error() != tc.text || adviceOf(err) != tc.advice {
-				t.Errorf("got %q, hint %q; want %q, %q", err, adviceOf(err), tc.text, tc.advice)
+			if err.Error() != tc.text || advice.Of(err) != tc.advice {
+				t.Errorf("got %q, hint %q; want %q, %q", err, advice.Of(err), tc.text, tc.advice)
 			}
 		})
 	}
@@ -224,8 +225,8 @@ func TestOtherCluster(t *testing.T) {
 		if (err == nil) != tc.fine {
 			t.Errorf("%+v against %q: %v", tc.here, tc.cluster, err)
 		}
-		if h, is := errors.AsType[*coded](err); is && strings.Contains(h.hint, "airgap join here") != (tc.cluster == "") {
-			t.Errorf("%+v against %q: hint %q", tc.here, tc.cluster, h.hint)
+		if next := advice.Of(err); err != nil && strings.Contains(next, "airgap join here") != (tc.cluster == "") {
+			t.Errorf("%+v against %q: hint %q", tc.here, tc.cluster, next)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
@@ -207,5 +208,5 @@ func (a *app) passAll(all preflight.Reports, p ui.Progress) error {
 	if err := a.printReport(failed, forms{failed.Text, all.JUnit, all.HTML}); err != nil {
 		return err
 	}
-	return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again"}
+	return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again")
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -28,7 +29,7 @@ func (f *fleet) follow(ctx context.Context, authority kubeadm.Authority, p ui.Pr
 			err := f.followOne(ctx, m, line, authority)
 			line.End(err)
 			if err != nil {
-				return hint(fmt.Errorf("%s: %w", m.node.Name, err), "mend it and run the same command again: it goes on where it stopped")
+				return advice.Add(fmt.Errorf("%s: %w", m.node.Name, err), "mend it and run the same command again: it goes on where it stopped")
 			}
 			return nil
 		})

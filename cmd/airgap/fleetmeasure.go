@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -57,7 +58,7 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 	}
 	s.required = t.required
 	if s.config.SSH == nil || len(s.config.Nodes) == 1 {
-		return hint(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
+		return advice.Add(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
 			"on each host: airgap preflight DIR --output json >REPORT; between them: airgap netprobe --help")
 	}
 	f, err := a.connectFleet(ctx, s, v.Top(), installOptions{skip: choice.Skip})
@@ -96,12 +97,12 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 }
 
 // showAll prints the reports, and turns a bad one into exit code 3 with advice.
-func (a *app) showAll(all preflight.Reports, advice string) error {
+func (a *app) showAll(all preflight.Reports, next string) error {
 	if err := a.printReport(all, forms{all.Text, all.JUnit, all.HTML}); err != nil {
 		return err
 	}
 	if !all.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: advice}
+		return advice.Add(&coded{exitPreflight, errShown}, "%s", next)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 )
 
@@ -28,7 +28,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example/"
 	if err == nil || !strings.Contains(err.Error(), "airgap.yaml of bundle bank:6:") || !strings.Contains(err.Error(), "AlwaysAllow lets everybody do everything") {
 		t.Errorf("got %v", err)
 	}
-	if hinted, is := errors.AsType[*coded](err); !is || !strings.Contains(hinted.hint, "airgap bundle") {
+	if !strings.Contains(advice.Of(err), "airgap bundle") {
 		t.Errorf("no hint: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -42,7 +43,7 @@ func (s *site) countCards() (had, has int, err error) {
 	}
 	var was reportSettings
 	if err := json.Unmarshal(text, &was); err != nil {
-		return 0, 0, hint(fmt.Errorf("read %s: %w", reportFile, err), "remove that file and run the same command again: it writes it")
+		return 0, 0, advice.Add(fmt.Errorf("read %s: %w", reportFile, err), "remove that file and run the same command again: it writes it")
 	}
 	if was.GPU != nil {
 		had = was.GPU.Cards

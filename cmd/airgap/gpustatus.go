@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/nodereport"
@@ -96,7 +97,7 @@ type busDevice struct {
 func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuStatus, error) {
 	pci, err := host.PCIDevices(h.FS(), gpu.Vendor)
 	if err != nil {
-		return nil, hint(err, "look at it with lspci -d 10de: -vv; a card that has left the bus comes back when the server is powered off and on")
+		return nil, advice.Add(err, "look at it with lspci -d 10de: -vv; a card that has left the bus comes back when the server is powered off and on")
 	}
 	if free, reserved := gpu.Present(pci); free == "" {
 		return nil, noCard(reserved)
@@ -126,9 +127,9 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 
 func noCard(reserved string) error {
 	if reserved != "" {
-		return hint(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs")
+		return advice.Add(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs")
 	}
-	return hint(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
+	return advice.Add(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
 }
 
 func notLoaded(ctx context.Context, h host.Host) error {
@@ -144,7 +145,7 @@ func notLoaded(ctx context.Context, h host.Host) error {
 	if has {
 		return here.NotLoaded(ctx, "ask NVML", nvml.ErrNoDriver)
 	}
-	return hint(fmt.Errorf("ask NVML: the running kernel %s has no NVIDIA module", kernel), "dkms status shows for which kernels there is one; boot one of them, or install a driver for this kernel")
+	return advice.Add(fmt.Errorf("ask NVML: the running kernel %s has no NVIDIA module", kernel), "dkms status shows for which kernels there is one; boot one of them, or install a driver for this kernel")
 }
 
 // disagreements are what bus, kernel and library say differently of one thing.

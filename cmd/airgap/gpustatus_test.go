@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
+	"airgap.dev/airgap/internal/advice"
 )
 
 const (
@@ -112,7 +113,7 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		}
 		return file
 	}
-	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || adviceOf(err) != "" {
+	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || advice.Of(err) != "" {
 		t.Errorf("who may not read the kernel's log: %v", err)
 	}
 	for name, test := range map[string]struct {
@@ -136,7 +137,7 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 			continue
 		}
 		for part := range strings.SplitSeq(test.want, "|") {
-			if said := err.Error() + "\n" + adviceOf(err); !strings.Contains(said, part) {
+			if said := err.Error() + "\n" + advice.Of(err); !strings.Contains(said, part) {
 				t.Errorf("%s: %q does not say %q", name, said, part)
 			}
 		}

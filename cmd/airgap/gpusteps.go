@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -39,7 +40,7 @@ func (s *site) beforeDriver() []step.Step {
 // still: half of it would go, and the other half offer cards that no pod can have.
 func stillSetUp() step.Step {
 	return step.Step{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) {
-		return false, hint(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it anew")
+		return false, advice.Add(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it anew")
 	}}
 }
 
@@ -81,11 +82,11 @@ func (s *site) gpuSetup() (gpu.Setup, error) {
 		return cards, err
 	}
 	if !some {
-		return cards, hint(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
+		return cards, advice.Add(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
 	}
 	cards.Version = s.lockedDriver()
 	if (gpu.Driver{Version: cards.Version}).Branch() != choice.Branch {
-		return cards, hint(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", choice, cards.Version),
+		return cards, advice.Add(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", choice, cards.Version),
 			"survey this host again and make the bundle with its facts: its cards are others than they were")
 	}
 	cards.Driver, cards.Fabric, cards.Hidden = choice, gpu.HasSwitches(found), gpu.HasHiddenSwitches(found)
@@ -133,7 +134,7 @@ func lockedImage(l bundle.Lock, name string) (string, error) {
 			return i.Name + "@" + i.Digest, nil
 		}
 	}
-	return "", hint(fmt.Errorf("the bundle has no image %s", name), "make it anew from this airgap.yaml")
+	return "", advice.Add(fmt.Errorf("the bundle has no image %s", name), "make it anew from this airgap.yaml")
 }
 
 // dividedCards are this host's cards and their parts, as NVIDIA's library has them.

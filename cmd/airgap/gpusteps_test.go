@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -202,7 +203,7 @@ func TestGPUSettings(t *testing.T) {
 		}
 	}
 	s.machine.Host.(rpmHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}
-	if _, err := s.reportSettings(); err == nil || !strings.Contains(err.Error(), "read /var/lib/airgap/report.json") || !strings.Contains(adviceOf(err), "remove that file") {
+	if _, err := s.reportSettings(); err == nil || !strings.Contains(err.Error(), "read /var/lib/airgap/report.json") || !strings.Contains(advice.Of(err), "remove that file") {
 		t.Errorf("settings that are none: %v", err)
 	}
 	delete(s.machine.Host.(rpmHost).MapFS, "var/lib/airgap/report.json")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
@@ -43,7 +44,7 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 		return nil, apart(o.addr, wrong)
 	}
 	if err != nil {
-		return nil, hint(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(o.addr))
+		return nil, advice.Add(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(o.addr))
 	}
 	h := &hub{addr: o.addr, ca: ca}
 	if h.client, err = registry.HTTPClient(ca); err != nil {
@@ -103,7 +104,7 @@ func (h *hub) readIndex(ctx context.Context, keys []string) error {
 	h.trusted, h.required = t.keys, t.required
 	signed, err := bundle.ReadSigned(dir, t.keys...)
 	if errors.Is(err, bundle.ErrDamaged) {
-		return hint(err, "on the first host, airgap install puts the signed index right; then join again")
+		return advice.Add(err, "on the first host, airgap install puts the signed index right; then join again")
 	}
 	if err != nil {
 		return t.explain(err)

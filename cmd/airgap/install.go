@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -117,7 +118,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 		return err
 	}
 	if first := s.config.Master(); s.node.Name != first.Name {
-		return hint(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
+		return advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
 	if err := errors.Join(s.machine.RefuseAmidReplacement("install"), s.refuseUpgrade(ctx, dir)); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	}
 	result, err := runSteps(ctx, s.installSteps(v, t.keys, p), p)
 	if err != nil {
-		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	return a.finishInstall(ctx, s, f, result, o, p)
 }

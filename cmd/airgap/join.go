@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -112,7 +113,7 @@ func (a *app) newCodeLine(ctx context.Context, s *site, name string) (joinLine, 
 			for _, n := range missing {
 				all = append(all, n.Name)
 			}
-			return joinLine{}, hint(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
+			return joinLine{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
 		}
 	}
 	node, err := s.listed(name)
@@ -181,7 +182,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	}
 	result, err := runSteps(ctx, steps, p)
 	if err != nil {
-		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: backupKey()}
 	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })

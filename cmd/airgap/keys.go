@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -31,7 +32,7 @@ func checkKeys(dir, signKey string) (*signingKeys, error) {
 		err = host.IgnoreMissing(err)
 	}
 	if errors.Is(err, bundle.ErrEncryptedKey) {
-		return nil, hint(err, "let openssl ask for the passphrase; nothing is written to the disk: airgap bundle --sign-key <(openssl pkey -in FILE) …")
+		return nil, advice.Add(err, "let openssl ask for the passphrase; nothing is written to the disk: airgap bundle --sign-key <(openssl pkey -in FILE) …")
 	}
 	if err != nil {
 		return nil, err

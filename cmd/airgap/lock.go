@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"airgap.dev/airgap/internal/advice"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,7 +58,7 @@ func hostAtRest() error {
 
 var errBusy = errors.New("another airgap command is changing this host")
 
-func busy() error { return hint(errBusy, "wait for it; fuser -v %s names it", lockFile) }
+func busy() error { return advice.Add(errBusy, "wait for it; fuser -v %s names it", lockFile) }
 
 // isAt reports whether the open file is the one at path.
 func isAt(f *os.File, path string) bool {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/netprobe"
@@ -61,7 +62,7 @@ func (s *site) takeMeasured(file string) error {
 	var of measuredChoice
 	c, err := parseChoice(data)
 	if err := errors.Join(err, json.Unmarshal(data, &of)); err != nil {
-		return hint(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it anew; or delete it")
+		return advice.Add(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it anew; or delete it")
 	}
 	if of.Cluster == s.config.Name {
 		s.take(c)

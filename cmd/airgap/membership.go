@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -65,10 +66,10 @@ func otherCluster(node string, here membership, cluster string) error {
 		return nil
 	}
 	if cluster == "" {
-		return hint(fmt.Errorf("%s is a node of a cluster already, whose authority is %s, and this host of none", node, here.Cluster),
+		return advice.Add(fmt.Errorf("%s is a node of a cluster already, whose authority is %s, and this host of none", node, here.Cluster),
 			"this host is to come back to that cluster? airgap join --new-code --node NAME on a control-plane host of it, then airgap join here. It is an old cluster? airgap reset on %s", node)
 	}
-	return hint(fmt.Errorf("%s is a node of another cluster already, whose authority is %s", node, here.Cluster),
+	return advice.Add(fmt.Errorf("%s is a node of another cluster already, whose authority is %s", node, here.Cluster),
 		"nobody needs that cluster any more? airgap reset on %s takes the host out of it; else take the node out of airgap.yaml", node)
 }
 

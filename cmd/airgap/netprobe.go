@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
@@ -130,7 +131,7 @@ func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Mat
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(address, uint16(o.port)).String())
 	if err != nil {
-		return nil, hint(fmt.Errorf("wait for the other servers: %w", err), "--port takes another port")
+		return nil, advice.Add(fmt.Errorf("wait for the other servers: %w", err), "--port takes another port")
 	}
 	p := a.newProgress()
 	p.Say("on each other server: airgap netprobe join %s", meetingAddress(s.node.Address, o.port))
@@ -188,7 +189,7 @@ func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) err
 	}
 	text, err := a.readSecret(ctx, codeFile, "Code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return hint(errors.New("read the code: standard input is empty"), "pipe it in, or name its file with --code-file")
+		return advice.Add(errors.New("read the code: standard input is empty"), "pipe it in, or name its file with --code-file")
 	}
 	if err != nil {
 		return fmt.Errorf("read the code: %w", err)
@@ -201,7 +202,7 @@ func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) err
 	p.Now("Measure together with " + address)
 	defer p.Now("")
 	if err := netprobe.Join(ctx, address, token); err != nil {
-		return hint(err, "where the first server's own firewall closes the port: firewall-cmd --add-port=%d/tcp --timeout=10m", meetingPort)
+		return advice.Add(err, "where the first server's own firewall closes the port: firewall-cmd --add-port=%d/tcp --timeout=10m", meetingPort)
 	}
 	p.Say("measured; the verdict is on %s", address)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
@@ -50,7 +51,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 		return err
 	}
 	if settings.Node == "" {
-		return hint(fmt.Errorf("read %s: it names no node", reportFile), "airgap install and airgap join write it; run them again")
+		return advice.Add(fmt.Errorf("read %s: it names no node", reportFile), "airgap install and airgap join write it; run them again")
 	}
 	c, err := settings.collector(thisMachine())
 	if err != nil {

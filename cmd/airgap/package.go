@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
@@ -179,7 +180,7 @@ func checkHelper(file string) error {
 func checkProbe(file string) error {
 	static, err := openHelper(file)
 	if err == nil && !static {
-		return hint(fmt.Errorf("use the helper %s: it is not a static program", file), helperAdvice)
+		return advice.Add(fmt.Errorf("use the helper %s: it is not a static program", file), helperAdvice)
 	}
 	return err
 }
@@ -189,11 +190,11 @@ const helperAdvice = "make build makes it; keep it beside airgap"
 func openHelper(file string) (static bool, err error) {
 	f, err := elf.Open(file)
 	if err != nil {
-		return false, hint(fmt.Errorf("use the helper %s: %w", filepath.Base(file), err), helperAdvice)
+		return false, advice.Add(fmt.Errorf("use the helper %s: %w", filepath.Base(file), err), helperAdvice)
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		return false, hint(fmt.Errorf("use the helper %s: it is for %s, the servers are x86_64", file, f.Machine), helperAdvice)
+		return false, advice.Add(fmt.Errorf("use the helper %s: it is for %s, the servers are x86_64", file, f.Machine), helperAdvice)
 	}
 	return !needsLibraries(f), nil
 }
@@ -207,11 +208,11 @@ func staticProgram() (string, error) {
 	}
 	f, err := elf.Open(program)
 	if err != nil {
-		return "", hint(fmt.Errorf("hand this program on: %w", err), "do it on a Linux host")
+		return "", advice.Add(fmt.Errorf("hand this program on: %w", err), "do it on a Linux host")
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 || needsLibraries(f) {
-		return "", hint(errors.New("hand this program on: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
+		return "", advice.Add(errors.New("hand this program on: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
 	}
 	return program, nil
 }

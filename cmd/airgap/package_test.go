@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/advice"
 )
 
 // writePrograms stands for what is packed.
@@ -216,7 +217,7 @@ func TestCheckHelper(t *testing.T) {
 		if want == "" && err == nil {
 			continue
 		}
-		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !strings.Contains(adviceOf(err), "make build") {
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !strings.Contains(advice.Of(err), "make build") {
 			t.Errorf("%s gives %v, want %q", file, err, want)
 		}
 	}
@@ -238,7 +239,7 @@ func TestCheckProbe(t *testing.T) {
 	if err := checkProbe(own); wants && (err == nil || !strings.Contains(err.Error(), "not a static program")) || !wants && err != nil {
 		t.Errorf("needs libraries: %t; %v", wants, err)
 	}
-	if err := checkProbe(own + ".none"); err == nil || !strings.Contains(adviceOf(err), "make build") {
+	if err := checkProbe(own + ".none"); err == nil || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("none: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -308,7 +309,7 @@ func (a *app) showPreflight(r preflight.Report) error {
 		return err
 	}
 	if !r.Passed() {
-		return &coded{code: exitPreflight, err: errShown, hint: "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again"}
+		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -19,7 +20,7 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, values []string,
 	}
 	signed, err := bundle.ReadSigned(dir, t.keys...)
 	if errors.Is(err, os.ErrNotExist) {
-		return hint(err, "name the directory that holds %v", indexFiles())
+		return advice.Add(err, "name the directory that holds %v", indexFiles())
 	}
 	if err != nil {
 		return t.explain(err)

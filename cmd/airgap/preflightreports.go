@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -24,7 +25,7 @@ func onlyReports(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return nil
 	}
-	return &coded{code: exitUsage, err: fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath()), hint: "see " + cmd.CommandPath() + " --help"}
+	return advice.Add(&coded{exitUsage, fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath())}, "see %s --help", cmd.CommandPath())
 }
 
 // showReports prints the reports that hosts wrote by themselves as one, and
@@ -32,7 +33,7 @@ func onlyReports(cmd *cobra.Command, args []string) error {
 func (a *app) showReports(paths []string) error {
 	all, err := loadReports(paths)
 	if err != nil {
-		return hint(err, "airgap preflight DIR --output json > FILE writes a report on each host")
+		return advice.Add(err, "airgap preflight DIR --output json > FILE writes a report on each host")
 	}
 	return a.showAll(all, "mend what failed, and let those hosts write their reports anew")
 }
@@ -76,7 +77,7 @@ func reportFiles(path string) ([]string, error) {
 func loadReport(path string) (preflight.Reports, error) {
 	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read reports: %w", err), "put the file itself there")
+		return nil, advice.Add(fmt.Errorf("read reports: %w", err), "put the file itself there")
 	}
 	defer f.Close()
 	all, err := preflight.ReadReports(f)

@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -179,7 +180,7 @@ func tellNotCarried(p ui.Progress, l bundle.Lock) {
 
 // strictly is the error of --strict where something may be missing on site.
 func strictly(plan *bundle.Plan) error {
-	return hint(plan.NotResolved(), "%s", nextForNotCarried)
+	return advice.Add(plan.NotResolved(), "%s", nextForNotCarried)
 }
 
 func writeNeeds(w io.Writer, neededBy []string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
@@ -89,7 +90,7 @@ func (a *app) runPush(ctx context.Context, args []string, o pushOptions) error {
 func explainPush(err error) error {
 	var answer *transport.Error
 	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
-		return hint(err, "give --user NAME, or podman login before; the user needs the right to push to the project, and in some registries the project has to be made first")
+		return advice.Add(err, "give --user NAME, or podman login before; the user needs the right to push to the project, and in some registries the project has to be made first")
 	}
 	return err
 }

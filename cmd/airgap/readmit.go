@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
@@ -89,12 +90,12 @@ func (s *site) notAlive(ctx context.Context, node config.Node) error {
 	}
 	for _, m := range d.Own {
 		if m.Err == nil {
-			return hint(fmt.Errorf("make a code for %s: its member of etcd answers at %v, so that host runs", node.Name, m.Clients),
+			return advice.Add(fmt.Errorf("make a code for %s: its member of etcd answers at %v, so that host runs", node.Name, m.Clients),
 				"its join was interrupted? airgap reset there, or the same airgap join with the code that it has. Another machine is to take its place? airgap remove %s first", node.Name)
 		}
 	}
 	if len(d.Own) > 0 && d.Node != nil && d.Silent == nil { // a disk that stalls, a boot: it would be out for good
-		return hint(fmt.Errorf("make a code for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
+		return advice.Add(fmt.Errorf("make a code for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
 			"on it crictl ps -a --name etcd says why; one that is switched off counts as lost after a minute. Another machine is to take its place? airgap remove %s first", node.Name)
 	}
 	return nil

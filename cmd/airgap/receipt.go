@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
@@ -35,7 +36,7 @@ func writeReceipt(file string, pki registry.PKI, bundles []*bundle.Bundle) (rece
 	}
 	text, authority, err := pki.SignReceipt(r)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return receipted{}, hint(err, "receipts are signed with the key of the registry's authority: be root on a control-plane host")
+		return receipted{}, advice.Add(err, "receipts are signed with the key of the registry's authority: be root on a control-plane host")
 	}
 	if err != nil {
 		return receipted{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -110,7 +111,7 @@ func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
 		log.Error("open store", "error", err.Error())
 	}
 	if len(bundles) == 0 {
-		return nil, nil, hint(errors.Join(fmt.Errorf("no bundle to serve in %s", f.store), err), "airgap registry import DIR brings one in")
+		return nil, nil, advice.Add(errors.Join(fmt.Errorf("no bundle to serve in %s", f.store), err), "airgap registry import DIR brings one in")
 	}
 	return bundles, log, nil
 }

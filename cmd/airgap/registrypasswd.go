@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
 
@@ -80,7 +81,7 @@ func (a *app) removeUser(users registry.Users, name string) error {
 	if !removed {
 		names, _ := users.Names()
 		slices.Sort(names)
-		return hint(fmt.Errorf("%s is no user of this registry", name), "users are: %s", strings.Join(names, ", "))
+		return advice.Add(fmt.Errorf("%s is no user of this registry", name), "users are: %s", strings.Join(names, ", "))
 	}
 	return a.print(pusher{User: name, Removed: true}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s may no longer push\n", name)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -92,7 +93,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 	bundles, err := store.Open(t.keys...)
 	defer bundle.NewView(bundles...).Close()
 	if err != nil {
-		return hint(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
+		return advice.Add(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return stored(b) == name }) {
@@ -110,7 +111,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 			use.Running, err = runningDigests(ctx, client)
 		}
 		if err != nil {
-			return hint(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
+			return advice.Add(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
 		}
 		if on.as, err = installedBundles(ctx, client); err != nil {
 			on.as = nil // who may not ask for nodes does not know: the newest stays

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
+	"airgap.dev/airgap/internal/advice"
 )
 
 // TestRelease checks a release as its README says, without airgap, and makes it
@@ -80,7 +81,7 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 	}
 	dir := t.TempDir()
 	err = (&app{}).runRelease(releaseOptions{out: filepath.Join(dir, "release"), keys: filepath.Join(dir, "keys")})
-	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(adviceOf(err), "make build") {
+	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("a release of %s: %v", own, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -71,7 +72,7 @@ func (a *app) runRemove(ctx context.Context, name string, o removeOptions) error
 		return err
 	}
 	if name == s.node.Name {
-		return hint(fmt.Errorf("remove %s: that is this host", name), "run it on another control-plane host; or airgap reset here takes this host out, too")
+		return advice.Add(fmt.Errorf("remove %s: that is this host", name), "run it on another control-plane host; or airgap reset here takes this host out, too")
 	}
 	if !o.dryRun {
 		release, err := lockHost()
@@ -99,7 +100,7 @@ func (a *app) runRemove(ctx context.Context, name string, o removeOptions) error
 	}
 	result, err := r.run(ctx, a.newProgress())
 	if err != nil {
-		return hint(err, "mend it and run the same command again: it goes on where it stopped")
+		return advice.Add(err, "mend it and run the same command again: it goes on where it stopped")
 	}
 	return a.print(result, result.write)
 }
@@ -131,7 +132,7 @@ func (a *app) removal(ctx context.Context, s *site, name string, o removeOptions
 		return nil, err
 	}
 	if notListed != nil && r.departure.Gone() {
-		return nil, hint(fmt.Errorf("remove %s: %w, and the cluster none", name, notListed), "airgap.yaml has %s", nodeList(s.config))
+		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster none", name, notListed), "airgap.yaml has %s", nodeList(s.config))
 	}
 	if r.node = listed; notListed != nil {
 		r.node = config.Node{Name: name, Address: r.departure.Address}
@@ -160,7 +161,7 @@ func (r *removal) connect(ctx context.Context, a *app) (err error) {
 	}
 	_ = f.connect(ctx) // each host has its own error
 	if r.leaves != nil {
-		err = hint(r.leaves.err, "mend it, or --no-ssh: then airgap reset on %s is yours to run; nothing was changed", r.node.Name)
+		err = advice.Add(r.leaves.err, "mend it, or --no-ssh: then airgap reset on %s is yours to run; nothing was changed", r.node.Name)
 	}
 	if err = errors.Join(ctx.Err(), err); err != nil {
 		return errors.Join(err, f.close())

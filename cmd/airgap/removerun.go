@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
@@ -70,7 +71,7 @@ func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *removed)
 	err := r.leaves.run(ctx, &far, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
 	line.End(err)
 	if err != nil {
-		return hint(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "mend it and run the same command again; with --no-ssh it is yours to run there")
+		return advice.Add(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "mend it and run the same command again; with --no-ssh it is yours to run there")
 	}
 	result.Reset = true
 	return nil

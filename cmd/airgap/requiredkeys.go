@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
@@ -65,7 +66,7 @@ func recordedKeys(file string) ([]string, error) {
 }
 
 func spoiled(file, why string) error {
-	return hint(fmt.Errorf("read required keys of %s: %s", file, why), "give the keys again with --require-key; install and join write the file anew")
+	return advice.Add(fmt.Errorf("read required keys of %s: %s", file, why), "give the keys again with --require-key; install and join write the file anew")
 }
 
 // trustStep writes down which keys bundles must be signed with on this host, for

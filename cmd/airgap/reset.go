@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -107,7 +108,7 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 	}
 	result, err := a.takeBack(ctx, journal, steps, o.wipe)
 	if err != nil {
-		return hint(err, "mend it and run airgap reset again: what was taken back already is not repeated")
+		return advice.Add(err, "mend it and run airgap reset again: what was taken back already is not repeated")
 	}
 	return a.print(result, result.write)
 }
@@ -126,7 +127,7 @@ func resetRefused(standing, wipe bool) error {
 	}
 	for _, dir := range ownData() {
 		if err := host.TreeRefused(dir); err != nil {
-			return hint(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
+			return advice.Add(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
 		}
 	}
 	return kubeadm.WipeRefused(m)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -129,7 +130,7 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 	}
 	done, err := runSteps(ctx, r.steps(v, t.keys, p), p)
 	if err != nil {
-		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	return a.finishRestore(ctx, r, done, o, p)
 }
@@ -160,7 +161,7 @@ func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result
 	lost, strangers, err := r.lost(ctx)
 	result.Strangers = strangers
 	if err != nil {
-		return hint(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
+		return advice.Add(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
 	}
 	for _, n := range lost {
 		line, err := r.joinLine(ctx, n, done.Changed > 0, p.Say)

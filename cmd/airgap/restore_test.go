@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/etcd"
@@ -61,7 +62,7 @@ func TestRestoreIsOfTheSameCluster(t *testing.T) {
 	r.site.config.Name, r.site.config.Kubernetes.PodSubnet = "bank-b", "10.1.0.0/16"
 	err := r.check(t.Context())
 	for _, says := range []string{"it is not the same cluster", "the cluster's name was bank, and is bank-b", "the pods' network was 10.244.0.0/16", "encryption of Secrets was off"} {
-		if err == nil || !strings.Contains(err.Error(), says) || adviceOf(err) == "" {
+		if err == nil || !strings.Contains(err.Error(), says) || advice.Of(err) == "" {
 			t.Errorf("%v does not say %q", err, says)
 		}
 	}
@@ -107,8 +108,8 @@ func TestStepsTakeTheirPlaces(t *testing.T) {
 // that required some is asked to name them, so that the requirement is not lost with the cluster.
 func TestRestoredKeys(t *testing.T) {
 	saved := aBackup(t, map[string]string{requiredFile: "SHA256:aa\nSHA256:bb\n"})
-	if err := saved.heldTo(nil); err == nil || !strings.Contains(err.Error(), "--require-key is missing") || !strings.Contains(adviceOf(err), "SHA256:aa, SHA256:bb") {
-		t.Errorf("without the flag: %v, %s", err, adviceOf(err))
+	if err := saved.heldTo(nil); err == nil || !strings.Contains(err.Error(), "--require-key is missing") || !strings.Contains(advice.Of(err), "SHA256:aa, SHA256:bb") {
+		t.Errorf("without the flag: %v, %s", err, advice.Of(err))
 	}
 	if err := saved.heldTo([]string{"SHA256:cc"}); err != nil {
 		t.Errorf("by the flag: %v", err)

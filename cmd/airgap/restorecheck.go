@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -24,14 +25,14 @@ type restoration struct {
 func (r restoration) check(ctx context.Context) error {
 	s, k := r.site, r.site.config.Kubernetes
 	if !s.servesRegistry() {
-		return hint(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.node.Name), "run airgap restore on one of those; this host joins then")
+		return advice.Add(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.node.Name), "run airgap restore on one of those; this host joins then")
 	}
 	differs := r.from.Agrees(k)
 	if name := r.from.Cluster; name != "" && name != s.config.Name {
 		differs = errors.Join(fmt.Errorf("the cluster's name was %s, and is %s in airgap.yaml", name, s.config.Name), differs)
 	}
 	if differs != nil {
-		return hint(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.from.Dir, s.index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
+		return advice.Add(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.from.Dir, s.index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
 	}
 	if err := r.hostIsFree(); err != nil {
 		return err
@@ -46,7 +47,7 @@ func (r restoration) check(ctx context.Context) error {
 		return err
 	}
 	if kubeadm.ClusterAt(ctx, k.ControlPlaneEndpoint) {
-		return hint(fmt.Errorf("an API server answers at %s: the cluster is not lost, or a part of it lives on", k.ControlPlaneEndpoint),
+		return advice.Add(fmt.Errorf("an API server answers at %s: the cluster is not lost, or a part of it lives on", k.ControlPlaneEndpoint),
 			"airgap join brings a host back into a cluster that lives; to go back to the backup all the same, copy backups and pushed images away from its control-plane hosts, and run airgap reset --wipe-data there, which deletes them")
 	}
 	return nil
@@ -72,7 +73,7 @@ func (r restoration) hostIsFree() error {
 	if here != nil {
 		what = fmt.Sprintf("this host was restored from another backup, that of %s", here.Taken.Format(time.RFC3339))
 	}
-	return hint(errors.New(what), "airgap reset takes that back; then run the same command again")
+	return advice.Add(errors.New(what), "airgap reset takes that back; then run the same command again")
 }
 
 // restoredFrom is what a host keeps in mind of the backup that it was restored from.

@@ -9,6 +9,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/backup"
 )
@@ -58,16 +59,16 @@ func (a *app) fetchBackup(ctx context.Context, dir, parent string, o backupOptio
 // explainBackup says what to do about a backup that cannot be used.
 func explainBackup(ctx context.Context, err error) error {
 	switch {
-	case ctx.Err() != nil || adviceOf(err) != "":
+	case ctx.Err() != nil || advice.Of(err) != "":
 		return err
 	case errors.Is(err, backup.ErrUnsigned):
-		return hint(err, "use a signed backup; --allow-unsigned takes this one, for which nothing says that it is the cluster's")
+		return advice.Add(err, "use a signed backup; --allow-unsigned takes this one, for which nothing says that it is the cluster's")
 	case errors.Is(err, backup.ErrSigner):
-		return hint(err, "use a backup that your cluster's hosts have made: compare the fingerprint with the one that you keep, from airgap install, backup or status")
+		return advice.Add(err, "use a backup that your cluster's hosts have made: compare the fingerprint with the one that you keep, from airgap install, backup or status")
 	case errors.Is(err, backup.ErrIdentity):
-		return hint(err, "name the file of a private half of backup.encryptTo: --identity FILE")
+		return advice.Add(err, "name the file of a private half of backup.encryptTo: --identity FILE")
 	}
-	return hint(err, "name the directory that holds SHA256SUMS, in "+backupDir+" or a copy of it; where it is damaged, use another backup")
+	return advice.Add(err, "name the directory that holds SHA256SUMS, in "+backupDir+" or a copy of it; where it is damaged, use another backup")
 }
 
 // readIdentity takes the private half of a recipient from the file, the terminal or stdin.
@@ -81,7 +82,7 @@ func (a *app) readIdentity(ctx context.Context, file string) ([]age.Identity, er
 	}
 	text, err := a.askAll(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return nil, hint(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
+		return nil, advice.Add(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read identity: %w", err)

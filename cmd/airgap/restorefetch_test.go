@@ -13,6 +13,7 @@ import (
 	"filippo.io/age"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
@@ -102,8 +103,8 @@ func TestFetchBackup(t *testing.T) {
 			parent := t.TempDir()
 			a := &app{stdin: strings.NewReader(c.stdin), stderr: &bytes.Buffer{}}
 			_, _, err := a.fetchBackup(t.Context(), c.dir, parent, c.o)
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(adviceOf(err), c.hints) {
-				t.Errorf("got %v, hint %q", err, adviceOf(err))
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(advice.Of(err), c.hints) {
+				t.Errorf("got %v, hint %q", err, advice.Of(err))
 			}
 			if strings.Contains(err.Error(), id.String()) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error repeats the secret: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/etcd"
@@ -53,7 +54,7 @@ func (s *savedCluster) heldTo(given []string) error {
 	if err != nil {
 		return err
 	}
-	return hint(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
+	return advice.Add(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
 		"give the fingerprint from your own records: --require-key SHA256:…; the backup has %s", strings.Join(strings.Fields(string(text)), ", "))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -141,7 +142,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	}
 	done, err := runSteps(ctx, steps(), r.p)
 	if err != nil {
-		return hint(err, "mend it and run airgap rollback again: finished steps are not repeated")
+		return advice.Add(err, "mend it and run airgap rollback again: finished steps are not repeated")
 	}
 	return a.print(upgraded{r.record.To, r.record.From, done.Changed, done.Unchanged}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "rolled back to Kubernetes %s, of bundle %s (%d steps ran, %d held already)\n", r.record.From.Kubernetes, r.record.From.Name, done.Changed, done.Unchanged)
@@ -167,10 +168,10 @@ func (r upgradeRecord) takenBack(o rollbackOptions, joined bool) bool {
 // open reads what there is to take back, and whether that can be done.
 func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if o.of != "" && !strings.HasPrefix(r.record.To.ID, o.of) {
-		return hint(errors.New("take the last upgrade back: this host was not upgraded, but came into the cluster later, and has nothing to go back to"), "airgap reset here, then airgap rollback again on the first control-plane host, which has this one join anew")
+		return advice.Add(errors.New("take the last upgrade back: this host was not upgraded, but came into the cluster later, and has nothing to go back to"), "airgap reset here, then airgap rollback again on the first control-plane host, which has this one join anew")
 	}
 	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
-		return hint(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
+		return advice.Add(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
 	}
 	t, err := trustedKeys(o.keys, storedBundles(storeDir)...)
 	if err != nil {
@@ -178,7 +179,7 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	}
 	r.trusted = t.keys
 	if err := r.openView(); err != nil {
-		return hint(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, or the one that it is a delta against, puts it into the store", r.record.From.Name)
+		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, or the one that it is a delta against, puts it into the store", r.record.From.Name)
 	}
 	if r.site, err = newSite(r.view.Top().Index(), ""); err != nil {
 		return err
@@ -189,14 +190,14 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	}
 	newest, err := backupsBefore(r.record.To.ID).Newest()
 	if err != nil || newest == nil {
-		return hint(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
+		return advice.Add(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
 	if r.backup, err = openBackupBefore(ctx, newest.Dir, backupKeys, o.backup); ctx.Err() != nil {
 		return ctx.Err()
 	} else if errors.Is(err, backup.ErrUnsigned) {
-		return hint(fmt.Errorf("take the last upgrade back: %w", err), "if the upgrade was begun by an airgap that did not sign, and nobody but root could write there: airgap rollback --allow-unsigned")
+		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "if the upgrade was begun by an airgap that did not sign, and nobody but root could write there: airgap rollback --allow-unsigned")
 	} else if err != nil { // without its advice, which is for a restore
-		return hint(errors.New("take the last upgrade back: "+err.Error()), "%s", r.otherCopies())
+		return advice.Add(errors.New("take the last upgrade back: "+err.Error()), "%s", r.otherCopies())
 	}
 	if err := r.sameAuthority(); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (r *rollback) sameAuthority() error {
 	if err != nil || bytes.Equal(now, was) {
 		return host.IgnoreMissing(err)
 	}
-	return hint(errors.New("take the last upgrade back: the cluster's authority has been replaced since, and the other hosts do not trust the one in the backup"), "airgap restore brings the cluster of then back, on hosts that join anew")
+	return advice.Add(errors.New("take the last upgrade back: the cluster's authority has been replaced since, and the other hosts do not trust the one in the backup"), "airgap restore brings the cluster of then back, on hosts that join anew")
 }
 
 // confirm tells what is lost.
@@ -300,7 +301,7 @@ func (r *rollback) agreed(ctx context.Context, what string) error {
 // standDownHere is rollback on another control-plane host.
 func (r *rollback) standDownHere(ctx context.Context, o rollbackOptions) error {
 	if !r.site.servesRegistry() {
-		return hint(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.config.Master().Name)
+		return advice.Add(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.config.Master().Name)
 	}
 	steps := []step.Step{r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
 	if o.forget {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -142,7 +143,7 @@ func TestTakenBack(t *testing.T) {
 // what to do, instead of that there is no upgrade.
 func TestCameLater(t *testing.T) {
 	err := (&rollback{}).open(t.Context(), rollbackOptions{of: "c0ffee012345"})
-	if h, is := errors.AsType[*coded](err); !is || !strings.Contains(err.Error(), "came into the cluster later") || !strings.Contains(h.hint, "airgap reset here") {
+	if err == nil || !strings.Contains(err.Error(), "came into the cluster later") || !strings.Contains(advice.Of(err), "airgap reset here") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm/etcd"
 )
@@ -19,7 +20,7 @@ func (r *rollback) possible(ctx context.Context) error {
 		return nil
 	}
 	if err := r.site.machine.RoomToReturn(r.backup.etcd.Bytes, 0); err != nil {
-		return hint(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
+		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
 	}
 	if len(r.record.Back) > 0 {
 		return nil
@@ -33,7 +34,7 @@ func (r *rollback) possible(ctx context.Context) error {
 	if err != nil || len(late) == 0 {
 		return err
 	}
-	return hint(fmt.Errorf("take the last upgrade back: control-plane hosts have come since that the bundle of before does not have: %s. They would go on in the cluster's name, with data that are taken back", strings.Join(late, ", ")),
+	return advice.Add(fmt.Errorf("take the last upgrade back: control-plane hosts have come since that the bundle of before does not have: %s. They would go on in the cluster's name, with data that are taken back", strings.Join(late, ", ")),
 		"airgap remove takes each of them out of the cluster; where that cannot be, airgap reset on it")
 }
 

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -45,7 +46,7 @@ type site struct {
 // this airgap makes bundles of.
 func freshSite(index *bundle.Index, name string) (*site, error) {
 	if _, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config)); err != nil {
-		return nil, hint(err, "correct airgap.yaml, and make a bundle of it with airgap bundle")
+		return nil, advice.Add(err, "correct airgap.yaml, and make a bundle of it with airgap bundle")
 	}
 	return newSite(index, name)
 }
@@ -89,7 +90,7 @@ func storedSite(keys []string, node string) (*site, error) {
 	}
 	bundles, err := registry.Store{Dir: storeDir}.Open(t.keys...)
 	if len(bundles) == 0 {
-		return nil, hint(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
+		return nil, advice.Add(errors.Join(errors.New("find the cluster's configuration: no bundle in "+storeDir), err), "run this on a control-plane host")
 	}
 	for _, b := range bundles {
 		defer b.Close()
@@ -131,7 +132,7 @@ func installedSite(ctx context.Context, keys []string) (*site, error) {
 	if err != nil || reason == "" {
 		return s, err
 	}
-	return nil, hint(fmt.Errorf("this host is amid an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
+	return nil, advice.Add(fmt.Errorf("this host is amid an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
 }
 
 // thisMachine is the host as the steps change it.
@@ -158,7 +159,7 @@ func thisNode(c *config.Cluster, name string) (config.Node, error) {
 			return n, nil
 		}
 	}
-	return config.Node{}, hint(errors.New("this host is none of the nodes in airgap.yaml: none of its addresses is there"),
+	return config.Node{}, advice.Add(errors.New("this host is none of the nodes in airgap.yaml: none of its addresses is there"),
 		"airgap.yaml has %s; name this one with --node", nodeList(c))
 }
 

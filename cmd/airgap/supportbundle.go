@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/redact"
 	"airgap.dev/airgap/internal/ui"
@@ -90,7 +91,7 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 		return ctx.Err()
 	}
 	if err != nil {
-		return hint(err, "name a file on a disk with 20 MB of room: --file FILE")
+		return advice.Add(err, "name a file on a disk with 20 MB of room: --file FILE")
 	}
 	if info, err := os.Stat(file); err == nil {
 		result.Bytes = info.Size()
@@ -101,7 +102,7 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 // notThere refuses to write over anything.
 func notThere(file string) error {
 	if _, err := os.Lstat(file); err == nil {
-		return hint(fmt.Errorf("write %s: it is there already", file), "remove it first, or choose another name with --file")
+		return advice.Add(fmt.Errorf("write %s: it is there already", file), "remove it first, or choose another name with --file")
 	}
 	return nil
 }

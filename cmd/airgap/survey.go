@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -90,7 +91,7 @@ func (a *app) saveFacts(facts *preflight.Facts, path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return hint(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")
+		return advice.Add(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")
 	}
 	if err != nil {
 		return fmt.Errorf("write facts: %w", err)

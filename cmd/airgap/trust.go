@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
 
@@ -56,7 +57,7 @@ func defaultKeys() ([]*ecdsa.PublicKey, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, hint(errors.New("no key to check the bundle's signature with"),
+		return nil, advice.Add(errors.New("no key to check the bundle's signature with"),
 			"install airgap.rpm as INSTALL.txt says, or name the key of whoever built the bundle: --require-key FILE")
 	}
 	keys := make([]*ecdsa.PublicKey, len(files))
@@ -129,9 +130,9 @@ func openBundle(dir string, values []string) (*bundle.Bundle, *trust, error) {
 	b, err := bundle.Open(dir, t.keys...)
 	switch {
 	case errors.Is(err, bundle.ErrDamaged):
-		err = hint(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
+		err = advice.Add(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
 	case errors.Is(err, bundle.ErrNoBundle):
-		err = hint(err, "name the directory that holds bundle.json")
+		err = advice.Add(err, "name the directory that holds bundle.json")
 	default:
 		err = t.explain(err)
 	}
@@ -161,9 +162,9 @@ func (t *trust) explain(err error) error {
 
 func (t *trust) distrust(err error) error {
 	if len(t.required) > 0 {
-		return hint(err, "required by --require-key, now or when this host was installed (%s): %s; do not use this bundle unless somebody you trust vouches for another key, and name that with --require-key", requiredFile, strings.Join(t.required, ", "))
+		return advice.Add(err, "required by --require-key, now or when this host was installed (%s): %s; do not use this bundle unless somebody you trust vouches for another key, and name that with --require-key", requiredFile, strings.Join(t.required, ", "))
 	}
-	return hint(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", fingerprints(t.keys))
+	return advice.Add(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", fingerprints(t.keys))
 }
 
 func fingerprints(keys []*ecdsa.PublicKey) string {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -154,7 +155,7 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	}
 	result, err := u.run(ctx)
 	if err != nil {
-		return orBack(hint(err, "mend it and run the same command again: finished steps are not repeated"))
+		return orBack(advice.Add(err, "mend it and run the same command again: finished steps are not repeated"))
 	}
 	done := upgraded{u.record.From, u.record.To, result.Changed, result.Unchanged}
 	return a.print(done, func(w io.Writer) error { return done.write(w) })
@@ -163,11 +164,11 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 // orBack adds the way back to whatever else is to be done about an upgrade that failed.
 func orBack(err error) error {
 	const back = "airgap rollback takes the upgrade back"
-	advice := adviceOf(err)
-	if strings.Contains(advice, back) {
+	next := advice.Of(err)
+	if strings.Contains(next, back) {
 		return err
 	}
-	return &advised{err, advice + ". " + back}
+	return advice.Replace(err, "%s. %s", next, back)
 }
 
 func (r upgraded) write(w io.Writer) error {
@@ -189,14 +190,14 @@ func (u *upgrade) open(ctx context.Context, t *trust) error {
 	s.required = t.required
 	u.site, u.target = s, index.ID()
 	if first := s.config.Master(); s.node.Name != first.Name {
-		return hint(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.node.Name, first.Name), "run the same command there")
+		return advice.Add(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.node.Name, first.Name), "run the same command there")
 	}
 	joined, err := s.machine.Joined()
 	if err != nil {
 		return err
 	}
 	if !joined {
-		return hint(errors.New("upgrade the cluster: this host is not in one"), "airgap install %s sets one up", u.view.Top().Dir())
+		return advice.Add(errors.New("upgrade the cluster: this host is not in one"), "airgap install %s sets one up", u.view.Top().Dir())
 	}
 	if u.record, err = readUpgradeRecord(); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (u *upgrade) open(ctx context.Context, t *trust) error {
 		return err
 	}
 	if u.record.under() && u.record.To.ID != u.target {
-		return hint(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
+		return advice.Add(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
 	}
 	if err := u.openOld(ctx); err != nil || u.record.Changed {
@@ -221,7 +222,7 @@ func newestIn(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Ind
 	defer bundle.NewView(bundles...).Close()
 	for _, b := range bundles {
 		if b.ID() != next.ID() && b.Index().Created.After(next.Created) {
-			return hint(fmt.Errorf("bundle %s, which was only imported, was made later than this one: of those in %s the newest counts", stored(b), store.Dir),
+			return advice.Add(fmt.Errorf("bundle %s, which was only imported, was made later than this one: of those in %s the newest counts", stored(b), store.Dir),
 				"airgap registry prune %s --drop-tags, on each control-plane host that has it, lets it go; or upgrade to that one, or make this one anew", stored(b))
 		}
 	}
@@ -266,7 +267,7 @@ func newerThan(next, now *bundle.Index) error {
 		return nil
 	}
 	const stamp = "2006-01-02 15:04:05 MST"
-	return hint(fmt.Errorf("bundle %s was made %s, and the one that the cluster is as %s: the newest counts", next.Name, next.Created.Format(stamp), now.Created.Format(stamp)),
+	return advice.Add(fmt.Errorf("bundle %s was made %s, and the one that the cluster is as %s: the newest counts", next.Name, next.Created.Format(stamp), now.Created.Format(stamp)),
 		"make the bundle anew of that airgap.yaml and its airgap.lock; or airgap rollback, if it was the last upgrade that is to be taken back")
 }
 

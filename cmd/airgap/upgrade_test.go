@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -94,7 +95,7 @@ func TestNewerThan(t *testing.T) {
 	now := &bundle.Index{Name: "bank", Created: at}
 	for after, fails := range map[time.Duration]bool{time.Second: false, 0: true, -time.Hour: true} {
 		err := newerThan(&bundle.Index{Name: "bank", Created: at.Add(after)}, now)
-		if (err != nil) != fails || fails && !strings.Contains(adviceOf(err), "make the bundle anew") {
+		if (err != nil) != fails || fails && !strings.Contains(advice.Of(err), "make the bundle anew") {
 			t.Errorf("%s later: %v", after, err)
 		}
 	}
@@ -115,8 +116,8 @@ func TestNewestInTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := newestIn(store, keys, next.Open(t).Index())
-		if (err != nil) != step.fails || step.fails && (!strings.Contains(err.Error(), "bundle later, which was only imported") || !strings.Contains(adviceOf(err), "airgap registry prune later")) {
-			t.Errorf("with %s: %v, advice %q", step.comes.Dir, err, adviceOf(err))
+		if (err != nil) != step.fails || step.fails && (!strings.Contains(err.Error(), "bundle later, which was only imported") || !strings.Contains(advice.Of(err), "airgap registry prune later")) {
+			t.Errorf("with %s: %v, advice %q", step.comes.Dir, err, advice.Of(err))
 		}
 	}
 }
@@ -298,12 +299,12 @@ func TestUnder(t *testing.T) {
 func TestOrBack(t *testing.T) {
 	failed := &kubeadm.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
 	for want, err := range map[string]error{
-		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": hint(failed, "run the same command again"),
-		"run the same command again. airgap rollback takes the upgrade back":     hint(errors.New("a disk"), "run the same command again"),
-		"or airgap rollback takes the upgrade back, later":                       hint(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
+		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": advice.Add(failed, "run the same command again"),
+		"run the same command again. airgap rollback takes the upgrade back":     advice.Add(errors.New("a disk"), "run the same command again"),
+		"or airgap rollback takes the upgrade back, later":                       advice.Add(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
 	} {
 		told := orBack(err)
-		if got := adviceOf(told); got != want || codeOf(told) != exitError || told.Error() != err.Error() {
+		if got := advice.Of(told); got != want || codeOf(told) != exitError || told.Error() != err.Error() {
 			t.Errorf("advice %q of %v", got, told)
 		}
 	}

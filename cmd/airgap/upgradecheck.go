@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -74,7 +75,7 @@ func (u *upgrade) fixed() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return hint(errors.New("the bundle's airgap.yaml changes what a running cluster cannot change:\n  "+strings.Join(all, "\n  ")),
+	return advice.Add(errors.New("the bundle's airgap.yaml changes what a running cluster cannot change:\n  "+strings.Join(all, "\n  ")),
 		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
 }
 
@@ -85,16 +86,16 @@ func (u *upgrade) look(ctx context.Context) (err error) {
 		return err
 	}
 	if err := u.awaitAPI(ctx); err != nil {
-		return hint(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+		return advice.Add(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
 	}
 	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
-		return hint(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+		return advice.Add(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
 	}
 	if strangers := u.know(nodes.Items); len(strangers) > 0 {
-		return hint(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
+		return advice.Add(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		return err
 	}
 	if err := u.noWayBack(); err != nil && !u.options.noWayBack {
-		return hint(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
+		return advice.Add(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
 	}
 	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {
@@ -181,7 +182,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		for _, b := range budgets {
 			all = append(all, b.String())
 		}
-		return hint(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
+		return advice.Add(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
 	}
 	var drained []string
 	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
@@ -201,7 +202,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		return err
 	}
 	if err := u.judge(ctx, v); err != nil {
-		return hint(err, "mend what is broken before the upgrade; --skip leaves a rule out")
+		return advice.Add(err, "mend what is broken before the upgrade; --skip leaves a rule out")
 	}
 	return nil
 }
@@ -232,5 +233,5 @@ func storedIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*
 			return b.Index(), nil
 		}
 	}
-	return nil, hint(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
+	return nil, advice.Add(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -69,7 +70,7 @@ func withFullEtcd(t *testing.T) kubeadm.Machine {
 func TestFullEtcdStopsTheUpgrade(t *testing.T) {
 	u := &upgrade{site: &site{config: clusterFrom(t), machine: withFullEtcd(t)}, p: ui.Discard()}
 	err := u.undisturbed(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(adviceOf(err), "alarm disarm") {
-		t.Errorf("got %v, advice %q", err, adviceOf(err))
+	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(advice.Of(err), "alarm disarm") {
+		t.Errorf("got %v, advice %q", err, advice.Of(err))
 	}
 }

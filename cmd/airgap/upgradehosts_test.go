@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -57,8 +58,8 @@ func TestOrderOfVersions(t *testing.T) {
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}
-			if advice := adviceOf(err); !strings.Contains(advice, tc.next) || tc.next == "" && advice != "" {
-				t.Errorf("the advice is %q, want %q", advice, tc.next)
+			if next := advice.Of(err); !strings.Contains(next, tc.next) || tc.next == "" && next != "" {
+				t.Errorf("the advice is %q, want %q", next, tc.next)
 			}
 		})
 	}
@@ -70,16 +71,16 @@ func TestHostIsNotBack(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"nodeInfo":{"kubeletVersion":"v1.36.3"},"conditions":[{"type":"Ready","status":"Unknown"}]}}`
 	u := &upgrade{target: "id", site: &site{config: clusterFrom(t, "1.35.8", "1.36.3")}, client: answering(t, map[string]string{"/api/v1/nodes/w1": node}), p: ui.Discard()}
 	hosts := []config.Node{{Name: "w1"}}
-	err := hint(u.await(t.Context(), hosts, u.upgraded, 300*time.Millisecond), "as airgap upgrade wraps it")
+	err := advice.Add(u.await(t.Context(), hosts, u.upgraded, 300*time.Millisecond), "as airgap upgrade wraps it")
 	if _, is := errors.AsType[*kubeadm.Failure](err); !is || !strings.Contains(err.Error(), "wait 300ms for the upgraded host to be back in the cluster: w1: it is not ready") {
 		t.Errorf("got %v", err)
 	}
-	if advice := adviceOf(err); !strings.Contains(advice, "journalctl -u kubelet") || !strings.Contains(advice, "airgap rollback") {
-		t.Errorf("the advice is %q", advice)
+	if next := advice.Of(err); !strings.Contains(next, "journalctl -u kubelet") || !strings.Contains(next, "airgap rollback") {
+		t.Errorf("the advice is %q", next)
 	}
 	interrupted, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := u.await(interrupted, hosts, u.upgraded, time.Hour); !errors.Is(err, context.DeadlineExceeded) || adviceOf(err) != "" {
-		t.Errorf("interrupted: %v, advice %q", err, adviceOf(err))
+	if err := u.await(interrupted, hosts, u.upgraded, time.Hour); !errors.Is(err, context.DeadlineExceeded) || advice.Of(err) != "" {
+		t.Errorf("interrupted: %v, advice %q", err, advice.Of(err))
 	}
 }

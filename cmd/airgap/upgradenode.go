@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -39,7 +40,7 @@ func (s *site) mayUpgrade(ctx context.Context) error {
 	if turn == s.index.ID() {
 		return nil
 	}
-	return hint(fmt.Errorf("this host is a node already, and has %s", reason),
+	return advice.Add(fmt.Errorf("this host is a node already, and has %s", reason),
 		"airgap upgrade on %s, the first control-plane host, upgrades one host after the other, and says when it is this one's turn", s.config.Master().Name)
 }
 
@@ -49,7 +50,7 @@ func (s *site) refuseUpgrade(ctx context.Context, dir string) error {
 	if err != nil || reason == "" {
 		return err
 	}
-	return hint(fmt.Errorf("install %s: this cluster has %s", dir, reason), "airgap upgrade %s brings it there, one host after the other", dir)
+	return advice.Add(fmt.Errorf("install %s: this cluster has %s", dir, reason), "airgap upgrade %s brings it there, one host after the other", dir)
 }
 
 // upgradeBefore are the steps of a host that is to be upgraded which come before all
@@ -131,7 +132,7 @@ func (s *site) imagesStep() (step.Step, error) {
 // runPrepare gets onto this host, a node already, what its upgrade takes.
 func (a *app) runPrepare(ctx context.Context, s *site, h *hub) error {
 	if joined, err := s.machine.Joined(); err != nil || !joined {
-		return cmp.Or(err, hint(errors.New("prepare an upgrade: this host is no node"), "without --prepare it joins"))
+		return cmp.Or(err, advice.Add(errors.New("prepare an upgrade: this host is no node"), "without --prepare it joins"))
 	}
 	release, err := lockHost()
 	if err != nil {
@@ -151,7 +152,7 @@ func (a *app) runPrepare(ctx context.Context, s *site, h *hub) error {
 	}
 	result, err := runSteps(ctx, steps, p)
 	if err != nil {
-		return hint(err, "run the same command again when it is mended: finished steps are not repeated")
+		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
 	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged}
 	return a.print(done, func(w io.Writer) error {

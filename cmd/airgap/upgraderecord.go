@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -79,7 +80,7 @@ func (r upgradeRecord) refuseAmidRollback() error {
 	if !r.under() || len(r.Back) == 0 {
 		return nil
 	}
-	return hint(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s) is being taken back, and that has not ended", r.To.Name, r.To.Kubernetes), "airgap rollback ends it")
+	return advice.Add(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s) is being taken back, and that has not ended", r.To.Name, r.To.Kubernetes), "airgap rollback ends it")
 }
 
 // refuseAmidUpgrade is for what an upgrade of the cluster must not meet. Only the first
@@ -91,9 +92,9 @@ func (s *site) refuseAmidUpgrade(r upgradeRecord, away []string, what string) er
 	case !r.under():
 		return nil
 	case s.node.Name == first:
-		return hint(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
+		return advice.Add(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
 	case len(away) > 0:
-		return hint(fmt.Errorf("%s: the upgrade to bundle %s has not come to %s", what, r.To.Name, strings.Join(away, ", ")),
+		return advice.Add(fmt.Errorf("%s: the upgrade to bundle %s has not come to %s", what, r.To.Name, strings.Join(away, ", ")),
 			"airgap upgrade on %s ends it, airgap rollback there takes it back; where it has ended, run this on %s", first, first)
 	}
 	return nil

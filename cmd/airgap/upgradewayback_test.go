@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -112,8 +113,8 @@ func TestOldBundleIsGone(t *testing.T) {
 	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
 	gone := func(when string) {
 		t.Helper()
-		if _, err := storedIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(adviceOf(err), "airgap registry import DIR") {
-			t.Errorf("%s: %v, advice %q", when, err, adviceOf(err))
+		if _, err := storedIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(advice.Of(err), "airgap registry import DIR") {
+			t.Errorf("%s: %v, advice %q", when, err, advice.Of(err))
 		}
 	}
 	gone("never there")

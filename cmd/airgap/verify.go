@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -188,7 +189,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
 	for _, name := range scope {
 		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			return hint(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
+			return advice.Add(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
 		}
 	}
 	return nil
@@ -205,7 +206,7 @@ func endedHint(err error, report verify.Report, h host.Host) error {
 	if unread != nil || len(ended) == 0 {
 		return err
 	}
-	return hint(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].span().Trouble(time.Now(), 0))
+	return advice.Add(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].span().Trouble(time.Now(), 0))
 }
 
 // verification is what to verify: this host's own cluster, or the one that
@@ -219,7 +220,7 @@ func (o verifyOptions) verification(p ui.Progress) (verify.Options, error) {
 	}
 	s, err := storedSite(o.keys, "")
 	if err != nil {
-		return verify.Options{}, hint(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
+		return verify.Options{}, advice.Add(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
 	}
 	return s.verification(o, p)
 }
@@ -294,7 +295,7 @@ func registriesWhole() verify.Probe {
 func clusterAPI(kubeconfig string) (*rest.Config, error) {
 	c, err := kubeadm.Kubeconfig(kubeconfig)
 	if err != nil {
-		return nil, hint(err, "name one with --kubeconfig")
+		return nil, advice.Add(err, "name one with --kubeconfig")
 	}
 	return c, nil
 }
@@ -318,7 +319,7 @@ func (a *app) showVerdict(r verify.Report) error {
 // verdict turns a bad report into exit code 4.
 func verdict(r verify.Report) error {
 	if !r.OK {
-		return &coded{code: exitVerify, err: errShown}
+		return &coded{exitVerify, errShown}
 	}
 	return nil
 }
@@ -329,7 +330,7 @@ func after(shown, failed error) error {
 	if shown == nil || failed == nil {
 		return cmp.Or(shown, failed)
 	}
-	return &coded{code: exitVerify, err: failed, hint: adviceOf(failed)}
+	return &coded{exitVerify, failed}
 }
 
 // registryClient asks the cluster's registry as any host would.
@@ -353,7 +354,7 @@ func registriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 func registryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: pkiDir}.CAFile())
+		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: pkiDir}.CAFile())
 	}
 	return registry.NewClient(addr, ca)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify"
@@ -127,10 +128,10 @@ func (m *verifyModes) before() (*verify.Baseline, error) {
 	defer f.Close()
 	b, err := verify.ReadBaseline(f)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read the baseline %s: %w", m.file, err), "airgap verify --baseline save FILE writes one, before a change")
+		return nil, advice.Add(fmt.Errorf("read the baseline %s: %w", m.file, err), "airgap verify --baseline save FILE writes one, before a change")
 	}
 	if b.Namespaces != nil && !slices.Equal(b.Namespaces, m.scope) {
-		return nil, hint(fmt.Errorf("compare with the baseline %s: it is of %s, this is to be of %s", m.file, scoped(b.Namespaces), scoped(m.scope)), "give --namespace as when it was saved")
+		return nil, advice.Add(fmt.Errorf("compare with the baseline %s: it is of %s, this is to be of %s", m.file, scoped(b.Namespaces), scoped(m.scope)), "give --namespace as when it was saved")
 	}
 	return b, nil
 }
@@ -153,7 +154,7 @@ func (m *verifyModes) cluster(ctx context.Context, client kubernetes.Interface, 
 		return "", err
 	}
 	if before != nil && before.Cluster != id {
-		return "", hint(fmt.Errorf("compare with the baseline %s: it is of another cluster (%s on %s), this one is %s", m.file, before.Cluster, orUnknown(before.About.Server), id),
+		return "", advice.Add(fmt.Errorf("compare with the baseline %s: it is of another cluster (%s on %s), this one is %s", m.file, before.Cluster, orUnknown(before.About.Server), id),
 			"name this cluster's baseline, or its --kubeconfig")
 	}
 	return id, nil
@@ -176,7 +177,7 @@ func (m *verifyModes) save(r verify.Report, cluster string, p ui.Progress) error
 		b.Namespaces = append([]string{}, m.scope...)
 	}
 	if b == nil {
-		return hint(errors.New("save the baseline: the cluster was never seen, nothing was written"), "run the command again once the API server answers")
+		return advice.Add(errors.New("save the baseline: the cluster was never seen, nothing was written"), "run the command again once the API server answers")
 	}
 	if err := host.Write(m.file, 0o644, b.Write); err != nil {
 		return fmt.Errorf("save the baseline: %w", err)

@@ -22,20 +22,35 @@ type advised struct {
 func (a *advised) Unwrap() error { return a.error }
 func (a *advised) Hint() string  { return a.next }
 
-// Add gives err the next step: an imperative sentence with the command. nil stays nil.
+// Add gives err the next step, an imperative sentence with the command, unless err has one
+// already: the code nearest to the fault knows best. nil stays nil.
 func Add(err error, format string, args ...any) error {
+	if err == nil || Of(err) != "" {
+		return err
+	}
+	return Replace(err, format, args...)
+}
+
+// Replace gives err another next step than it has. nil stays nil.
+func Replace(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return &advised{err, fmt.Sprintf(format, args...)}
 }
 
-// Of is the next step that the outermost error with one has, or "".
+// Of is the next step of err, or "".
 func Of(err error) string {
-	if h, is := errors.AsType[Hinter](err); is {
-		return h.Hint()
+	for {
+		h, is := errors.AsType[Hinter](err)
+		if !is {
+			return ""
+		}
+		if next := h.Hint(); next != "" {
+			return next
+		}
+		err = errors.Unwrap(h)
 	}
-	return ""
 }
 
 type wrong struct{ error }
