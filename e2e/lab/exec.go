@@ -51,6 +51,9 @@ func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
 	if ctx.Err() != nil && proc.Process != nil {
 		_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL) // what did not heed Cancel
 	}
+	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
+		err = nil // it succeeded, and left something behind that has its end of the pipe
+	}
 	return c.execError(ctx, cmd, err, tail)
 }
 

@@ -73,7 +73,14 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	if c.Stdout != nil {
 		cmd.Stdout = c.Stdout
 	}
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
+		// The command succeeded, and all that it wrote was read. Something else has its end of
+		// the pipe: a process that it left behind, or another child of ours on a busy host,
+		// between fork and exec.
+		err = nil
+	}
+	if err != nil {
 		said := stderr.String()
 		if strings.TrimSpace(said) == "" {
 			said = stdout.String()

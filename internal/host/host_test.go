@@ -40,6 +40,16 @@ func TestRunGivesStdoutAndStdin(t *testing.T) {
 	}
 }
 
+// TestRunLeftBehind: a command that has succeeded has, also when a process that it left behind
+// keeps its stdout open.
+func TestRunLeftBehind(t *testing.T) {
+	t.Parallel() // it takes 10 s
+	out, err := host.Local{}.Run(t.Context(), host.Cmd{Name: "sh", Args: []string{"-c", "sleep 15 & echo out"}})
+	if err != nil || string(out) != "out\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
 func TestRunEndsTheWholeGroup(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
