@@ -136,16 +136,19 @@ func (r reader) output(ctx context.Context, name string, args ...string) (string
 	return string(out), brief(name, err)
 }
 
-// brief keeps of a failed command its name and what it said first: reasons
-// are shown next to each check that needed the answer.
+// brief keeps of a failed command its name and what it said first, and how it ended where it did
+// not exit by itself: reasons are shown next to each check that needed the answer.
 func brief(name string, err error) error {
 	var failed *host.CommandError
 	if !errors.As(err, &failed) {
 		return err
 	}
 	said, _, _ := strings.Cut(failed.Tail, "\n")
-	if said == "" {
-		said = failed.Err.Error()
+	switch {
+	case said == "":
+		return fmt.Errorf("%s: %w", name, failed.Err)
+	case failed.ExitCode < 0:
+		return fmt.Errorf("%s: %w, after it said: %s", name, failed.Err, said)
 	}
 	return fmt.Errorf("%s: %s", name, said)
 }
