@@ -11,6 +11,7 @@ endif
 VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo devel)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/airgap-tools
+STAMPED := airgap.dev/airgap/internal/version
 LINT_VERSION := v2.15.0
 GOLANGCI := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 FUZZTIME ?= 10s
@@ -23,7 +24,7 @@ help: ## list these targets
 
 .PHONY: build
 build: licenses/third-party.txt dist/airgap-nvml dist/airgap-probe ## build dist/airgap, static and without cgo, and its helpers dist/airgap-nvml (needs gcc) and dist/airgap-probe
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$(VERSION) -X main.committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X $(STAMPED).release=$(VERSION) -X $(STAMPED).committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
 
 # Part of the program, for who hands it on.
 .PHONY: licenses/third-party.txt

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -83,6 +84,6 @@ func (a *app) runApprover(ctx context.Context) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
-	a.notify(ctx, "STATUS="+approverStatus+version())
+	a.notify(ctx, "STATUS="+approverStatus+version.String())
 	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
 
@@ -25,7 +26,7 @@ func wantArgument(cmd *cobra.Command, what string, got int) error {
 func checkAddress(what, addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || n == 0 {
-		return usage("%s %q: want ADDRESS:PORT such as 10.0.0.11:%d", what, addr, registry.DefaultPort)
+		return advice.Usagef("%s %q: want ADDRESS:PORT such as 10.0.0.11:%d", what, addr, registry.DefaultPort)
 	}
 	return nil
 }

@@ -96,10 +96,10 @@ machine from time to time: it lies on the disk that it is a backup of. Without a
 
 func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 	if store.Keep < 0 {
-		return usage("--keep %d: want 0 or more", store.Keep)
+		return advice.Usagef("--keep %d: want 0 or more", store.Keep)
 	}
 	if _, err := backup.ParseRecipients(store.EncryptTo); err != nil {
-		return usage("--encrypt-to: %v", err)
+		return advice.Usagef("--encrypt-to: %v", err)
 	}
 	if len(store.EncryptTo) == 0 {
 		var err error

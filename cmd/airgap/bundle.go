@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
 )
 
 type bundleOptions struct {
@@ -122,7 +123,7 @@ func (a *app) bundle() *cobra.Command {
 				return a.showMatrix(o.config, cmd.Flags().Changed("file"))
 			}
 			if o.out == "" && !o.plan {
-				return usage("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
+				return advice.Usagef("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
 			}
 			if err := o.delta.check(); err != nil {
 				return err
@@ -191,7 +192,7 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 func (o bundleOptions) planned(c *config.Cluster, text []byte, base *bundle.Inventory) plan.Options {
 	return plan.Options{
 		File: o.config, Cluster: c, Text: text, Facts: o.facts, Update: o.update,
-		Tool: "airgap " + version(), Own: []bundle.OwnImage{probeImage()}, Base: base,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{probeImage()}, Base: base,
 	}
 }
 

@@ -153,7 +153,7 @@ func (o certsRenewOptions) span() (time.Duration, error) {
 		d *= 24
 	}
 	if err != nil || d <= 0 {
-		return 0, usage("--within %q: want days as 90d, or hours as 12h", o.within)
+		return 0, advice.Usagef("--within %q: want days as 90d, or hours as 12h", o.within)
 	}
 	return d, nil
 }

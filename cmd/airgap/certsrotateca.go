@@ -93,7 +93,7 @@ func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
 	}
 	pods := kubeadm.PodsPolicy(o.pods)
 	if !slices.Contains([]kubeadm.PodsPolicy{kubeadm.WaitForPods, kubeadm.RestartPods, kubeadm.LeavePods}, pods) {
-		return usage("--pods %q: want wait, restart or leave", o.pods)
+		return advice.Usagef("--pods %q: want wait, restart or leave", o.pods)
 	}
 	if err := mustBeRoot("certs rotate-ca"); err != nil {
 		return err
@@ -175,7 +175,7 @@ func replaceable(name string) (kubeadm.Authority, error) {
 	if i := slices.IndexFunc(all, func(a kubeadm.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return kubeadm.Authority{}, usage("--only %q: want one of %s", name, strings.Join(authorityNames(), ", "))
+	return kubeadm.Authority{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(authorityNames(), ", "))
 }
 
 // authorities are kubeadm's, and the one of the hosts' registries.

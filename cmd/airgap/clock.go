@@ -14,7 +14,7 @@ import (
 // the registry's certificate is valid here, and ends as the checks would.
 func apart(addr string, wrong *registry.ClockError) error {
 	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
-	return advice.Add(&coded{exitPreflight, err}, "%s", preflight.ClockRemedy)
+	return advice.Add(&preflight.FailedError{Err: err}, "%s", preflight.ClockRemedy)
 }
 
 // clockAgrees makes one of the checks before the others: with a wrong clock the
@@ -26,5 +26,5 @@ func (s *site) clockAgrees(skip []string) error {
 	if err != nil || result.Status != preflight.Fail {
 		return err
 	}
-	return advice.Add(&coded{exitPreflight, errors.New("check clock-registry: this host's clock is " + result.Found)}, "%s", result.Fix)
+	return advice.Add(&preflight.FailedError{Err: errors.New("check clock-registry: this host's clock is " + result.Found)}, "%s", result.Fix)
 }

@@ -31,7 +31,7 @@ func TestClockAgrees(t *testing.T) {
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
-		if c, is := errors.AsType[*coded](err); err != nil && (!is || c.code != exitPreflight || !strings.Contains(advice.Of(err), "chronyc")) {
+		if err != nil && (codeOf(err) != exitPreflight || !strings.Contains(advice.Of(err), "chronyc")) {
 			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
 		}
 	}

@@ -26,10 +26,10 @@ type deltaOptions struct {
 
 func (o deltaOptions) check() error {
 	if o.from == "" && (o.authority != "" || len(o.keys) > 0) {
-		return usage("airgap bundle: --receipt-key and --require-key are for --delta-from")
+		return advice.Usagef("airgap bundle: --receipt-key and --require-key are for --delta-from")
 	}
 	if o.authority != "" && !registry.IsCAHash(o.authority) {
-		return usage("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.authority)
+		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.authority)
 	}
 	return nil
 }

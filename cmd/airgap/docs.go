@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/version"
 )
 
 type docsOptions struct {
@@ -51,7 +52,7 @@ to be opened, searched and printed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := docs.Read(cmp.Or(docs.Language(o.language), spoken(os.Getenv)))
 			if err != nil {
-				return usage("%v", err)
+				return advice.Usagef("%v", err)
 			}
 			switch {
 			case o.list && len(args) == 0:
@@ -59,7 +60,7 @@ to be opened, searched and printed.`,
 			case len(args) == 1 && !o.list && o.file == "":
 				return a.showPages(b, args[0])
 			case len(args) == 1:
-				return usage("%s: a page is printed; --list and --file are about the whole book", cmd.CommandPath())
+				return advice.Usagef("%s: a page is printed; --list and --file are about the whole book", cmd.CommandPath())
 			case o.file != "":
 				return writeBook(b, o.file)
 			default:
@@ -112,7 +113,7 @@ func (a *app) showPages(b *docs.Book, name string) error {
 		for _, p := range b.Pages {
 			names = append(names, path.Base(p.Name()))
 		}
-		return usage("airgap docs: there is no page %q%s (airgap docs --list has all)", name, butNear(name, names))
+		return advice.Usagef("airgap docs: there is no page %q%s (airgap docs --list has all)", name, butNear(name, names))
 	}
 	return a.print(pages, func(w io.Writer) error {
 		for i, p := range pages {
@@ -129,7 +130,7 @@ func (a *app) showPages(b *docs.Book, name string) error {
 
 func writeBook(b *docs.Book, file string) error {
 	var text bytes.Buffer
-	if err := b.HTML(&text, version()); err != nil {
+	if err := b.HTML(&text, version.String()); err != nil {
 		return err
 	}
 	if err := host.WriteFile(file, text.Bytes(), 0o644); err != nil {
@@ -147,7 +148,7 @@ func htmlBooks() (map[docs.Language][]byte, error) {
 			return nil, err
 		}
 		var text bytes.Buffer
-		if err := b.HTML(&text, version()); err != nil {
+		if err := b.HTML(&text, version.String()); err != nil {
 			return nil, err
 		}
 		books[language] = text.Bytes()
@@ -160,7 +161,7 @@ func htmlBooks() (map[docs.Language][]byte, error) {
 func (a *app) serveBook(ctx context.Context, b *docs.Book, listen string) error {
 	address, err := net.ResolveTCPAddr("tcp", listen)
 	if err != nil || !address.IP.IsLoopback() {
-		return usage("airgap docs: --listen wants an address of this computer alone, such as 127.0.0.1:8088, not %q", listen)
+		return advice.Usagef("airgap docs: --listen wants an address of this computer alone, such as 127.0.0.1:8088, not %q", listen)
 	}
 	books, err := serveBooks(b.Language)
 	if err != nil {

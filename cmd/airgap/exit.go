@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/preflight"
 )
 
 // Exit codes, documented in `airgap --help`.
@@ -31,16 +32,15 @@ func (c *coded) Unwrap() error { return c.err }
 // preflight and verify reports are results, on stdout.
 var errShown = errors.New("already shown")
 
-func usage(format string, args ...any) error {
-	return &coded{exitUsage, fmt.Errorf(format, args...)}
-}
-
 func codeOf(err error) int {
 	if c, is := errors.AsType[*coded](err); is {
 		return c.code
 	}
 	if advice.IsUsage(err) {
 		return exitUsage
+	}
+	if _, is := errors.AsType[*preflight.FailedError](err); is {
+		return exitPreflight
 	}
 	return exitError
 }

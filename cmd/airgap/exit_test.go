@@ -17,7 +17,7 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 		said string
 	}{
 		"an error":             {errors.New("no room"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
-		"a mistake":            {usage("no such flag"), exitUsage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
+		"a mistake":            {advice.Usagef("no such flag"), exitUsage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
 		"a verdict, shown":     {&coded{exitVerify, errShown}, exitVerify, "airgap: hint: mend it\n"},
 		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitError, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
 	} {

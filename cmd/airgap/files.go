@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
@@ -68,7 +69,7 @@ func checkLater(flag, file string) error {
 		err = errors.New("it is a directory, want a file")
 	}
 	if err != nil {
-		return usage("%s %s: %v", flag, file, err)
+		return advice.Usagef("%s %s: %v", flag, file, err)
 	}
 	return nil
 }

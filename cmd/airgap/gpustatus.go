@@ -59,7 +59,7 @@ judges the cards of all nodes.`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch < 0 || watch > maxWatch {
-				return usage("airgap gpu status: --watch-xid %s: from 0s to %s", watch, maxWatch)
+				return advice.Usagef("airgap gpu status: --watch-xid %s: from 0s to %s", watch, maxWatch)
 			}
 			if watch > 0 {
 				a.newProgress().Now("Listen for Xid events for " + watch.String())

@@ -38,19 +38,19 @@ type hub struct {
 func (h *hub) url(path string) string { return "https://" + h.addr + path }
 
 // reachHub gets the authority by its hash, then the signed index.
-func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
-	ca, err := registry.FetchCA(ctx, o.addr, o.caHash)
+func reachHub(ctx context.Context, addr, caHash string, keys []string) (*hub, error) {
+	ca, err := registry.FetchCA(ctx, addr, caHash)
 	if wrong, is := errors.AsType[*registry.ClockError](err); is {
-		return nil, apart(o.addr, wrong)
+		return nil, apart(addr, wrong)
 	}
 	if err != nil {
-		return nil, advice.Add(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(o.addr))
+		return nil, advice.Add(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(addr))
 	}
-	h := &hub{addr: o.addr, ca: ca}
+	h := &hub{addr: addr, ca: ca}
 	if h.client, err = registry.HTTPClient(ca); err != nil {
 		return nil, err
 	}
-	if h.ahead, err = registry.Ahead(ctx, o.addr, ca); err != nil {
+	if h.ahead, err = registry.Ahead(ctx, addr, ca); err != nil {
 		return nil, err
 	}
 	data, err := h.get(ctx, "/join/"+materialName)
@@ -58,7 +58,7 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &h.material); err != nil {
-		return nil, fmt.Errorf("read join material of %s: %w", o.addr, err)
+		return nil, fmt.Errorf("read join material of %s: %w", addr, err)
 	}
 	if h.choice, err = h.readChoice(ctx); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func reachHub(ctx context.Context, o joinOptions) (*hub, error) {
 	if h.removed, err = h.readRemoved(ctx); err != nil {
 		return nil, err
 	}
-	return h, h.readIndex(ctx, o.keys)
+	return h, h.readIndex(ctx, keys)
 }
 
 // readChoice is nil where the first host has none.

@@ -42,10 +42,10 @@ out of it first; while that one answers, and for about a minute after, no code i
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.prepare && (o.newCode || o.dryRun) {
-				return usage("airgap join: --prepare is for a node that is to be upgraded: leave --new-code and --dry-run away")
+				return advice.Usagef("airgap join: --prepare is for a node that is to be upgraded: leave --new-code and --dry-run away")
 			}
 			if o.newCode && o.dryRun {
-				return usage("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
+				return advice.Usagef("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
 			}
 			if o.newCode {
 				return noArgs(cmd, args)
@@ -57,10 +57,10 @@ out of it first; while that one answers, and for about a minute after, no code i
 				return a.runNewCode(cmd.Context(), o)
 			}
 			if o.caHash == "" {
-				return usage("airgap join: --ca-hash is missing; airgap install prints the whole line")
+				return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
 			}
 			if !registry.IsCAHash(o.caHash) {
-				return usage("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.caHash)
+				return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.caHash)
 			}
 			o.addr = args[0]
 			if err := checkAddress("airgap join:", o.addr); err != nil {
@@ -133,7 +133,7 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err := thisMachine().RefuseAmidReplacement("join"); err != nil {
 		return err
 	}
-	hub, err := reachHub(ctx, o)
+	hub, err := reachHub(ctx, o.addr, o.caHash, o.keys)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"airgap.dev/airgap/internal/version"
 )
 
 // manPages are a page a command, airgap-registry-import.1 and so on, made of the
@@ -21,7 +23,7 @@ func manPages(at time.Time) (map[string][]byte, error) {
 	for _, cmd := range documented((&app{}).root()) {
 		inMarkdown(cmd)
 		var page bytes.Buffer
-		header := &doc.GenManHeader{Section: "1", Date: &at, Source: "airgap " + version(), Manual: "airgap"}
+		header := &doc.GenManHeader{Section: "1", Date: &at, Source: "airgap " + version.String(), Manual: "airgap"}
 		if err := doc.GenMan(cmd, header, &page); err != nil {
 			return nil, fmt.Errorf("make the manual page of %s: %w", cmd.CommandPath(), err)
 		}

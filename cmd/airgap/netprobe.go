@@ -182,7 +182,7 @@ func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) err
 		address = net.JoinHostPort(address, strconv.Itoa(meetingPort))
 	}
 	if _, err := netip.ParseAddrPort(address); err != nil {
-		return usage("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
+		return advice.Usagef("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
 	}
 	if err := mustBeRoot("netprobe join"); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) err
 	}
 	token, err := netprobe.ParseCode(text)
 	if err != nil {
-		return usage("%v", err)
+		return advice.Usagef("%v", err)
 	}
 	p := a.newProgress()
 	p.Now("Measure together with " + address)

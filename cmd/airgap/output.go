@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -128,7 +129,7 @@ func (a *app) printReport(v any, f forms) error {
 // it was given, makes none.
 func (a *app) noReport(command string) error {
 	if a.output == asJUnit || a.output == asHTML {
-		return usage("%s: --output %s is for reports, and this gives none", command, a.output)
+		return advice.Usagef("%s: --output %s is for reports, and this gives none", command, a.output)
 	}
 	return nil
 }
@@ -138,5 +139,5 @@ func oneOf(flag, value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return usage("--%s %q: want one of %v", flag, value, words)
+	return advice.Usagef("--%s %q: want one of %v", flag, value, words)
 }

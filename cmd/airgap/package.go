@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
@@ -58,7 +59,7 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 		return nil, err
 	}
 	spec := rpm.Spec{
-		Name: "airgap", Version: rpmVersion(version()), Release: "1", Arch: "x86_64",
+		Name: "airgap", Version: rpmVersion(version.String()), Release: "1", Arch: "x86_64",
 		License: "Apache-2.0", URL: "https://airgap.dev", Vendor: "airgap",
 		Summary:     "Kubernetes onto servers that have never seen the internet",
 		Description: packageText,
@@ -135,7 +136,7 @@ const (
 
 // time is when the program's commit was made; of a plain build, when it was built.
 func (p programs) time() (time.Time, error) {
-	at, err := commitTime()
+	at, err := version.CommitTime()
 	if err != nil || !at.IsZero() {
 		return at, err
 	}

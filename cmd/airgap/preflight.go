@@ -58,9 +58,9 @@ Exit code 3 when a check fails, or when something could not be told.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case page != "" && !allHosts:
-				return usage("%s: --network-page is about several hosts: give --all-hosts, or use airgap netprobe", cmd.CommandPath())
+				return advice.Usagef("%s: --network-page is about several hosts: give --all-hosts, or use airgap netprobe", cmd.CommandPath())
 			case allHosts && (indexOnly || list || reports || explain != ""):
-				return usage("%s: --all-hosts judges the hosts of a whole bundle: leave --index, --list, --explain and --reports away", cmd.CommandPath())
+				return advice.Usagef("%s: --all-hosts judges the hosts of a whole bundle: leave --index, --list, --explain and --reports away", cmd.CommandPath())
 			case reports:
 				return onlyReports(cmd, args)
 			case list || explain != "":
@@ -338,7 +338,7 @@ func (a *app) explainCheck(id string) error {
 	}
 	c, err := preflight.Lookup(id)
 	if err != nil {
-		return usage("%v", err)
+		return advice.Usagef("%v", err)
 	}
 	e := explained{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source, Role: c.Role}
 	for _, l := range c.Limits {

@@ -19,7 +19,7 @@ import (
 func onlyReports(cmd *cobra.Command, args []string) error {
 	for _, flag := range []string{"list", "explain", "skip", "only", "node", "index", "all-hosts", "require-key"} {
 		if cmd.Flags().Changed(flag) {
-			return usage("%s: --reports shows what was judged already: leave --%s away", cmd.CommandPath(), flag)
+			return advice.Usagef("%s: --reports shows what was judged already: leave --%s away", cmd.CommandPath(), flag)
 		}
 	}
 	if len(args) > 0 {

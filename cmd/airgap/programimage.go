@@ -18,6 +18,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/internal/version"
 )
 
 // probeRepository is the name of the image of airgap-probe. Bundles made before it was a
@@ -31,7 +32,7 @@ const nobody = "65532:65532"
 // the same digest.
 func probeImage() bundle.OwnImage {
 	return bundle.OwnImage{
-		Need: bundle.Need{Reference: probeRepository + ":" + tagOf(version()), NeededBy: "verify"},
+		Need: bundle.Need{Reference: probeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
 		Make: func() (v1.Image, error) {
 			program, err := os.Executable()
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
@@ -21,7 +22,7 @@ func installedVersion(ctx context.Context, h host.Host) (string, error) {
 		return "", fmt.Errorf("find this program: %w", err)
 	}
 	if installed, err := os.Stat(installedProgram); err == nil && os.SameFile(own, installed) {
-		return version(), nil
+		return version.String(), nil
 	}
 	out, err := h.Run(ctx, host.Cmd{Name: installedProgram, Args: []string{"--version"}})
 	words := strings.Fields(string(out))

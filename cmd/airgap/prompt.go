@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // ask reads one line from stdin. At a terminal it puts the question first, and
@@ -67,7 +69,7 @@ func (a *app) confirm(ctx context.Context, question string) error {
 		return err
 	}
 	if strings.TrimSpace(answer) != "yes" {
-		return usage("not confirmed; nothing was changed")
+		return advice.Usagef("not confirmed; nothing was changed")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ is asked for, or read as one line from standard input. Plain HTTP is refused.`,
 		Example: "  airgap push /media/stick/bank harbor.bank.example/airgap --ca /etc/pki/bank-ca.crt --user robot\n  airgap push /media/stick/bank",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return usage("airgap push: give the bundle's directory, and the registry where airgap.yaml names none")
+				return advice.Usagef("airgap push: give the bundle's directory, and the registry where airgap.yaml names none")
 			}
 			return nil
 		},
@@ -109,7 +109,7 @@ func existingFor(index *bundle.Index, named []string, caFile string) (registry.E
 		to = registry.Existing{Address: named[0]}
 	}
 	if to.Address == "" {
-		return to, usage("airgap push: airgap.yaml names no registry.existing; give HOST/PROJECT")
+		return to, advice.Usagef("airgap push: airgap.yaml names no registry.existing; give HOST/PROJECT")
 	}
 	if caFile != "" {
 		text, err := os.ReadFile(caFile)

@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/registry"
 )
 
@@ -80,7 +81,7 @@ import sees to; a certificate that was renewed is served from the next connectio
 					Peers:   peers,
 					Join:    registry.JoinFiles(join),
 					Log:     log,
-					Version: version(),
+					Version: version.String(),
 				},
 				Addr:        fmt.Sprintf(":%d", port),
 				Certificate: certs.CertificateFile(),

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -53,7 +54,7 @@ The registry is restarted when a bundle is new, and serves it.`,
 		Example: "  airgap registry import /media/stick/bank\n  airgap registry import --from 10.0.0.2:5000",
 		Args: func(_ *cobra.Command, args []string) error {
 			if from == "" && len(args) != 1 || len(args) > 1 || from != "" && inPlace {
-				return usage("airgap registry import: give the bundle's directory, which may be served --in-place; or --from ADDRESS:PORT and at most one name")
+				return advice.Usagef("airgap registry import: give the bundle's directory, which may be served --in-place; or --from ADDRESS:PORT and at most one name")
 			}
 			return nil
 		},

@@ -68,7 +68,7 @@ of the images: nobody can push to them, and an earlier push is not served again.
 		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-0f3c19d2a7b4 --drop-tags",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dropTags && len(args) == 0 {
-				return usage("airgap registry prune: --drop-tags wants the names of the bundles")
+				return advice.Usagef("airgap registry prune: --drop-tags wants the names of the bundles")
 			}
 			return a.runPrune(cmd.Context(), o, args)
 		},

@@ -14,6 +14,8 @@ import (
 
 	"airgap.dev/airgap"
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/version"
 )
 
 //go:embed RELEASE.txt
@@ -45,7 +47,7 @@ func (a *app) release() *cobra.Command {
 
 func (a *app) runRelease(o releaseOptions) error {
 	if o.out == "" {
-		return usage("airgap release: where to? Give --out DIR")
+		return advice.Usagef("airgap release: where to? Give --out DIR")
 	}
 	these, err := thesePrograms()
 	if err != nil {
@@ -80,7 +82,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := tagOf(version())
+	v := tagOf(version.String())
 	end := "-" + v + "-linux-amd64"
 	names := programs{"airgap" + end, nvmlName + end, probeName + end}
 	program, err := bundle.StickProgram(names.airgap, p.airgap)
@@ -103,7 +105,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := bundle.ProgramsSBOM(version(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml}, bundle.Program{Name: names.probe, Path: p.probe})
+	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml}, bundle.Program{Name: names.probe, Path: p.probe})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func renderReleaseText(p, names programs, v string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Version": version(), "Program": names.airgap, "Helper": names.nvml, "Probe": names.probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
+	err = t.Execute(&b, map[string]any{"Version": version.String(), "Program": names.airgap, "Helper": names.nvml, "Probe": names.probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
 	return b.Bytes(), err
 }
 

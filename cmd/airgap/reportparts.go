@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
@@ -32,7 +33,7 @@ const (
 
 // collector looks at the machine m.
 func (s reportSettings) collector(m kubeadm.Machine) (*nodereport.Collector, error) {
-	c := &nodereport.Collector{Base: nodereport.Report{Program: version()}, Parts: s.parts(m)}
+	c := &nodereport.Collector{Base: nodereport.Report{Program: version.String()}, Parts: s.parts(m)}
 	var boot, kernel error
 	c.Base.BootID, boot = nodereport.BootID(m.Host)
 	c.Base.Kernel, kernel = nodereport.Kernel(m.Host)

@@ -27,7 +27,7 @@ func keysOf(flag string, values []string) (required []string, keys []*ecdsa.Publ
 	for _, value := range values {
 		fingerprint, is, err := bundle.ParseFingerprint(value)
 		if err != nil || value == "" {
-			return nil, nil, usage("%s %q: want SHA256: and 64 hexadecimal digits, or the file of a public key", flag, value)
+			return nil, nil, advice.Usagef("%s %q: want SHA256: and 64 hexadecimal digits, or the file of a public key", flag, value)
 		}
 		if !is {
 			key, err := bundle.LoadPublicKey(value)

@@ -67,10 +67,10 @@ old host's journal said is kept in ` + restoredDir + `.`,
 		Args:    oneArg("the backup's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.bundle == "" {
-				return usage("airgap restore: --bundle is missing: the directory of the bundle that the cluster was installed from, or of a newer one with the same minor of Kubernetes")
+				return advice.Usagef("airgap restore: --bundle is missing: the directory of the bundle that the cluster was installed from, or of a newer one with the same minor of Kubernetes")
 			}
 			if len(o.backup.keys) == 0 && !o.backup.unsigned {
-				return usage("airgap restore: --backup-key is missing: the fingerprint that airgap install, backup or status printed on the host that made the backup; --allow-unsigned takes a backup whoever made it")
+				return advice.Usagef("airgap restore: --backup-key is missing: the fingerprint that airgap install, backup or status printed on the host that made the backup; --allow-unsigned takes a backup whoever made it")
 			}
 			return a.runRestore(cmd.Context(), args[0], o)
 		},

@@ -289,7 +289,7 @@ func (r *rollback) confirmStandDown(ctx context.Context, first string) error {
 func (r *rollback) agreed(ctx context.Context, what string) error {
 	fmt.Fprintln(r.app.stderr, what)
 	if !r.app.atPerson() {
-		return usage("airgap rollback: nobody is there to be asked; --yes says that this is known")
+		return advice.Usagef("airgap rollback: nobody is there to be asked; --yes says that this is known")
 	}
 	answer, err := r.app.ask(ctx, "Type yes to go on: ", false)
 	if err == nil && strings.TrimSpace(answer) != "yes" {

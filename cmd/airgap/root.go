@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
 )
 
 // app is what every command shares: the streams and the global flags.
@@ -39,7 +40,7 @@ func (a *app) root() *cobra.Command {
 		Use:           "airgap",
 		Short:         "Kubernetes onto servers that have never seen the internet",
 		Long:          about,
-		Version:       version(),
+		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,

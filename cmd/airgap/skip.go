@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
 )
@@ -15,7 +16,7 @@ func splitSkip(ids []string) (checks, rules []string, err error) {
 		_, noCheck := preflight.Lookup(id)
 		isRule := slices.ContainsFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })
 		if noCheck != nil && !isRule {
-			return nil, nil, usage("--skip %s: there is no such check, and no such rule (airgap preflight --list and airgap verify --list have all)", id)
+			return nil, nil, advice.Usagef("--skip %s: there is no such check, and no such rule (airgap preflight --list and airgap verify --list have all)", id)
 		}
 		if noCheck == nil {
 			checks = append(checks, id)

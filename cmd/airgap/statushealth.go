@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -46,7 +47,7 @@ func (st *status) tellHost(h host.Host) {
 	st.Host, _ = os.Hostname()
 	st.Kernel, _ = nodereport.Kernel(h)
 	st.System = systemName(h)
-	st.Program = version()
+	st.Program = version.String()
 }
 
 // systemName is PRETTY_NAME of os-release(5).

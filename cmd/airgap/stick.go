@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/version"
 )
 
 //go:embed INSTALL.txt
@@ -69,7 +70,7 @@ func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) 
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version(),
+		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version.String(),
 		"Fingerprint": keys.rpmFingerprint(), "ShortID": keys.rpmShortID(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
 		"Base": plan.Base, "Signer": keys.ownFingerprint(),
 		"SSH": c.SSH != nil && len(c.Nodes) > 1,

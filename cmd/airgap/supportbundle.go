@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/redact"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
 )
 
 // supportBundle is the result of the command.
@@ -134,7 +135,7 @@ func (b supportBundle) write(w io.Writer) error {
 
 // about says which host this is.
 func (e *evidence) about() support.About {
-	about := support.About{Host: "unknown", Time: time.Now().UTC(), Program: version(), By: whoami(), Notes: []string{}}
+	about := support.About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: whoami(), Notes: []string{}}
 	if name, err := os.Hostname(); err == nil {
 		about.Host = name
 	}

@@ -41,7 +41,7 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out != "" && a.output != asText {
-				return usage("airgap survey: --file is always written as YAML; leave --output away")
+				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
 			}
 			if script {
 				return a.surveyScript(out)
@@ -72,7 +72,7 @@ func gather(ctx context.Context, from string) (*preflight.Facts, error) {
 
 func (a *app) surveyScript(out string) error {
 	if out != "" || a.output != asText {
-		return usage("airgap survey: --script prints to stdout; leave --file and --output away")
+		return advice.Usagef("airgap survey: --script prints to stdout; leave --file and --output away")
 	}
 	text, err := preflight.SurveyScript()
 	if err != nil {

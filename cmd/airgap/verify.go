@@ -138,7 +138,7 @@ func (a *app) verify() *cobra.Command {
 func (o verifyOptions) check() error {
 	endless := o.modes.watch && o.timeout == 0
 	if !endless && o.timeout <= 0 || o.soak <= 0 || !endless && o.soak >= o.timeout {
-		return usage("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.timeout, o.soak)
+		return advice.Usagef("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.timeout, o.soak)
 	}
 	if o.registry != "" {
 		return checkAddress("airgap verify: --registry", o.registry)

@@ -6,12 +6,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/verify"
 )
 
 // aboutRun is what a verdict says of itself; the version of Kubernetes comes with it.
 func aboutRun(api *rest.Config) verify.About {
-	about := verify.About{Program: version(), By: whoami()}
+	about := verify.About{Program: version.String(), By: whoami()}
 	if server, _, err := rest.DefaultServerUrlFor(api); err == nil {
 		about.Server = server.Host
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/verify"
 )
 
@@ -41,5 +42,5 @@ func noSuchRule(id string, all []verify.RuleInfo) error {
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	return usage("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, butNear(id, ids))
+	return advice.Usagef("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, butNear(id, ids))
 }

@@ -52,13 +52,13 @@ func (m *verifyModes) flags(cmd *cobra.Command) {
 func (m *verifyModes) check(cmd *cobra.Command, output string, scope []string) error {
 	switch {
 	case m.watch && cmd.Flags().Changed("soak"):
-		return usage("airgap verify: --watch waits for no soak window: leave --soak away")
+		return advice.Usagef("airgap verify: --watch waits for no soak window: leave --soak away")
 	case m.watch && m.baseline == saveBaseline:
-		return usage("airgap verify: --baseline save is for a run that ends: leave --watch away")
+		return advice.Usagef("airgap verify: --baseline save is for a run that ends: leave --watch away")
 	case m.watch && output != asText && output != asJSON:
-		return usage("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
+		return advice.Usagef("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
 	case m.textfile != "" && !strings.HasSuffix(m.textfile, ".prom"):
-		return usage("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
+		return advice.Usagef("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.textfile)
 	}
 	m.scope = slices.Compact(slices.Sorted(slices.Values(scope)))
 	if m.baseline != "" {
@@ -79,7 +79,7 @@ func (m *verifyModes) parseSince(now time.Time) error {
 		m.from, err = time.Parse(time.RFC3339, m.since)
 	}
 	if err != nil || !m.from.Before(now) {
-		return usage("airgap verify: --since %q: want a duration such as 2h, or a time in the past such as 2026-11-21T08:00:00Z", m.since)
+		return advice.Usagef("airgap verify: --since %q: want a duration such as 2h, or a time in the past such as 2026-11-21T08:00:00Z", m.since)
 	}
 	return nil
 }
@@ -95,18 +95,18 @@ func (m *verifyModes) checkRules(scope []string) error {
 		case i < 0:
 			return noSuchRule(id, all)
 		case all[i].Needs != "" && !given[all[i].Needs]:
-			return usage("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
+			return advice.Usagef("airgap verify: the rule %s is judged only with %s", id, all[i].Needs)
 		}
 	}
 	if i := slices.IndexFunc(all, func(r verify.RuleInfo) bool { return m.asksFor(r.ID) && !r.Within(scope) }); i >= 0 {
-		return usage("airgap verify: the rule %s is about more than the namespaces %s: leave --namespace away, or do not ask for the rule", all[i].ID, strings.Join(scope, ", "))
+		return advice.Usagef("airgap verify: the rule %s is about more than the namespaces %s: leave --namespace away, or do not ask for the rule", all[i].ID, strings.Join(scope, ", "))
 	}
 	judged := func(r verify.RuleInfo) bool {
 		chosen := r.Needs == "" && len(m.only) == 0 || given[r.Needs] || slices.Contains(m.only, r.ID)
 		return chosen && !slices.Contains(m.skip, r.ID) && r.Within(scope)
 	}
 	if !slices.ContainsFunc(all, judged) {
-		return usage("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads, Jobs and their images")
+		return advice.Usagef("airgap verify: --only, --skip and --namespace leave no rule to judge; --namespace leaves those about pods, workloads, Jobs and their images")
 	}
 	return nil
 }

@@ -65,6 +65,9 @@ func Usage(err error) error {
 	return wrong{err}
 }
 
+// Usagef is an error about what the user gave.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
 // IsUsage tells whether an error is about what the user gave.
 func IsUsage(err error) bool {
 	_, is := errors.AsType[wrong](err)

@@ -1,4 +1,5 @@
-package main
+// Package version is what this program was built from.
+package version
 
 import (
 	"fmt"
@@ -11,8 +12,8 @@ import (
 // stamped by the Makefile; a plain `go build` has neither.
 var release, committed string //nolint:gochecknoglobals // the linker's -X needs package variables
 
-// version is the release, or the module version of a plain build.
-func version() string {
+// String is the release, or the module version of a plain build.
+func String() string {
 	if release != "" {
 		return release
 	}
@@ -22,9 +23,9 @@ func version() string {
 	return "devel"
 }
 
-// commitTime is when the commit was made that this program was built from; zero
+// CommitTime is when the commit was made that this program was built from; zero
 // for a plain build.
-func commitTime() (time.Time, error) {
+func CommitTime() (time.Time, error) {
 	if committed == "" {
 		return time.Time{}, nil
 	}
