@@ -108,7 +108,7 @@ func (f *finder) containers(what string, list []any) {
 		image, there := c["image"]
 		text, is := image.(string)
 		switch {
-		case there && image != nil && !is:
+		case there && image != nil && !is && f.strict:
 			f.complain(where, "image is %v, want text", image)
 		case text == "" && f.strict:
 			f.complain(where, "has no image")

@@ -202,17 +202,18 @@ func (s *scout) mapping(m map[string]any, c context) {
 		return
 	}
 	joined := s.parts(m, c)
-	container := c.container || isContainer(m)
+	listed := c.container // Images has the containers of these lists
+	container := listed || isContainer(m)
 	c.container = false
 	for key, value := range sorted(m) {
 		below := c
 		if k := s.key(key); k.aside || k.part != "" && k.part != imagePart {
 			below.named = false
 		}
-		text, _ := value.(string)
+		text, isText := value.(string)
 		switch {
-		case joined[key] || isAside(key):
-		case key == "image" && container && c.nested == 0 && formOf(text) != whole:
+		case joined[key] || isAside(key) || key == "resources" && areLimits(value):
+		case key == "image" && listed && isText && c.nested == 0 && formOf(text) != whole:
 			// Images has it, or it is Istio's.
 		case key == "image" && container && formOf(strings.TrimSpace(text)) == untagged:
 			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: strings.TrimSpace(text)}}) }) // the latest one
@@ -237,10 +238,16 @@ func isOff(m map[string]any) bool {
 // writes into its ConfigMaps as an example.
 func isAside(key string) bool {
 	switch key {
-	case "labels", "matchLabels", "selector", "matchExpressions", "nodeSelector", "managedFields", "_example", "imagePullSecrets", "resources":
+	case "labels", "matchLabels", "selector", "matchExpressions", "nodeSelector", "managedFields", "_example", "imagePullSecrets":
 		return true
 	}
 	return false
+}
+
+// areLimits reports whether what stands below "resources" is a container's.
+func areLimits(value any) bool {
+	m, _ := value.(map[string]any)
+	return m["limits"] != nil || m["requests"] != nil || m["claims"] != nil
 }
 
 // isContainer reports whether a mapping looks like a container of a pod: an

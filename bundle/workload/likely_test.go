@@ -33,6 +33,10 @@ func TestLikelyByShape(t *testing.T) {
 		"TOML":                    {`k: "[[runners]]\n  image = \"shop/till:one\"\n"`, []string{"shop/till:one"}},
 		"script":                  {`k: "#!/bin/sh\nkubectl run a --image=shop/till:one --image-pull-policy=Never\n"`, []string{"shop/till:one"}},
 		"flag and word":           {`k: "run --till-image shop/till:one -x"`, []string{"shop/till:one"}},
+		"list with semicolons":    {`A_IMAGES: "quay.io/x/a:1;quay.io/x/b:2"`, []string{"quay.io/x/a:1", "quay.io/x/b:2"}},
+		"a tag in capitals":       {`k: '{"server": "quay.io/x/y:RELEASE.2025-04-08"}'`, []string{"quay.io/x/y:RELEASE.2025-04-08"}},
+		"OCI's prefix":            {`k: oci://quay.io/x/model:1`, []string{"quay.io/x/model:1"}},
+		"beside settings":         {`{image: "shop/till:stable", args: x}`, []string{"shop/till:stable"}},
 		"docker's prefix":         {`k: docker://quay.io/x/y:1`, []string{"quay.io/x/y:1"}},
 		"flat parts":              {"{t.repository: quay.io/x/y, t.tag: 1.10}", nil}, // 1.1: a ConfigMap's values are texts
 		"flat parts of texts":     {`{t.repository: quay.io/x/y, t.tag: "1.10"}`, []string{"quay.io/x/y:1.10"}},

@@ -15,7 +15,7 @@ func (s *scout) scalar(key, text string, c context) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-	case !strings.ContainsAny(text, " \t\r\n,={["):
+	case !strings.ContainsAny(text, " \t\r\n,;={["):
 		s.word(key, text, c)
 	case isDocument(text):
 		s.document(text, c)
@@ -39,7 +39,7 @@ func isProse(key string) bool {
 // word judges one word with what its key says.
 func (s *scout) word(key, word string, c context) {
 	word = strings.Trim(word, `"'`+"`"+`()[];,`)
-	word = strings.TrimPrefix(word, "docker://")
+	word = strings.TrimPrefix(strings.TrimPrefix(word, "docker://"), "oci://")
 	if !c.named && !strings.ContainsAny(word, ":@") || strings.HasPrefix(word, "/") {
 		return
 	}
@@ -123,14 +123,16 @@ func mayName(text string) bool {
 		}
 	}
 	for i := 1; i+1 < len(text); i++ {
-		if (text[i] == ':' || text[i] == '@') && isNameByte(text[i-1]) && isNameByte(text[i+1]) {
+		if (text[i] == ':' || text[i] == '@') && isNameByte(text[i-1]) && isTagByte(text[i+1]) {
 			return true
 		}
 	}
 	return false
 }
 
-func isNameByte(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' || b == 'v' }
+func isNameByte(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }
+
+func isTagByte(b byte) bool { return isNameByte(b) || 'A' <= b && b <= 'Z' || b == '_' }
 
 // structured is the mapping or the list that a text writes; nil for none.
 func structured(text []byte) any {
@@ -241,9 +243,11 @@ func isSetting(text string) bool { _, _, is := setting(text); return is }
 // arguments goes through words: a flag that says image names the word behind
 // it.
 func (s *scout) arguments(words []string, c context) {
+	parts := map[string]any{} // --sidecar-image-repository=, --sidecar-image-tag=
+	defer func() { s.parts(parts, c) }()
 	for i := 0; i < len(words); i++ {
 		word := strings.Trim(words[i], `"'`)
-		if !c.flat && (strings.ContainsAny(word, " \n") || strings.HasPrefix(word, "{")) && !strings.HasPrefix(word, "-") {
+		if !c.flat && (strings.ContainsAny(word, " \n") || startsJSON(word)) && !strings.HasPrefix(word, "-") {
 			s.scalar("", words[i], c)
 			continue
 		}
@@ -254,13 +258,23 @@ func (s *scout) arguments(words []string, c context) {
 			i++
 			below.named = true
 			s.values(word, words[i], below)
+		case joined && isFlag(key) && !c.flat && startsJSON(value):
+			below.named = c.named || s.key(key).named
+			s.in(key, func() { s.scalar(key, value, below) })
 		case joined && isFlag(key):
 			below.named = c.named || s.key(key).named
+			if !c.flat && s.key(key).about != "" {
+				parts[key] = value
+			}
 			s.values(key, value, below)
 		default:
 			s.values("", word, c)
 		}
 	}
+}
+
+func startsJSON(text string) bool {
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
 // isFlag reports whether what stands before "=" is a flag or a variable.
