@@ -52,9 +52,10 @@ var allowed = map[string][]string{
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/ui":         {},
 	"internal/validity":   {},
+	"internal/version":    {},
 }
 
-var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity"}
+var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity", "internal/version"}
 
 type listed struct {
 	ImportPath string

@@ -263,7 +263,7 @@ func TestStandDownIsAsked(t *testing.T) {
 	c := docsConfig(t, "")
 	r := &rollback{upgrade: upgrade{app: &app{stdin: strings.NewReader("yes\n"), stderr: &stderr}, site: &site{config: c, node: c.Nodes[1]}}}
 	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
-	if failed, is := errors.AsType[*coded](err); !is || failed.code != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
+	if codeOf(err) != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
 		t.Errorf("nobody is there: %v, %q", err, stderr.String())
 	}
 	r.yes = true
