@@ -244,7 +244,6 @@ func isSetting(text string) bool { _, _, is := setting(text); return is }
 // it.
 func (s *scout) arguments(words []string, c context) {
 	parts := map[string]any{} // --sidecar-image-repository=, --sidecar-image-tag=
-	defer func() { s.parts(parts, c) }()
 	for i := 0; i < len(words); i++ {
 		word := strings.Trim(words[i], `"'`)
 		if !c.flat && (strings.ContainsAny(word, " \n") || startsJSON(word)) && !strings.HasPrefix(word, "-") {
@@ -271,6 +270,7 @@ func (s *scout) arguments(words []string, c context) {
 			s.values("", word, c)
 		}
 	}
+	s.parts(parts, c)
 }
 
 func startsJSON(text string) bool {
