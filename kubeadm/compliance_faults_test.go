@@ -56,7 +56,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	f.joins(t, "/proc/self", hostNetwork)
 	f.put(t, kubeletConfig, good)
 	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
-	f.put(t, "/proc/60/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/x\n")
+	f.put(t, "/proc/60/cgroup", "0::"+apiGroup+"\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || got.Found != "it does not run" {
 		t.Errorf("a kubelet that does not run: %+v", got)
 	}

@@ -6,17 +6,39 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// starts gives the host a process with these arguments in a network.
+// starts runs a program as root: the kubelet as a unit, others in a static pod.
 func starts(t *testing.T, f *fakeHost, pid int, network string, argv ...string) {
+	t.Helper()
+	cgroup := staticGroup
+	if path.Base(argv[0]) == string(Kubelet) {
+		cgroup = "/system.slice/kubelet.service"
+	}
+	f.run(t, pid, cgroup, argv...)
+	f.joins(t, fmt.Sprintf("/proc/%d", pid), network)
+}
+
+// Cgroups of pods: the kubelet's hash of a manifest, and a UID of the API server.
+const (
+	staticGroup = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0f1e2d3c4b5a69788796a5b4c3d2e1f0.slice/cri-containerd-a.scope"
+	apiGroup    = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod6f0c2d9e_3a41_4c55_9a0b_7d1f2e3c4b5a.slice/cri-containerd-b.scope"
+)
+
+// run has a program run as root in a cgroup.
+func (f *fakeHost) run(t *testing.T, pid int, cgroup string, argv ...string) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d", pid)
 	f.put(t, dir+"/cmdline", strings.Join(argv, "\x00")+"\x00")
-	f.joins(t, dir, network)
+	f.put(t, dir+"/cgroup", "0::"+cgroup+"\n")
+	f.put(t, dir+"/status", "Name:\tx\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n")
+	if err := os.Symlink("/usr/local/bin/"+path.Base(argv[0]), filepath.Join(f.root, dir, "exe")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const hostNetwork = "net:[1]"

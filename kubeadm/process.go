@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // errNoProcess says that a program does not run on this host.
@@ -31,34 +33,33 @@ func (m Machine) flags(part Part) (map[string]string, error) {
 
 // staticPod finds the program of a static pod.
 //
-// /proc has the processes of all pods, and a tenant may run an etcd of its own.
-// The host's is known by its manifest, and by the network, which static pods
-// share with the host and other pods do not.
+// /proc has the processes of all pods and users, and any of them may call itself
+// etcd. Ours is known by what its owner cannot choose: see identity.
 func (m Machine) staticPod(part Part) (process, error) {
-	if _, err := os.Stat(m.path(manifestOf(part))); errors.Is(err, fs.ErrNotExist) {
+	text, err := os.ReadFile(m.path(manifestOf(part)))
+	if errors.Is(err, fs.ErrNotExist) {
 		return process{}, fmt.Errorf("read the arguments of %s: %w", part, errNoProcess)
 	}
-	return m.process(part, func(string) bool { return true })
+	if err != nil {
+		return process{}, fmt.Errorf("read the arguments of %s: %w", part, err)
+	}
+	return m.process(part, identity{string(part), userOf(text), true})
 }
 
 // kubeletProcess finds the host's kubelet, which no pod runs.
 func (m Machine) kubeletProcess() (process, error) {
-	return m.process(Kubelet, func(dir string) bool {
-		groups, err := fs.ReadFile(m.Host.FS(), dir+"/cgroup")
-		return err != nil || !strings.Contains(string(groups), "kubepods")
-	})
+	return m.process(Kubelet, identity{program: string(Kubelet)})
 }
 
-// process finds a program in the host's network.
-func (m Machine) process(part Part, fits func(dir string) bool) (process, error) {
-	p, err := m.find(part, fits)
+func (m Machine) process(part Part, wanted identity) (process, error) {
+	p, err := m.find(part, wanted)
 	if err != nil {
 		return process{}, fmt.Errorf("read the arguments of %s: %w", part, err)
 	}
 	return p, nil
 }
 
-func (m Machine) find(part Part, fits func(dir string) bool) (process, error) {
+func (m Machine) find(part Part, wanted identity) (process, error) {
 	files := m.Host.FS()
 	own, err := fs.ReadLink(files, "proc/self/ns/net")
 	if err != nil {
@@ -69,16 +70,12 @@ func (m Machine) find(part Part, fits func(dir string) bool) (process, error) {
 		return process{}, err
 	}
 	for _, name := range found {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			continue // it has ended
-		}
-		argv, dir := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00"), path.Dir(name)
-		if path.Base(argv[0]) != string(part) || !fits(dir) {
+		dir := path.Dir(name)
+		if network, err := fs.ReadLink(files, dir+"/ns/net"); err != nil || network != own || !wanted.is(files, dir) {
 			continue
 		}
-		if network, err := fs.ReadLink(files, dir+"/ns/net"); err == nil && network == own {
-			return m.started(part, dir, argv), nil
+		if text, err := fs.ReadFile(files, name); err == nil { // else it has ended
+			return m.started(part, dir, strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")), nil
 		}
 	}
 	return process{}, errNoProcess
@@ -107,13 +104,22 @@ func etcdFlag(variable string) (string, bool) {
 	return strings.ReplaceAll(strings.ToLower(name), "_", "-"), is
 }
 
-// read reads a file that an argument names, as the process sees it.
+// maxNamed is the largest file that is read because an argument names it.
+const maxNamed = 16 << 20
+
+// read reads a file that an argument names, as the process sees it. A link in a
+// container leads nowhere on the host.
 func (m Machine) read(p process, name string) ([]byte, error) {
-	root := m.path("/" + p.dir + "/root")
-	if _, err := os.Stat(root); err != nil {
-		return os.ReadFile(m.path(name))
+	dir := m.path("/" + p.dir + "/root")
+	if _, err := os.Stat(dir); err != nil {
+		dir = m.path("/")
 	}
-	return os.ReadFile(path.Join(root, name))
+	root, err := host.OpenOwned(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(strings.TrimPrefix(path.Clean("/"+name), "/"), maxNamed)
 }
 
 // parseFlags are arguments by name, as pflag reads them: "--name=value", "--name

@@ -86,7 +86,7 @@ func newDomain(t *testing.T) *domain {
 	d.c.f.put(t, manifestOf(APIServer), "")
 	d.c.f.put(t, manifestOf(ControllerManager), managerManifest)
 	d.c.f.joins(t, "/proc/self", hostNetwork)
-	d.c.f.joins(t, "/proc/77", hostNetwork)
+	starts(t, d.c.f, 77, hostNetwork, string(ControllerManager))
 	d.c.started, d.c.stop = d.started, func(string) error { return d.restart() }
 	for _, part := range controlPlaneParts {
 		d.started(part)
