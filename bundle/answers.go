@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"regexp"
@@ -198,7 +197,10 @@ func (c *Client) tags(ctx context.Context, repo name.Repository) ([]string, erro
 	var list struct {
 		Tags []string `json:"tags"`
 	}
-	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&list)
+	text, err := httpclient.ReadAll(response.Body, 1<<20)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
 	return list.Tags, err
 }
 

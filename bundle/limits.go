@@ -26,8 +26,8 @@ const (
 	// to sizes, so a larger one has to be refused first.
 	maxFile = 1 << 40
 	// maxStream is the largest bundle in bytes. Its index has a hash of 32 bytes for each
-	// chunk, in base64, and readers refuse an index above maxIndex.
-	maxStream = maxIndex / 2 / 48 * ChunkSize
+	// chunk, in base64, and readers refuse an index above MaxIndex.
+	maxStream = MaxIndex / 2 / 48 * ChunkSize
 	// maxParts keeps SHA256SUMS, which has a line for each part, below maxSums.
 	maxParts = 10_000
 )

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 )
 
-// Limits, in bytes, for what is taken into memory as a whole.
+// MaxIndex is the largest index of a bundle, in bytes: it is taken into memory.
+const MaxIndex = 256 << 20
+
+// Limits, in bytes, for what else is taken into memory as a whole.
 const (
 	maxSums      = 1 << 20
 	maxSignature = 1024
-	maxIndex     = 256 << 20
 	maxBeside    = 512 << 20 // the program, its RPM
 )
 
@@ -146,7 +148,7 @@ func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (signed map[string][]byt
 
 // readIndex returns the index, and the file that it was in.
 func readIndex(source fs.FS, sums sums) (*Index, []byte, error) {
-	data, err := readLimited(source, IndexName, maxIndex)
+	data, err := readLimited(source, IndexName, MaxIndex)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -79,7 +79,7 @@ func IDIn(dir string) (string, error) {
 		return "", err
 	}
 	defer source.root.Close()
-	return hashFile(source, IndexName, maxIndex)
+	return hashFile(source, IndexName, MaxIndex)
 }
 
 // HasSums reports whether dir has just this SHA256SUMS. Where there is none it is

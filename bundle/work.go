@@ -89,7 +89,7 @@ func (w *work) takeMark() error {
 	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another airgap is writing there: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(mark, maxIndex))
+	text, err := io.ReadAll(io.LimitReader(mark, MaxIndex))
 	if err != nil {
 		return err
 	}

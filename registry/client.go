@@ -49,6 +49,13 @@ func HTTPClient(ca []byte) (*http.Client, error) {
 	}), nil
 }
 
+// Most bytes that a registry may say of itself, and of its pushes: an entry of
+// either has about 300.
+const (
+	maxHealth  = 16 << 20
+	maxRecords = 64 << 20
+)
+
 // Health asks which bundles are being served.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
@@ -60,7 +67,11 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	if resp.StatusCode != http.StatusOK {
 		return h, fmt.Errorf("ask registry for its health: %s", resp.Status)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil {
+	text, err := httpclient.ReadAll(resp.Body, maxHealth)
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err != nil {
 		return h, fmt.Errorf("ask registry for its health: %w", err)
 	}
 	return h, nil

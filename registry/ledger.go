@@ -21,6 +21,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Reference is a tag or a digest of a repository of the pushes.
@@ -340,7 +341,11 @@ func (c *Client) Pushed(ctx context.Context, known string) (Records, string, err
 		return nil, "", errors.New(resp.Status)
 	}
 	records := Records{}
-	if err := json.NewDecoder(resp.Body).Decode(&records); err != nil {
+	text, err := httpclient.ReadAll(resp.Body, maxRecords)
+	if err == nil {
+		err = json.Unmarshal(text, &records)
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("read pushes of %s: %w", c.base, err)
 	}
 	return records, resp.Header.Get("ETag"), nil

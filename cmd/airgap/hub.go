@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
@@ -53,7 +54,7 @@ func reachHub(ctx context.Context, addr, caHash string, keys []string) (*hub, er
 	if h.ahead, err = registry.Ahead(ctx, addr, ca); err != nil {
 		return nil, err
 	}
-	data, err := h.get(ctx, "/join/"+materialName)
+	data, err := h.get(ctx, "/join/"+materialName, maxJoinFile)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func reachHub(ctx context.Context, addr, caHash string, keys []string) (*hub, er
 
 // readChoice is nil where the first host has none.
 func (h *hub) readChoice(ctx context.Context) (*networkChoice, error) {
-	data, err := h.get(ctx, "/join/"+choiceName)
+	data, err := h.get(ctx, "/join/"+choiceName, maxJoinFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -89,7 +90,11 @@ func (h *hub) readIndex(ctx context.Context, keys []string) error {
 	}
 	defer remove()
 	for _, name := range indexFiles() {
-		data, err := h.get(ctx, "/join/"+name)
+		limit := int64(maxJoinFile)
+		if name == bundle.IndexName {
+			limit = bundle.MaxIndex
+		}
+		data, err := h.get(ctx, "/join/"+name, limit)
 		if err != nil {
 			return err
 		}
@@ -124,13 +129,16 @@ func (h *hub) view(ctx context.Context) (*bundle.View, error) {
 	return v, (&trust{h.required, h.trusted}).explain(err)
 }
 
-func (h *hub) get(ctx context.Context, path string) ([]byte, error) {
+// maxJoinFile is the largest file below /join/ beside those of the signed index.
+const maxJoinFile = 1 << 20
+
+func (h *hub) get(ctx context.Context, path string, limit int64) ([]byte, error) {
 	body, err := h.stream(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, 256<<20))
+	data, err := httpclient.ReadAll(body, limit)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
 	}

@@ -97,7 +97,7 @@ func (s *site) ofThisCluster(ctx context.Context) error {
 
 // readRemoved is empty where the registry's host has no such file.
 func (h *hub) readRemoved(ctx context.Context) ([]string, error) {
-	data, err := h.get(ctx, "/join/"+removedName)
+	data, err := h.get(ctx, "/join/"+removedName, maxJoinFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

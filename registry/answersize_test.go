@@ -1,0 +1,31 @@
+package registry
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"airgap.dev/airgap/internal/httpclient"
+)
+
+// TestEndlessAnswers: a registry that never stops talking about itself costs whoever asks
+// it neither the memory nor the time.
+func TestEndlessAnswers(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for blanks := bytes.Repeat([]byte{' '}, 1<<20); ; {
+			if _, err := w.Write(blanks); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	c := &Client{base: server.URL, http: server.Client()}
+	if _, err := c.Health(t.Context()); !errors.Is(err, httpclient.ErrTooLarge) {
+		t.Errorf("its health: %v", err)
+	}
+	if _, _, err := c.Pushed(t.Context(), ""); !errors.Is(err, httpclient.ErrTooLarge) {
+		t.Errorf("its pushes: %v", err)
+	}
+}
