@@ -23,7 +23,7 @@ func attack(ctx context.Context, e *Env) error {
 		t := target{first: l.Machines[0], worker: l.Machines[1], second: l.Machines[2], stick: stick}
 		parts := []part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, secondWorker()...) }},
+			{"bundle", func() error { return e.makeBundle(ctx, stick, append(secondWorker(), "    - "+tools+"\n", "")...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, t.first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, t.first) }},
 			{"join of the first worker", func() error { return e.join(ctx, t.first, t.worker, stick) }},
@@ -35,6 +35,7 @@ func attack(ctx context.Context, e *Env) error {
 		parts = append(parts, e.attackCluster(ctx, t)...)
 		parts = append(parts, e.attackSupply(ctx, t)...)
 		parts = append(parts, e.attackHost(ctx, t)...)
+		parts = append(parts, e.attackRollback(ctx, t, l)...)
 		parts = append(parts, part{"the cluster is healthy after all of it", func() error { return e.verified(ctx, t.first) }})
 		return e.inOrder(parts)
 	})

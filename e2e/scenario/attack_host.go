@@ -8,10 +8,12 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// attackHost plays items 4 and 11: a service account's directory and reset as ways to root.
+// attackHost plays items 4 and 11, a service account's directory and reset as ways to root,
+// and a user who poses as the API server.
 func (e *Env) attackHost(ctx context.Context, t target) []part {
 	return []part{
 		{"the registry's user links its directory to root's files", func() error { return e.linkedPushes(ctx, t.first) }},
+		{"a user's process is called kube-apiserver", func() error { return e.posesAsAPIServer(ctx, t.first) }},
 		{"another directory is mounted over the kubelet's", func() error {
 			return e.resetTrap(ctx, t.second,
 				"systemctl stop kubelet && mount --bind /srv/ledger /var/lib/kubelet",
@@ -30,7 +32,6 @@ func (e *Env) attackHost(ctx context.Context, t target) []part {
 const asAirgap = "runuser -u airgap -- sh -c "
 
 // linkedPushes has root read what the registry's user linked to, and what never ends.
-// airgap rollback reads and writes the same tree; TestKeepPushedFollowsNoLink plays that.
 func (e *Env) linkedPushes(ctx context.Context, m lab.Machine) error {
 	const tags = "/var/lib/airgap/pushed/docker/registry/v2/repositories/trap/_manifests/tags"
 	before := "stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki >/run/before"
@@ -45,6 +46,24 @@ func (e *Env) linkedPushes(ctx context.Context, m lab.Machine) error {
 	return errors.Join(err, e.script(ctx, m, asAirgap+"'"+clean+"'",
 		"stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki | cmp - /run/before && rm /run/before",
 		"timeout 60 airgap registry prune --dry-run"))
+}
+
+// posesAsAPIServer has processes of a user's, before and behind the real one by their IDs, say
+// that they are an API server with profiling, which the baseline switches off.
+func (e *Env) posesAsAPIServer(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m, `set -e
+airgap compliance >/run/compliance.before || test $? = 3
+pids=
+for i in $(seq 40); do
+	setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'exec -a kube-apiserver sh -c "sleep 120; true" --profiling=true --etcd-servers=http://127.0.0.1:9' </dev/null >/dev/null 2>&1 &
+	pids="$pids $!"
+done
+trap 'kill $pids; rm -f /run/compliance.*' EXIT
+sleep 1
+test "$(grep -la 'profiling=true' /proc/[0-9]*/cmdline | wc -l)" -ge 40
+airgap compliance >/run/compliance.after || test $? = 3
+cmp /run/compliance.before /run/compliance.after
+`)
 }
 
 // resetTrap leads one of the cluster's directories to somebody's data. reset changes

@@ -1,0 +1,89 @@
+package scenario
+
+import (
+	"context"
+
+	"airgap.dev/airgap/e2e/lab"
+)
+
+// tools is the image that only the second bundle has.
+const tools = "quay.io/lab/tools:1.0"
+
+const pushedTree = "/var/lib/airgap/pushed/docker/registry/v2"
+
+// attackRollback plays items 4 and 7 with a bundle that comes and goes again. The registry's
+// user prepares its directory for airgap rollback, which writes there as root; and it has an image
+// of its own under the name of one that the bundle brought and took away.
+func (e *Env) attackRollback(ctx context.Context, t target, l *lab.Lab) []part {
+	u := upgrading{e: e, l: l, edits: append(secondWorker(), "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")}
+	return []part{
+		{"another bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
+		{"an upgrade that is broken off before a host is changed", func() error { return u.killedAmid(ctx, 0, "prepare") }},
+		{"a push that rests on the new bundle", func() error { return e.pushOverTools(ctx, t) }},
+		{"the registry's user prepares its directory for a rollback", func() error { return e.trapRollback(ctx, t.first) }},
+		{"airgap rollback writes into no directory that it was led to", func() error { return e.rollbackOverTraps(ctx, t.first) }},
+		{"a name that a bundle took away is not served from a push", func() error { return e.pushedInThePlaceOfOne(ctx, t) }},
+		{"the registry's attacker leaves", func() error {
+			return e.script(ctx, t.first, `
+find `+pushedTree+`/blobs/sha256 -maxdepth 1 -type l -delete
+rm -r `+pushedTree+`/repositories/quay.io `+pushedTree+`/repositories/team-a/tools /srv/trap
+systemctl restart airgap-registry`)
+		}},
+	}
+}
+
+// pushOverTools pushes an image of which the bundle has all layers.
+func (e *Env) pushOverTools(ctx context.Context, t target) error {
+	const push = `set -e
+export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
+trap 'rm -rf /run/crane.login' EXIT
+/run/crane auth login "$0" -u "$1" --password-stdin
+/run/crane mutate "$0/` + tools + `" --label attack=yes -t "$0/team-a/tools:1"
+`
+	r, err := e.On(ctx, t.worker, e.pusherPassword, "sh", "-c", push, t.first.Addr().String()+":5000", pusher)
+	if err != nil {
+		return err
+	}
+	return r.want("a push over the new bundle's image", 0)
+}
+
+// trapRollback has the blobs that a rollback keeps lie below links to a directory of root's,
+// and copies the pushed image to the name of the bundle's.
+func (e *Env) trapRollback(ctx context.Context, m lab.Machine) error {
+	return e.script(ctx, m, `set -e
+install -d -m 0700 /srv/trap
+manifest=$(curl -sf --cacert /etc/airgap/pki/ca.crt -H 'Accept: application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json' https://`+m.Addr().String()+`:5000/v2/team-a/tools/manifests/1)
+links=0
+for digest in $(echo "$manifest" | grep -o 'sha256:[0-9a-f]*' | cut -d : -f 2); do
+	dir=`+pushedTree+`/blobs/sha256/$(echo "$digest" | cut -c 1-2)
+	test -e "$dir" && continue
+	runuser -u airgap -- ln -s /srv/trap "$dir"
+	links=$((links + 1))
+done
+test $links -ge 1
+runuser -u airgap -- mkdir -p `+pushedTree+`/repositories/quay.io/lab
+runuser -u airgap -- cp -r `+pushedTree+`/repositories/team-a/tools `+pushedTree+`/repositories/quay.io/lab/tools
+cd `+pushedTree+`/repositories/quay.io/lab/tools/_manifests/tags && runuser -u airgap -- mv 1 1.0`)
+}
+
+func (e *Env) rollbackOverTraps(ctx context.Context, m lab.Machine) error {
+	r, err := e.On(ctx, m, "", "timeout", "300", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
+	if err != nil {
+		return err
+	}
+	if err := r.want("airgap rollback over planted links", 0, "rolled back to", "keep what the pushed image", "a symbolic link leads out of /var/lib/airgap/pushed"); err != nil {
+		return err
+	}
+	return e.script(ctx, m, `test -z "$(ls -A /srv/trap)" && test "$(stat -c '%U:%G %a' /srv/trap)" = 'root:root 700'`)
+}
+
+// pushedInThePlaceOfOne asks for the image that is no longer here, and has a user who may push
+// try that name, too.
+func (e *Env) pushedInThePlaceOfOne(ctx context.Context, t target) error {
+	registry := t.first.Addr().String() + ":5000"
+	return e.script(ctx, t.first,
+		"test \"$(curl -s -o /dev/null -w '%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://"+registry+"/v2/quay.io/lab/tools/manifests/1.0')\" = 404",
+		"test \"$(curl -s -o /dev/null -w '%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://"+registry+"/v2/lab/tools/manifests/1.0?ns=quay.io')\" = 404",
+		`journalctl -u airgap-registry --output cat | grep '"msg":"pushed images are not served: their names are reserved for bundles"' | tail -n 1 | grep -q quay.io/lab/tools`,
+		"airgap verify --only registries 2>&1 | grep -A1 quay.io/lab/tools | grep -q 'does not serve what was pushed to it'")
+}
