@@ -26,9 +26,10 @@ var allowed = map[string][]string{
 	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them
-	"kubeadm":                 {"kubeadm/etcd", "manifests"},
+	"kubeadm":                 {"kubeadm/etcd", "kubeadm/process", "manifests"},
 	"kubeadm/backup":          {"bundle", "kubeadm", "kubeadm/etcd"},
 	"kubeadm/etcd":            {},
+	"kubeadm/process":         {},
 	"cni":                     {"manifests"},
 	"gpu":                     {"manifests"},
 	"gpu/nvml":                {},

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/kubeadm/process"
 )
 
 // State is how a Control stands on a host.
@@ -35,11 +37,11 @@ type Finding struct {
 // configuration from the kubelet itself (configz asks it for its /configz), modes
 // of files.
 func Compliance(ctx context.Context, m Machine, c Config, configz func(context.Context) ([]byte, error)) ([]Finding, error) {
-	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[Part]process{}}
+	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[Part]process.Process{}}
 	r.plain.Default("") // what the baseline is without the site's choices
 	for _, part := range programs() {
 		p, err := m.staticPod(part)
-		if err != nil && !errors.Is(err, errNoProcess) {
+		if err != nil && !errors.Is(err, process.ErrNone) {
 			return nil, err
 		}
 		r.running[part] = p
@@ -72,7 +74,7 @@ func Compliance(ctx context.Context, m Machine, c Config, configz func(context.C
 type reader struct {
 	m           Machine
 	site, plain Config
-	running     map[Part]process // without flags where it does not run
+	running     map[Part]process.Process // without flags where it does not run
 	kubelet     kubeletFound
 }
 
@@ -82,10 +84,10 @@ func (r reader) readFlag(f *Finding) {
 	if !runs {
 		return
 	}
-	switch value, set := p.flags[f.Name]; {
-	case f.Part == Scheduler && f.Name == "profiling" && p.flags["config"] != "":
+	switch value, set := p.Flags[f.Name]; {
+	case f.Part == Scheduler && f.Name == "profiling" && p.Flags["config"] != "":
 		f.unknown(errors.New("the file that --config names decides, not the argument"))
-	case f.Name == "authorization-mode" && p.flags["authorization-config"] != "":
+	case f.Name == "authorization-mode" && p.Flags["authorization-config"] != "":
 		modes, err := r.authorizers(p)
 		if err != nil {
 			f.unknown(err)
@@ -101,9 +103,9 @@ func (r reader) readFlag(f *Finding) {
 
 // program is the process of a part. It tells one that should run from one that
 // another host has.
-func (r reader) program(f *Finding, part Part) (process, bool) {
+func (r reader) program(f *Finding, part Part) (process.Process, bool) {
 	p := r.running[part]
-	if p.flags != nil {
+	if p.Flags != nil {
 		return p, true
 	}
 	f.State = Elsewhere

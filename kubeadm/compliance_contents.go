@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/kubeadm/process"
 )
 
 // readContents judges what a file says that an argument of the API server names.
@@ -18,7 +20,7 @@ func (r reader) readContents(f *Finding) {
 		return
 	}
 	flag, _, _ := strings.Cut(f.Name, ":")
-	name := p.flags[flag]
+	name := p.Flags[flag]
 	if name == "" {
 		r.judge(f, nil)
 		if r.leftOut(f.Name) {
@@ -50,7 +52,7 @@ func (r reader) leftOut(name string) bool {
 }
 
 // readYAML never repeats what is in a file: one holds keys.
-func (r reader) readYAML(p process, name string) (map[string]any, error) {
+func (r reader) readYAML(p process.Process, name string) (map[string]any, error) {
 	text, err := r.m.read(p, name)
 	if err != nil {
 		return nil, err
@@ -145,14 +147,14 @@ func (f *Finding) judgeEncryption(said map[string]any) {
 	f.Found, f.State = "nothing about secrets: they are plain", Differs
 }
 
-func (r reader) judgePolicy(f *Finding, p process, said map[string]any) {
+func (r reader) judgePolicy(f *Finding, p process.Process, said map[string]any) {
 	rules, _ := said["rules"].([]any)
 	f.State, f.Found = Differs, fmt.Sprintf("%d rules that are not airgap's", len(rules))
 	if notesNothing(rules) {
 		f.Found = "rules that note nothing"
 	}
 	for _, variable := range policyEnv(r.site) {
-		if started, set := p.env[nameOf(variable)]; set && started != textOf(variable, "value") {
+		if started, set := p.Env[nameOf(variable)]; set && started != textOf(variable, "value") {
 			f.Found = "the API server was started with another policy"
 			return
 		}
@@ -177,8 +179,8 @@ func saysPolicy(said map[string]any, a Audit) (bool, error) {
 }
 
 // authorizers are the modes of the file that --authorization-config names.
-func (r reader) authorizers(p process) (string, error) {
-	said, err := r.readYAML(p, p.flags["authorization-config"])
+func (r reader) authorizers(p process.Process) (string, error) {
+	said, err := r.readYAML(p, p.Flags["authorization-config"])
 	if err != nil {
 		return "", err
 	}

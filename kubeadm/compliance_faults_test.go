@@ -178,12 +178,3 @@ func TestComplianceOfIssuers(t *testing.T) {
 		t.Errorf("an issuer that airgap.yaml does not have: %+v", got)
 	}
 }
-
-func TestParseFlags(t *testing.T) {
-	got := parseFlags([]string{"--a=1", "--b", "2", "--c", "--d_e=3", "--a=2", "--a=2", "x", "--"})
-	for name, want := range map[string]string{"a": "1,2", "b": "2", "c": "true", "d-e": "3"} {
-		if got[name] != want && (name != "a" || !strings.HasPrefix(got[name], "1,2")) {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
-	}
-}

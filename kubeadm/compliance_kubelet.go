@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/process"
 
 	"sigs.k8s.io/yaml"
 )
@@ -43,16 +44,16 @@ func kubeletFlags() map[string]string {
 func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) ([]byte, error)) (kubeletFound, error) {
 	k := kubeletFound{path: kubeletConfig, flags: map[string]any{}}
 	p, err := m.kubeletProcess()
-	if err != nil && !errors.Is(err, errNoProcess) {
+	if err != nil && !errors.Is(err, process.ErrNone) {
 		return k, err
 	}
 	k.runs = err == nil
-	if other := p.flags["config"]; other != "" {
+	if other := p.Flags["config"]; other != "" {
 		k.path = other
 	}
-	k.dir = p.flags["config-dir"]
+	k.dir = p.Flags["config-dir"]
 	for name, path := range kubeletFlags() {
-		if value, given := p.flags[name]; given {
+		if value, given := p.Flags[name]; given {
 			k.flags = merge(k.flags, nested(strings.Split(path, "."), value))
 		}
 	}

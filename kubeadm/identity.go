@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/kubeadm/process"
 )
 
 // Identity is what the files of a control-plane host say of its cluster: what has
@@ -70,7 +72,7 @@ func readManifest(read func(string) ([]byte, error), part Part) (staticPodFile, 
 		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", manifestOf(part)), err)
 	}
 	c := pod.Spec.Containers[0]
-	return staticPodFile{c.Image[strings.LastIndex(c.Image, ":")+1:], parseFlags(c.Command)}, nil
+	return staticPodFile{c.Image[strings.LastIndex(c.Image, ":")+1:], process.Flags(c.Command)}, nil
 }
 
 func readEndpoint(read func(string) ([]byte, error)) (string, error) {

@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/process"
 )
 
 // domain is a cluster of a control-plane host, cp1, and a worker, w1, whose programs
@@ -169,9 +170,8 @@ func (d *domain) loadSigner() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	command := pod.Spec.Containers[0].Command
-	d.c.f.put(d.t, "/proc/77/cmdline", strings.Join(command, "\x00")+"\x00")
-	flags := parseFlags(command[1:])
+	d.c.f.put(d.t, "/proc/77/cmdline", strings.Join(pod.Spec.Containers[0].Command, "\x00")+"\x00")
+	flags := process.Flags(pod.Spec.Containers[0].Command)
 	a := Authority{file: flags[signerFlag], key: flags[signerKeyFlag]}
 	if text := d.c.f.get(a.file); strings.Count(text, "BEGIN") == 1 {
 		d.signer = d.c.readCA(a)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/process"
 )
 
 // The controller manager signs by a file with one certificate, and refuses one with
@@ -96,7 +97,7 @@ func (s succession) signerSet() error {
 	if err != nil {
 		return err
 	}
-	if want := parseFlags(pod.Spec.Containers[0].Command)[signerFlag]; running[signerFlag] != want {
+	if want := process.Flags(pod.Spec.Containers[0].Command)[signerFlag]; running[signerFlag] != want {
 		return fmt.Errorf("the controller manager signs by %s, and its manifest says %s", running[signerFlag], want)
 	}
 	return nil

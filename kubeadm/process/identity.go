@@ -1,7 +1,6 @@
-package kubeadm
+package process
 
 import (
-	"cmp"
 	"io/fs"
 	"path"
 	"regexp"
@@ -10,26 +9,26 @@ import (
 	"strings"
 )
 
-// identity is how a process of Kubernetes is told from others of its name.
+// Identity is how a process of Kubernetes is told from others of its name.
 //
 // A process chooses its arguments, and with them its name. It does not choose which
 // program the kernel runs, and only root chooses another user. A pod may run any program as
 // any user, in the host's network as well, but it stays in the cgroup of its own pod.
-type identity struct {
-	program string // the last part of /proc/PID/exe
-	user    int64  // all four of its user IDs: of a setuid program one is the caller's
-	static  bool   // in a static pod; otherwise in no pod
+type Identity struct {
+	Program string // the last part of /proc/PID/exe
+	User    int64  // all four of its user IDs: of a setuid program one is the caller's
+	Static  bool   // in a static pod; otherwise in no pod
 }
 
 // is compares the process at /proc/PID, dir, with who is wanted. A process that has
 // ended, or of which something cannot be read, is somebody else.
-func (i identity) is(files fs.FS, dir string) bool {
+func (i Identity) is(files fs.FS, dir string) bool {
 	exe, err := fs.ReadLink(files, dir+"/exe")
-	if err != nil || path.Base(strings.TrimSuffix(exe, " (deleted)")) != i.program { // deleted: by an upgrade of its package
+	if err != nil || path.Base(strings.TrimSuffix(exe, " (deleted)")) != i.Program { // deleted: by an upgrade of its package
 		return false
 	}
 	status, err := fs.ReadFile(files, dir+"/status")
-	if err != nil || !runsAsUser(string(status), i.user) {
+	if err != nil || !runsAsUser(string(status), i.User) {
 		return false
 	}
 	groups, err := fs.ReadFile(files, dir+"/cgroup")
@@ -37,7 +36,7 @@ func (i identity) is(files fs.FS, dir string) bool {
 		return false
 	}
 	pods := podsOf(string(groups))
-	if !i.static {
+	if !i.Static {
 		return len(pods) == 0
 	}
 	return len(pods) > 0 && !slices.ContainsFunc(pods, fromAPI)
@@ -79,20 +78,3 @@ func podsOf(groups string) []string {
 // its dashes. The kubelet gives a static pod a hash of its manifest, which has none
 // (pkg/kubelet/config/common.go).
 func fromAPI(uid string) bool { return strings.ContainsAny(uid, "-_") }
-
-// userOf is the user whom a manifest names: root, or the one that kubeadm made with the
-// feature gate RootlessControlPlane. It is root where a manifest cannot be read.
-func userOf(manifest []byte) int64 {
-	pod, err := podIn(manifest)
-	if err != nil {
-		return 0
-	}
-	var of, inside *int64
-	if c := pod.Spec.SecurityContext; c != nil {
-		of = c.RunAsUser
-	}
-	if c := pod.Spec.Containers[0].SecurityContext; c != nil {
-		inside = c.RunAsUser
-	}
-	return *cmp.Or(inside, of, new(int64))
-}
