@@ -22,8 +22,8 @@ func (e *Env) attackHost(ctx context.Context, t target) []part {
 		{"a directory of the kubelet's is a link to another disk", func() error {
 			const dir = "/usr/libexec/kubernetes"
 			return e.resetTrap(ctx, t.second,
-				"mv "+dir+" "+dir+".away && ln -s /srv/ledger "+dir,
-				"rm "+dir+" && mv "+dir+".away "+dir)
+				"systemctl stop kubelet && mv "+dir+" "+dir+".away && ln -sT /srv/ledger "+dir, // the kubelet makes it as it starts
+				"rm "+dir+" && mv "+dir+".away "+dir+" && systemctl start kubelet")
 		}},
 	}
 }
