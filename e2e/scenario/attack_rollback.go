@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -80,10 +81,11 @@ func (e *Env) rollbackOverTraps(ctx context.Context, m lab.Machine) error {
 // pushedInThePlaceOfOne asks for the image that is no longer here, and has a user who may push
 // try that name, too.
 func (e *Env) pushedInThePlaceOfOne(ctx context.Context, t target) error {
-	registry := t.first.Addr().String() + ":5000"
+	const gone = `code=$(curl -s --retry 10 --retry-connrefused -o /dev/null -w '%%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://%s:5000/v2/%s')
+test "$code" = 404 || { echo "it answers $code" >&2; exit 1; }`
 	return e.script(ctx, t.first,
-		"test \"$(curl -s -o /dev/null -w '%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://"+registry+"/v2/quay.io/lab/tools/manifests/1.0')\" = 404",
-		"test \"$(curl -s -o /dev/null -w '%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://"+registry+"/v2/lab/tools/manifests/1.0?ns=quay.io')\" = 404",
+		fmt.Sprintf(gone, t.first.Addr(), "quay.io/lab/tools/manifests/1.0"),
+		fmt.Sprintf(gone, t.first.Addr(), "lab/tools/manifests/1.0?ns=quay.io"),
 		`journalctl -u airgap-registry --output cat | grep '"msg":"pushed images are not served: their names are reserved for bundles"' | tail -n 1 | grep -q quay.io/lab/tools`,
 		"airgap verify --only registries 2>&1 | grep -A1 quay.io/lab/tools | grep -q 'does not serve what was pushed to it'")
 }
