@@ -45,8 +45,9 @@ func validateIgnored(list []IgnoredImage, at *field.Path) field.ErrorList {
 // matches reports whether the entry is about a reference as it was found.
 func (i IgnoredImage) matches(image string) bool {
 	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return i.Image == image
+	if err != nil { // a variable stands in it
+		is, err := path.Match(i.Image, image)
+		return i.Image == image || err == nil && is
 	}
 	full, repository := reference.TagNameOnly(named).String(), named.Name()
 	want := i.Image
@@ -81,6 +82,7 @@ type NotCarried struct {
 // Reasons of NotCarried.
 const (
 	reasonUntagged = "it names no tag or digest, and a program adds one"
+	reasonOpen     = "a variable in it has its value from the cluster"
 	reasonMissing  = "its registry has no such image"
 	reasonRefused  = "its registry requires a login for it, or has no such image"
 	reasonOther    = "its registry did not give a usable image"
@@ -140,13 +142,14 @@ type likely struct {
 type guess struct {
 	readings []string // full names; the second is asked for if the first does not exist
 	untagged bool
+	open     bool // a variable stands in it
 	foundIn  []string
 }
 
 func (l *likely) add(c workload.Candidate, of string) {
 	g := l.found[c.Image]
 	if g == nil {
-		g = &guess{untagged: c.Untagged}
+		g = &guess{untagged: c.Untagged, open: c.Open}
 		l.found[c.Image] = g
 	}
 	g.untagged = g.untagged && c.Untagged
@@ -319,8 +322,11 @@ func (g *guess) carriedAs(known reasons, answers map[string]answer) string {
 }
 
 func (g *guess) reason(answers map[string]answer) string {
-	if g.untagged {
+	switch {
+	case g.untagged:
 		return reasonUntagged
+	case g.open:
+		return reasonOpen
 	}
 	reason := reasonMissing
 	for _, name := range g.readings {

@@ -35,6 +35,8 @@ spec:
             - {name: LATER_IMAGE, value: "silent.example/shop/later:1.0"}
             - {name: ARM_IMAGE, value: "quay.io/shop/arm:1.0"}
             - {name: DEMO_IMAGE, value: "quay.io/shop/demo:1.0"}
+            - {name: OPEN_IMAGE, value: "$(REGISTRY)/open:1.0"}
+            - {name: DEMOS_IMAGE, value: "$(REGISTRY)/demos:1.0"}
 ---
 apiVersion: shop.example/v1
 kind: Till
@@ -68,7 +70,7 @@ func likelyRequest(t *testing.T, u *upstream) bundle.Request {
 	r := u.request()
 	r.Dir, r.KubeVersion = charttest.Directory(t, map[string]string{"till.yaml": likelyObjects}), "1.36.3"
 	r.Addons = []bundle.AddonNeed{{Name: "cash", Namespace: "shop", Manifests: []string{"till.yaml"}}}
-	r.Ignore = []bundle.IgnoredImage{{Image: "quay.io/shop/demo", Reason: "the demo is switched off"}, {Image: "quay.io/nobody/*", Reason: "never there"}}
+	r.Ignore = []bundle.IgnoredImage{{Image: "quay.io/shop/demo", Reason: "the demo is switched off"}, {Image: "quay.io/nobody/*", Reason: "never there"}, {Image: "$(REGISTRY)/demos:*", Reason: "the demos are switched off"}}
 	return r
 }
 
@@ -103,21 +105,22 @@ func TestLikely(t *testing.T) {
 	for ref, want := range map[string]string{
 		"quay.io/shop/gone:1.0": "no such image", "quay.io/shop/secret:1.0": "a login", "silent.example/shop/late:1.0": "could not be asked", "silent.example/shop/later:1.0": "could not be asked",
 		"quay.io/shop/arm:1.0": "usable image", "quay.io/shop/cleaner": "no tag",
+		"$(REGISTRY)/open:1.0": "a variable in it",
 	} {
 		if !strings.Contains(reasons[ref], want) {
 			t.Errorf("%s: reason is %q, want %q", ref, reasons[ref], want)
 		}
 	}
-	if len(reasons) != 6 {
+	if len(reasons) != 7 {
 		t.Errorf("not carried are %v", reasons)
 	}
-	if i := p.Lock.Ignored; len(i) != 1 || i[0].Reference != "quay.io/shop/demo:1.0" || i[0].Reason != "the demo is switched off" || len(i[0].FoundIn) != 1 {
+	if i := p.Lock.Ignored; len(i) != 2 || i[0].Reference != "$(REGISTRY)/demos:1.0" || i[1].Reference != "quay.io/shop/demo:1.0" || i[1].Reason != "the demo is switched off" || len(i[1].FoundIn) != 1 {
 		t.Errorf("ignored are %+v", i)
 	}
 	if !slices.Contains(p.Notices, "images.ignore: quay.io/nobody/* leaves nothing out") {
 		t.Errorf("notices are %q", p.Notices)
 	}
-	if err := p.NotResolved(); err == nil || strings.Count(err.Error(), "\n") != 5 {
+	if err := p.NotResolved(); err == nil || strings.Count(err.Error(), "\n") != 6 {
 		t.Errorf("--strict says %v", err)
 	}
 	page, err := p.Report("SHA256:key")

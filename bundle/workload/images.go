@@ -19,11 +19,12 @@ type Ref struct {
 func Images(objects []Object, namespace string) ([]Ref, error) {
 	var all []Ref
 	var errs []error
+	settings := settingsOf(objects, namespace)
 	for _, o := range objects {
 		if o.IsDefinition() {
 			continue // it describes pod templates, and has none
 		}
-		f := finder{title: o.Title(namespace), at: o.At, strict: isWorkload(o)}
+		f := finder{title: o.Title(namespace), namespace: namespaceOf(o, namespace), settings: settings, at: o.At, strict: isWorkload(o)}
 		for key, value := range sorted(o.Object) {
 			if key != "status" && key != "metadata" {
 				f.field(key, value)
@@ -38,10 +39,11 @@ func Images(objects []Object, namespace string) ([]Ref, error) {
 
 // finder collects the references of one object.
 type finder struct {
-	title, at string
-	strict    bool // a container without an image is an error
-	refs      []Ref
-	errs      []error
+	title, namespace, at string
+	settings             *settings // of all objects
+	strict               bool      // a container without an image is an error
+	refs                 []Ref
+	errs                 []error
 }
 
 func (f *finder) add(image, where string) {
@@ -117,7 +119,7 @@ func (f *finder) containers(what string, list []any) {
 		default:
 			f.add(text, where)
 		}
-		f.arguments(c, where)
+		f.arguments(f.settings.expanded(c, f.namespace), where)
 	}
 }
 

@@ -95,7 +95,7 @@ func (f *finder) arguments(c map[string]any, where string) {
 			if !joined && i+1 < len(words) {
 				value, _ = words[i+1].(string)
 			}
-			if named(value) {
+			if named(value) && !isOpen(value) {
 				f.add(value, where+", "+flag)
 			}
 		}
@@ -105,7 +105,7 @@ func (f *finder) arguments(c map[string]any, where string) {
 		variable, _ := one.(map[string]any)
 		name, _ := variable["name"].(string)
 		value, _ := variable["value"].(string)
-		if strings.HasPrefix(name, relatedImage) {
+		if strings.HasPrefix(name, relatedImage) && !isOpen(value) {
 			f.add(value, where+", variable "+name)
 		}
 	}

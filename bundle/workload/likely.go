@@ -19,6 +19,8 @@ type Candidate struct {
 	// Untagged: the text names a repository only, and a program adds a tag that
 	// nobody here knows.
 	Untagged bool
+	// Open: a variable stands in the text whose value only the cluster knows.
+	Open bool
 }
 
 const (
@@ -34,15 +36,18 @@ const (
 // among them. unread are the places that are too large to be searched, as
 // sentences. namespace is where objects without one go.
 func Likely(objects []Object, namespace string) (all []Candidate, unread []string) {
-	s := scout{seen: map[Candidate]bool{}, keys: map[string]meaning{}}
+	s := scout{seen: map[Candidate]bool{}, keys: map[string]meaning{}, settings: settingsOf(objects, namespace)}
 	for _, o := range objects {
 		if namesNoImages(o) {
 			continue
 		}
-		s.title, s.left, s.path = o.Title(namespace), maxTexts, s.path[:0]
+		s.title, s.namespace, s.left, s.path = o.Title(namespace), namespaceOf(o, namespace), maxTexts, s.path[:0]
 		s.secret = o.GetKind() == "Secret" && o.GroupVersionKind().Group == ""
 		s.skip = unneeded(o)
 		s.object(o)
+	}
+	if s.settings.left <= 0 {
+		s.unread = append(s.unread, fmt.Sprintf("variables of containers make more than %d bytes: the rest is searched as it is written", maxExpanded))
 	}
 	return s.found, s.unread
 }
@@ -74,16 +79,17 @@ func unneeded(o Object) []string {
 
 // scout goes through objects and collects candidates.
 type scout struct {
-	title  string
-	path   []string // of the value that is looked at
-	skip   []string // paths that are left out
-	secret bool     // only what a key names counts: nothing of a secret is guessed
-	left   int      // bytes of texts that may be read yet
-	judged int      // words
-	found  []Candidate
-	seen   map[Candidate]bool
-	unread []string
-	keys   map[string]meaning // of keys, which repeat
+	title, namespace string
+	settings         *settings
+	path             []string // of the value that is looked at
+	skip             []string // paths that are left out
+	secret           bool     // only what a key names counts: nothing of a secret is guessed
+	left             int      // bytes of texts that may be read yet
+	judged           int      // words
+	found            []Candidate
+	seen             map[Candidate]bool
+	unread           []string
+	keys             map[string]meaning // of keys, which repeat
 }
 
 // maxKeys bounds the keys whose meaning is remembered.
@@ -157,6 +163,7 @@ type context struct {
 	named     bool // a key above says that it is an image
 	container bool // it stands in a list of containers
 	flat      bool // it is a line of a text: nothing is nested in it
+	expands   bool // the kubelet puts values in the place of $(NAME)
 	nested    int  // texts around it
 	depth     int  // mappings and lists around it
 }
@@ -201,6 +208,7 @@ func (s *scout) mapping(m map[string]any, c context) {
 	if isOff(m) {
 		return
 	}
+	m = s.settings.expanded(m, s.namespace)
 	joined := s.parts(m, c)
 	listed := c.container // Images has the containers of these lists
 	container := listed || isContainer(m)
@@ -210,6 +218,7 @@ func (s *scout) mapping(m map[string]any, c context) {
 		if k := s.key(key); k.aside || k.part != "" && k.part != imagePart {
 			below.named = false
 		}
+		below.expands = c.expands || container && (key == "command" || key == "args" || key == "env")
 		text, isText := value.(string)
 		switch {
 		case joined[key] || isAside(key) || key == "resources" && areLimits(value):

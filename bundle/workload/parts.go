@@ -91,7 +91,7 @@ func (s *scout) parts(m map[string]any, c context) (joined map[string]bool) {
 			for _, key := range p.keys {
 				joined[key] = true
 			}
-			s.add(Candidate{Ref: Ref{Image: made}, Or: or})
+			s.add(Candidate{Ref: Ref{Image: made}, Or: or, Open: isOpen(made)})
 		case p.isRepositoryAlone():
 			s.add(Candidate{Ref: Ref{Image: cmp.Or(p.repository, p.name)}, Untagged: true})
 		}
@@ -192,7 +192,7 @@ func hasHost(text string) bool { _, has := hostOf(text); return has }
 
 // checked is "" for what is no reference with a tag or a digest.
 func checked(made string) string {
-	if f := formOf(made); f == noImage || f == untagged {
+	if f := formOf(supposed(made)); f == noImage || f == untagged {
 		return ""
 	}
 	return made

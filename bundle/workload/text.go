@@ -38,6 +38,10 @@ func isProse(key string) bool {
 
 // word judges one word with what its key says.
 func (s *scout) word(key, word string, c context) {
+	if c.expands && isOpen(word) {
+		s.openWord(strings.Trim(word, `"'`), c)
+		return
+	}
 	word = strings.Trim(word, `"'`+"`"+`()[];,`)
 	word = strings.TrimPrefix(strings.TrimPrefix(word, "docker://"), "oci://")
 	if !c.named && !strings.ContainsAny(word, ":@") || strings.HasPrefix(word, "/") {
