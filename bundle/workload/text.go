@@ -13,8 +13,13 @@ import (
 // scalar looks at one text: a reference, a list of some, or a document.
 func (s *scout) scalar(key, text string, c context) {
 	text = strings.TrimSpace(text)
+	if text != "" && !isDocument(text) {
+		text = s.fallbacks(text, c)
+	}
 	switch {
 	case text == "":
+	case isMarkup(text) && !isDocument(text):
+		s.line(text, c)
 	case !strings.ContainsAny(text, " \t\r\n,;={["):
 		s.word(key, text, c)
 	case isDocument(text):
@@ -198,7 +203,7 @@ func (s *scout) lines(text string, c context) {
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, ";") {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, ";") || strings.HasPrefix(line, "<!--") {
 			continue
 		}
 		s.in(fmt.Sprintf("line %d", n), func() { s.line(line, c) })
@@ -212,6 +217,7 @@ func (s *scout) lines(text string, c context) {
 
 func (s *scout) line(line string, c context) {
 	c.flat = true
+	line = s.fallbacks(s.elements(line, c), c)
 	key, value, is := setting(line)
 	if !is {
 		s.arguments(strings.Fields(line), c)
@@ -249,6 +255,9 @@ func isSetting(text string) bool { _, _, is := setting(text); return is }
 func (s *scout) arguments(words []string, c context) {
 	parts := map[string]any{} // --sidecar-image-repository=, --sidecar-image-tag=
 	for i := 0; i < len(words); i++ {
+		if !c.flat && !strings.Contains(words[i], "\n") {
+			words[i] = s.fallbacks(s.elements(words[i], c), c)
+		}
 		word := strings.Trim(words[i], `"'`)
 		if !c.flat && (strings.ContainsAny(word, " \n") || startsJSON(word)) && !strings.HasPrefix(word, "-") {
 			s.scalar("", words[i], c)
