@@ -143,16 +143,18 @@ type guess struct {
 	readings []string // full names; the second is asked for if the first does not exist
 	untagged bool
 	open     bool // a variable stands in it
+	word     bool // it is an image only if Docker Hub has it
 	foundIn  []string
 }
 
 func (l *likely) add(c workload.Candidate, of string) {
 	g := l.found[c.Image]
 	if g == nil {
-		g = &guess{untagged: c.Untagged, open: c.Open}
+		g = &guess{untagged: c.Untagged, open: c.Open, word: c.Word}
 		l.found[c.Image] = g
 	}
 	g.untagged = g.untagged && c.Untagged
+	g.word = g.word && c.Word
 	for _, reading := range []string{c.Image, c.Or} {
 		if full, err := FullName(reading); err == nil && reading != "" && !slices.Contains(g.readings, full) {
 			g.readings = append(g.readings, full)
@@ -251,6 +253,7 @@ func (p *Plan) settle(known reasons, answers map[string]answer) (carried []*reso
 	for image, g := range p.likely.found {
 		name := g.carriedAs(known, answers)
 		switch {
+		case name == "" && g.isNoImage(answers):
 		case name == "":
 			p.Lock.NotCarried = append(p.Lock.NotCarried, NotCarried{Reference: image, Reason: g.reason(answers), FoundIn: g.foundIn})
 		case answers[name].resolved != nil:
@@ -319,6 +322,13 @@ func (g *guess) carriedAs(known reasons, answers map[string]answer) string {
 		}
 	}
 	return ""
+}
+
+// isNoImage reports whether Docker Hub does not know a single word: all images of
+// its own are public, so no pod could pull it either.
+func (g *guess) isNoImage(answers map[string]answer) bool {
+	reason := g.reason(answers)
+	return g.word && (reason == reasonMissing || reason == reasonRefused)
 }
 
 func (g *guess) reason(answers map[string]answer) string {

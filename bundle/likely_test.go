@@ -35,6 +35,9 @@ spec:
             - {name: LATER_IMAGE, value: "silent.example/shop/later:1.0"}
             - {name: ARM_IMAGE, value: "quay.io/shop/arm:1.0"}
             - {name: DEMO_IMAGE, value: "quay.io/shop/demo:1.0"}
+            - {name: WORD_IMAGE, value: busybox}
+            - {name: LOGO_IMAGE, value: logo}
+            - {name: FLAG_IMAGE, value: banner}
             - {name: OPEN_IMAGE, value: "$(REGISTRY)/open:1.0"}
             - {name: DEMOS_IMAGE, value: "$(REGISTRY)/demos:1.0"}
 ---
@@ -50,10 +53,11 @@ func likelyUpstream(t *testing.T) *upstream {
 	for _, image := range []string{"operator:1", "helper:1.0", "demo:1.0", "drawer:1.0", "coins:1.0"} {
 		u.push(t, bundletest.Image{Name: "quay.io/shop/" + image, Held: bundletest.RandomImage(t, 500, 1, "amd64")})
 	}
+	u.push(t, bundletest.Image{Name: "docker.io/library/busybox:latest", Held: bundletest.RandomImage(t, 500, 1, "amd64")})
 	u.push(t, bundletest.Image{Name: "quay.io/shop/arm:1.0", Held: bundletest.RandomImage(t, 500, 1, "arm64")})
 	spoil := func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
-		case strings.Contains(r.URL.Path, "/shop/secret/"):
+		case strings.Contains(r.URL.Path, "/shop/secret/"), strings.Contains(r.URL.Path, "/library/banner/"):
 			http.Error(w, "{}", http.StatusForbidden)
 		case strings.Contains(r.URL.Path, "silent.example"):
 			http.Error(w, "{}", http.StatusBadGateway)
@@ -85,12 +89,12 @@ func TestLikely(t *testing.T) {
 	for _, i := range p.Lock.Images {
 		looks[i.Name] = i.LooksLike
 	}
-	for name, want := range map[string]bool{"quay.io/shop/operator:1": false, "quay.io/shop/helper:1.0": true, "quay.io/shop/drawer:1.0": true, "quay.io/shop/coins:1.0": true} {
+	for name, want := range map[string]bool{"quay.io/shop/operator:1": false, "quay.io/shop/helper:1.0": true, "quay.io/shop/drawer:1.0": true, "quay.io/shop/coins:1.0": true, "docker.io/library/busybox:latest": true} {
 		if got, is := looks[name]; !is || got != want {
 			t.Errorf("%s: carried is %v, looks like an image is %v, want %v", name, is, got, want)
 		}
 	}
-	if len(looks) != 4 {
+	if len(looks) != 5 {
 		t.Errorf("carried are %v", looks)
 	}
 	wantNeeds(t, p.Lock, map[string]string{

@@ -19,6 +19,9 @@ type Candidate struct {
 	// Untagged: the text names a repository only, and a program adds a tag that
 	// nobody here knows.
 	Untagged bool
+	// Word: it is one word without a tag, such as "busybox", which is an image only
+	// if Docker Hub has it among its own.
+	Word bool
 	// Open: a variable stands in the text whose value only the cluster knows.
 	Open bool
 }

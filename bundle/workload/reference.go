@@ -2,6 +2,7 @@ package workload
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -58,6 +59,16 @@ func formOf(word string) form {
 // isWord reports whether a word can be a name on Docker Hub: "busybox".
 func isWord(word string) bool {
 	return word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
+}
+
+// isOfHub reports whether a word can be one of Docker Hub's own images.
+func isOfHub(word string) bool { return ofHub.MatchString(word) && !slices.Contains(noNames(), word) }
+
+var ofHub = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+
+// noNames are words that settings have in the place of a name.
+func noNames() []string {
+	return []string{"true", "false", "none", "null", "nil", "auto", "default", "inherit", "yes", "no", "on", "off", "latest"}
 }
 
 // hostOf is the registry of a reference that names one, as Docker decides it.
@@ -124,6 +135,8 @@ const maxKey = 128
 // meaning is what a key says about its value.
 type meaning struct {
 	named bool   // it is an image
+	last  bool   // its last word says so
+	base  bool   // it is one that others are made from
 	aside bool   // it is something about an image: a policy, a tag
 	about string // of a part of a reference: what it is a part of
 	part  role
@@ -136,9 +149,11 @@ func meaningOf(key string) (m meaning) {
 	words := wordsOf(key)
 	for _, word := range words {
 		m.aside = m.aside || isAbout(word)
+		m.base = m.base || word == "base"
 		m.named = m.named || word == "image" || word == "images" || word == "img"
 	}
 	m.named = m.named && !m.aside
+	m.last = m.named && (words[len(words)-1] == "image" || words[len(words)-1] == "img")
 	m.about, m.part = partOf(words)
 	return m
 }

@@ -79,13 +79,19 @@ func (s *scout) form(word string) form {
 }
 
 // repository is a name without a tag. Below a key image a pod would take the
-// latest one; elsewhere a program adds its own tag.
+// latest one, as would one of Docker Hub; elsewhere a program adds its own tag.
 func (s *scout) repository(key, word string, c context) {
+	k := s.key(key)
+	last := k.last && !k.base
 	switch {
-	case !c.named || !strings.Contains(word, "/"):
-	case key == "image":
+	case !c.named:
+	case !strings.Contains(word, "/"):
+		if last && isOfHub(word) {
+			s.add(Candidate{Ref: Ref{Image: word}, Word: true})
+		}
+	case key == "image" || last && !hasHost(word):
 		s.add(Candidate{Ref: Ref{Image: word}})
-	case hasHost(word) && !strings.Contains(strings.ToLower(key), "base"):
+	case hasHost(word) && !k.base:
 		s.add(Candidate{Ref: Ref{Image: word}, Untagged: true})
 	}
 }
@@ -230,8 +236,16 @@ func (s *scout) line(line string, c context) {
 	}
 	c.named = true
 	for _, word := range words {
-		s.in(key, func() { s.word(key, afterKey(word), c) })
+		s.in(key, func() { s.word(alone(key, words), afterKey(word), c) })
 	}
+}
+
+// alone is the key of a single word: among several, one without a tag is no image.
+func alone(key string, words []string) string {
+	if len(words) > 1 {
+		return ""
+	}
+	return key
 }
 
 // setting splits "key: value" and "key = value".
@@ -298,8 +312,9 @@ func isFlag(key string) bool {
 // values are the references of one argument: a list, perhaps with keys.
 func (s *scout) values(key, text string, c context) {
 	judge := func() {
-		for word := range strings.FieldsFuncSeq(text, isBetween) {
-			s.word(key, afterKey(word), c)
+		words := strings.FieldsFunc(text, isBetween)
+		for _, word := range words {
+			s.word(alone(key, words), afterKey(word), c)
 		}
 	}
 	if key == "" {
