@@ -165,6 +165,7 @@ func (s *scout) encoded(value any) {
 type context struct {
 	named     bool // a key above says that it is an image
 	container bool // it stands in a list of containers
+	hub       hub  // of the mappings around it
 	flat      bool // it is a line of a text: nothing is nested in it
 	expands   bool // the kubelet puts values in the place of $(NAME)
 	nested    int  // texts around it
@@ -212,6 +213,7 @@ func (s *scout) mapping(m map[string]any, c context) {
 		return
 	}
 	m = s.settings.expanded(m, s.namespace)
+	c.hub = hubOf(m, c.hub)
 	joined := s.parts(m, c)
 	listed := c.container // Images has the containers of these lists
 	container := listed || isContainer(m)
@@ -227,6 +229,8 @@ func (s *scout) mapping(m map[string]any, c context) {
 		case joined[key] || isAside(key) || key == "resources" && areLimits(value):
 		case key == "image" && listed && isText && c.nested == 0 && formOf(text) != whole:
 			// Images has it, or it is Istio's.
+		case key == "image" && isText && !container && c.hub.of(text) != "":
+			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: c.hub.of(text)}}) })
 		case key == "image" && container && formOf(strings.TrimSpace(text)) == untagged:
 			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: strings.TrimSpace(text)}}) }) // the latest one
 		default:

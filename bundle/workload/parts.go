@@ -85,6 +85,9 @@ func (s *scout) parts(m map[string]any, c context) (joined map[string]bool) {
 	joined = map[string]bool{}
 	for _, about := range slices.Sorted(maps.Keys(groups)) {
 		p := groups[about]
+		if p.registry == "" && p.repository == "" && isWord(p.image) {
+			p.registry = c.hub.path
+		}
 		made, or := p.join()
 		switch {
 		case made != "":

@@ -206,19 +206,28 @@ func plainBelow(value any, depth int) any {
 // lines reads settings and scripts: TOML, properties, templates of YAML.
 func (s *scout) lines(text string, c context) {
 	n, parts := 0, map[string]any{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(joinLines(text)) {
 		n++
-		line = strings.TrimSpace(line)
+		at := fmt.Sprintf("line %d", n)
+		n += strings.Count(line, continued)
+		line = strings.TrimSpace(strings.ReplaceAll(line, continued, " "))
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, ";") || strings.HasPrefix(line, "<!--") {
 			continue
 		}
-		s.in(fmt.Sprintf("line %d", n), func() { s.line(line, c) })
+		s.in(at, func() { s.line(line, c) })
 		// Lines of different sections belong together only by their names.
 		if key, value, is := setting(line); is && s.key(key).about != "" && len(parts) < maxKeys {
 			parts[key] = strings.Trim(value, `"',`)
 		}
 	}
 	s.parts(parts, c)
+}
+
+// continued stands between lines that a backslash joins.
+const continued = "\x00"
+
+func joinLines(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, continued, ""), "\\\n", continued)
 }
 
 func (s *scout) line(line string, c context) {
@@ -267,6 +276,10 @@ func isSetting(text string) bool { _, _, is := setting(text); return is }
 // arguments goes through words: a flag that says image names the word behind
 // it.
 func (s *scout) arguments(words []string, c context) {
+	values, words := assignments(words)
+	if values != nil {
+		s.in("--set", func() { s.mapping(values, c) })
+	}
 	parts := map[string]any{} // --sidecar-image-repository=, --sidecar-image-tag=
 	for i := 0; i < len(words); i++ {
 		if !c.flat && !strings.Contains(words[i], "\n") {
