@@ -41,7 +41,7 @@ const (
 func Likely(objects []Object, namespace string) (all []Candidate, unread []string) {
 	s := scout{seen: map[Candidate]bool{}, keys: map[string]meaning{}, settings: settingsOf(objects, namespace)}
 	for _, o := range objects {
-		if namesNoImages(o) {
+		if namesNoImages(o) && !o.IsDefinition() {
 			continue
 		}
 		s.title, s.namespace, s.left, s.path = o.Title(namespace), namespaceOf(o, namespace), maxTexts, s.path[:0]
@@ -137,6 +137,10 @@ func (s *scout) in(key string, do func()) {
 }
 
 func (s *scout) object(o Object) {
+	if o.IsDefinition() {
+		s.definition(o)
+		return
+	}
 	for key, value := range sorted(o.Object) {
 		switch {
 		case key == "status" || key == "apiVersion" || key == "kind":
