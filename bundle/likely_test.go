@@ -74,7 +74,10 @@ func likelyRequest(t *testing.T, u *upstream) bundle.Request {
 	r := u.request()
 	r.Dir, r.KubeVersion = charttest.Directory(t, map[string]string{"till.yaml": likelyObjects}), "1.36.3"
 	r.Addons = []bundle.AddonNeed{{Name: "cash", Namespace: "shop", Manifests: []string{"till.yaml"}}}
-	r.Ignore = []bundle.IgnoredImage{{Image: "quay.io/shop/demo", Reason: "the demo is switched off"}, {Image: "quay.io/nobody/*", Reason: "never there"}, {Image: "$(REGISTRY)/demos:*", Reason: "the demos are switched off"}}
+	r.Ignore = []bundle.IgnoredImage{
+		{Image: "quay.io/shop/demo", Reason: "the demo is switched off"}, {Image: "quay.io/nobody/*", Reason: "never there"},
+		{Image: "$(REGISTRY)/demos:*", Reason: "the demos are switched off"},
+	}
 	return r
 }
 
@@ -89,7 +92,10 @@ func TestLikely(t *testing.T) {
 	for _, i := range p.Lock.Images {
 		looks[i.Name] = i.LooksLike
 	}
-	for name, want := range map[string]bool{"quay.io/shop/operator:1": false, "quay.io/shop/helper:1.0": true, "quay.io/shop/drawer:1.0": true, "quay.io/shop/coins:1.0": true, "docker.io/library/busybox:latest": true} {
+	for name, want := range map[string]bool{
+		"quay.io/shop/operator:1": false, "quay.io/shop/helper:1.0": true, "quay.io/shop/drawer:1.0": true,
+		"quay.io/shop/coins:1.0": true, "docker.io/library/busybox:latest": true,
+	} {
 		if got, is := looks[name]; !is || got != want {
 			t.Errorf("%s: carried is %v, looks like an image is %v, want %v", name, is, got, want)
 		}
