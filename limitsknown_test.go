@@ -75,7 +75,7 @@ var (
 		"bundle/charts_test.go":                   1,
 		"bundle/likely_test.go":                   1,
 		"bundle/operators/fuzz_test.go":           2,
-		"bundle/operators/operators_test.go":      3,
+		"bundle/operators/operators_test.go":      2,
 		"bundle/redirect_test.go":                 1,
 		"bundle/report_test.go":                   3,
 		"bundle/rpm/config_test.go":               4,

@@ -153,58 +153,6 @@ func TestManyVersions(t *testing.T) {
 	}
 }
 
-// TestUnknownOperators: roles and bindings, the built-in ones too, decide whether
-// a workload can create pods.
-func TestUnknownOperators(t *testing.T) {
-	const (
-		group   = "apiVersion: rbac.authorization.k8s.io/v1\n"
-		subject = "subjects: [{kind: ServiceAccount, name: w, namespace: ns}]\n"
-	)
-	role := func(kind, rule string) string {
-		return group + "kind: " + kind + "\nmetadata: {name: r, labels: {gather: r}}\nrules: [" + rule + "]\n---\n"
-	}
-	bind := func(kind, to string, subjects string) string {
-		return group + "kind: " + kind + "\nmetadata: {name: b}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: " + strings.TrimSuffix(strings.TrimSuffix(to, "/r"), "/cluster-admin") + ", name: " + to[strings.IndexByte(to, '/')+1:] + "}\n" + subjects
-	}
-	const pods = `{apiGroups: [""], resources: [pods], verbs: [get, create]}`
-	for name, tc := range map[string]struct {
-		objects string
-		may     bool
-	}{
-		"pods":                                 {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", subject), true},
-		"jobs in a namespace":                  {role("Role", `{apiGroups: [batch], resources: [jobs], verbs: ["*"]}`) + bind("RoleBinding", "Role/r", subject), true},
-		"a role of the cluster in a namespace": {role("ClusterRole", `{apiGroups: ["*"], resources: [daemonsets], verbs: [create]}`) + bind("RoleBinding", "ClusterRole/r", subject), true},
-		"everything":                           {role("ClusterRole", `{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), true},
-		"cluster-admin":                        {bind("ClusterRoleBinding", "ClusterRole/cluster-admin", subject), true},
-		"by its user":                          {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: User, name: 'system:serviceaccount:ns:w'}]\n"), true},
-		"by its group":                         {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: Group, name: 'system:serviceaccounts:ns'}]\n"), true},
-		"by the group of all":                  {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: Group, name: 'system:serviceaccounts'}]\n"), true},
-		"a role that gathers others": {role("ClusterRole", pods) + group + "kind: ClusterRole\nmetadata: {name: all}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {gather: r}}]}\n---\n" +
-			strings.Replace(bind("ClusterRoleBinding", "ClusterRole/r", subject), "name: r}", "name: all}", 1), true},
-		"another account":           {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: ServiceAccount, name: x, namespace: ns}]\n"), false},
-		"another namespace":         {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: ServiceAccount, name: w, namespace: other}]\n"), false},
-		"reads pods":                {role("ClusterRole", `{apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
-		"evicts pods":               {role("ClusterRole", `{apiGroups: [""], resources: [pods/eviction], verbs: [create]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
-		"another group":             {role("ClusterRole", `{apiGroups: [metrics.k8s.io], resources: [pods], verbs: [create]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
-		"a role that nobody has":    {role("ClusterRole", pods), false},
-		"one object by its name":    {role("ClusterRole", `{apiGroups: [""], resources: [pods], verbs: [create], resourceNames: [p]}`) + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
-		"people":                    {role("ClusterRole", pods) + bind("ClusterRoleBinding", "ClusterRole/r", "subjects: [{kind: User, name: w}]\n"), false},
-		"a role without rules":      {role("ClusterRole", "") + bind("ClusterRoleBinding", "ClusterRole/r", subject), false},
-		"a binding of another kind": {role("ClusterRole", pods) + "apiVersion: v1\nkind: RoleBinding\nmetadata: {name: b}\nroleRef: {kind: ClusterRole, name: r}\n" + subject, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			sets := []operators.Set{set(t, "add-on w", run("Deployment", "w", "registry.example/w:1", "")), set(t, "add-on roles", tc.objects)}
-			found := operators.Find(sets, builtin(t))
-			if (len(found) == 1) != tc.may || len(refsOf(found)) > 0 {
-				t.Fatalf("operators are %+v", found)
-			}
-			if tc.may && (found[0].By != "add-on w: Deployment ns/w" || found[0].Image != "registry.example/w:1" || found[0].Rule != "" || !strings.Contains(found[0].Warnings[0], "images.list")) {
-				t.Errorf("%+v", found[0])
-			}
-		})
-	}
-}
-
 // TestParseErrors: each names file, field and the expected value.
 func TestParseErrors(t *testing.T) {
 	for change, want := range map[string]string{

@@ -4,12 +4,18 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"airgap.dev/airgap/bundle/workload"
 )
 
 // creators are the service accounts that can create pods or workloads.
 type creators struct {
-	accounts map[string]bool // "namespace/name"; "namespace/*" and "*" for whole groups
+	// "namespace/name"; "namespace/*" and "*" for whole groups. "/name" is an account of
+	// a namespace that the objects do not say.
+	accounts map[string]bool
 }
 
 // may reports whether the pods of a workload run with such an account.
@@ -25,7 +31,21 @@ func (c creators) may(o workload.Object, namespace string) bool {
 	if name == "" {
 		name = "default"
 	}
-	return c.accounts[namespace+"/"+name] || c.accounts[namespace+"/*"] || c.accounts["*"]
+	if namespace == "" {
+		return c.somewhere(name)
+	}
+	return c.accounts[namespace+"/"+name] || c.accounts["/"+name] || c.accounts[namespace+"/*"] || c.accounts["*"]
+}
+
+// somewhere reports whether an account has the right in any namespace: of files whose
+// objects name none, as kubectl apply --namespace gets them, nobody here knows it.
+func (c creators) somewhere(name string) bool {
+	for account := range c.accounts {
+		if _, of, _ := strings.Cut(account, "/"); of == name || of == "*" {
+			return true
+		}
+	}
+	return c.accounts["*"]
 }
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -92,56 +112,113 @@ func account(subject map[string]any, namespace string) string {
 	return ""
 }
 
-// creatingRoles are the roles with the right, as "ClusterRole/NAME" and
-// "Role/NAMESPACE/NAME". An aggregated role has the right if each label of its
-// selector is on some role with the right. This can report a role too many and
-// misses none.
-func creatingRoles(sets []Set) map[string]bool {
-	roles := map[string]bool{"ClusterRole/cluster-admin": true, "ClusterRole/admin": true, "ClusterRole/edit": true}
-	labels := map[string]bool{}
-	each := func(use func(workload.Object, string)) {
-		for _, s := range sets {
-			for _, o := range s.Objects {
-				switch kind := o.GetKind(); {
-				case o.GroupVersionKind().Group != rbacGroup:
-				case kind == "ClusterRole":
-					use(o, "ClusterRole/"+o.GetName())
-				case kind == "Role":
-					use(o, "Role/"+namespaceOf(o, s)+"/"+o.GetName())
-				}
-			}
-		}
-	}
-	each(func(o workload.Object, key string) {
-		if rules, _ := o.Object["rules"].([]any); slices.ContainsFunc(rules, creates) {
-			roles[key] = true
-			for k, v := range o.GetLabels() {
-				labels[k+"="+v] = true
-			}
-		}
-	})
-	each(func(o workload.Object, key string) {
-		if aggregates(o, labels) {
-			roles[key] = true
-		}
-	})
-	return roles
+// role is a role with what decides whether others gather it.
+type role struct {
+	key     string // "ClusterRole/NAME", "Role/NAMESPACE/NAME"
+	labels  labels.Set
+	gathers []labels.Selector
+	creates bool
 }
 
-func aggregates(o workload.Object, labels map[string]bool) bool {
-	list, _ := fieldOf(o.Object, "aggregationRule.clusterRoleSelectors").([]any)
-	for _, item := range list {
-		selector, _ := item.(map[string]any)
-		wanted, _ := selector["matchLabels"].(map[string]any)
-		all := len(wanted) > 0
-		for k, v := range wanted {
-			all = all && labels[k+"="+text(v)]
-		}
-		if all {
-			return true
+// creatingRoles are the keys of roles with the right: by their own rules, or by those of
+// the roles that they gather.
+func creatingRoles(sets []Set) map[string]bool {
+	all := builtinRoles()
+	for _, s := range sets {
+		for _, o := range s.Objects {
+			rules, _ := o.Object["rules"].([]any)
+			made := role{labels: o.GetLabels(), creates: slices.ContainsFunc(rules, creates)}
+			switch kind := o.GetKind(); {
+			case o.GroupVersionKind().Group != rbacGroup:
+			case kind == "ClusterRole":
+				made.key, made.gathers = "ClusterRole/"+o.GetName(), selectorsOf(o)
+				all = append(all, made)
+			case kind == "Role":
+				made.key = "Role/" + namespaceOf(o, s) + "/" + o.GetName()
+				all = append(all, made)
+			}
 		}
 	}
-	return false
+	gather(all)
+	keys := map[string]bool{}
+	for _, r := range all {
+		keys[r.key] = keys[r.key] || r.creates
+	}
+	return keys
+}
+
+// maxGathering bounds the roles that gather others. More of them count as roles with the
+// right: that reports a workload too many, and misses none.
+const maxGathering = 200
+
+// gather gives the right to roles that gather one with it, which may gather others itself.
+func gather(all []role) {
+	var gathering []*role
+	var found []role // with the right, and not looked at yet
+	for i := range all {
+		switch r := &all[i]; {
+		case !r.creates && len(r.gathers) > 0 && len(gathering) < maxGathering:
+			gathering = append(gathering, r)
+		case !r.creates && len(r.gathers) == 0 || !strings.HasPrefix(r.key, "ClusterRole/"):
+		default:
+			r.creates = true
+			found = append(found, *r)
+		}
+	}
+	for len(found) > 0 {
+		next := []role{}
+		for _, r := range gathering {
+			if !r.creates && r.gathersOf(found) {
+				r.creates = true
+				next = append(next, *r)
+			}
+		}
+		found = next
+	}
+}
+
+func (r role) gathersOf(found []role) bool {
+	return slices.ContainsFunc(r.gathers, func(s labels.Selector) bool {
+		return slices.ContainsFunc(found, func(o role) bool { return s.Matches(o.labels) })
+	})
+}
+
+// selectorsOf are those of an aggregated role. One that the API server would not take
+// selects nothing.
+func selectorsOf(o workload.Object) []labels.Selector {
+	list, _ := fieldOf(o.Object, "aggregationRule.clusterRoleSelectors").([]any)
+	var all []labels.Selector
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		var written metav1.LabelSelector
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &written) != nil {
+			continue
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(&written); err == nil {
+			all = append(all, selector)
+		}
+	}
+	return all
+}
+
+// builtinRoles are the roles of Kubernetes that create pods, or gather roles that may:
+// plugin/pkg/auth/authorizer/rbac/bootstrappolicy of Kubernetes 1.36.
+func builtinRoles() []role {
+	const to = "rbac.authorization.k8s.io/aggregate-to-"
+	gathers := func(of string) []labels.Selector {
+		return []labels.Selector{labels.SelectorFromSet(labels.Set{to + of: "true"})}
+	}
+	all := []role{
+		{key: "ClusterRole/cluster-admin", creates: true},
+		{key: "ClusterRole/admin", creates: true},
+		{key: "ClusterRole/edit", creates: true, labels: labels.Set{to + "admin": "true"}},
+		{key: "ClusterRole/view", gathers: gathers("view"), labels: labels.Set{to + "edit": "true"}},
+		{key: "ClusterRole/system:aggregate-to-edit", creates: true, labels: labels.Set{to + "edit": "true"}},
+	}
+	for i := range all {
+		all[i].labels = labels.Merge(all[i].labels, labels.Set{"kubernetes.io/bootstrapping": "rbac-defaults"})
+	}
+	return all
 }
 
 // podMakers are the resources that run pods, by API group.
