@@ -172,6 +172,7 @@ func (p *Plan) guesses(objects []workload.Object, namespace, of string) {
 	for _, c := range candidates {
 		p.likely.add(c, of)
 	}
+	p.Unsearched += len(unread)
 	for _, place := range unread {
 		p.Notices = append(p.Notices, "images: "+of+": "+place)
 	}
@@ -352,6 +353,11 @@ func (p *Plan) NotResolved() error {
 	var errs []error
 	for _, n := range p.Lock.NotCarried {
 		errs = append(errs, fmt.Errorf("%s looks like an image and is not carried: %s (found in %s)", n.Reference, n.Reason, joinWords(n.FoundIn)))
+	}
+	for _, o := range p.Operators {
+		if o.Unknown {
+			errs = append(errs, fmt.Errorf("%s, operator %s: %s", o.By, o.Image, strings.Join(o.Warnings, "; ")))
+		}
 	}
 	return errors.Join(errs...)
 }

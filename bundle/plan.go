@@ -40,6 +40,9 @@ type Plan struct {
 	// Operators are the workloads that create pods themselves: those with a rule,
 	// and those that can create pods and have no rule.
 	Operators []operators.Operator
+	// Unsearched is how many places were too large to be searched for images; the notices
+	// name them.
+	Unsearched int
 	// Remarks are sentences about images of unusual shape.
 	Remarks []string
 	// Warnings are sentences about charts and manifests that Helm and kubectl read in one way

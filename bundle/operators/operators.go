@@ -36,6 +36,9 @@ type Operator struct {
 	Image    string   `json:"image"`          // its image, the first one without a rule
 	Rule     string   `json:"rule,omitempty"` // name of the rule; "": none
 	Warnings []string `json:"warnings,omitempty"`
+	// Unknown: its pods may pull images that nobody here knows. An operator whose objects
+	// come later is known: it pulls nothing before that.
+	Unknown bool `json:"unknown,omitempty"`
 
 	Refs []workload.Ref `json:"-"` // images of its pods, by the rule
 }
@@ -85,7 +88,7 @@ func (f *finder) workload(s Set, o workload.Object, images []string) {
 		}
 	}
 	if !known && f.creators.may(o, s.Namespace) {
-		f.operators = append(f.operators, Operator{By: by, Image: images[0], Warnings: []string{
+		f.operators = append(f.operators, Operator{By: by, Image: images[0], Unknown: true, Warnings: []string{
 			"it can create pods, and no rule knows their images: list the images that stand only in its code in images.list",
 		}})
 	}
@@ -98,37 +101,40 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 	switch {
 	case slices.Contains(seen, key):
 	case len(seen) >= maxVersions:
-		op.Warnings = []string{fmt.Sprintf("the bundle has more than %d versions of this operator; the images of this one's pods are not looked up", maxVersions)}
+		op.Unknown, op.Warnings = true, []string{fmt.Sprintf("the bundle has more than %d versions of this operator; the images of this one's pods are not looked up", maxVersions)}
 	default:
 		f.done[rule.Name] = append(seen, key)
-		op.Refs, op.Warnings = f.expand(rule, o, op.By, named)
+		f.expand(&op, rule, o, named)
 	}
 	f.operators = append(f.operators, op)
 }
 
 // expand makes the references, and reports each image that the rule cannot name.
-func (f *finder) expand(rule *Rule, o workload.Object, by string, named reference.Named) (refs []workload.Ref, warnings []string) {
+func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named reference.Named) {
 	tag, number, err := versionOf(named)
 	if err != nil && !rule.anyVersion() {
-		return nil, []string{fmt.Sprintf("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)}
+		op.lacks("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)
+		return
 	}
 	r := rule.rangeOf(number)
 	if r == nil {
-		return nil, []string{fmt.Sprintf("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)}
+		op.lacks("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)
+		return
 	}
 	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Name(), "/"+lastPart(named.Name())), matches: r.Matches}
 	add := func(templates []string, of operand, where, instead string) {
 		for _, t := range templates {
 			image, err := of.expand(t)
-			if err != nil {
-				warnings = append(warnings, fmt.Sprintf("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead))
-				continue
+			switch {
+			case err == nil:
+				op.Refs = append(op.Refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
+			case r.Shown == "": // else the objects name all other images
+				op.lacks("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead)
 			}
-			refs = append(refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
 		}
 	}
 	if !hasWord(o, r.Unless) {
-		add(r.Images, of, by, "")
+		add(r.Images, of, op.By, "")
 	}
 	found := len(r.Images) > 0
 	for _, want := range r.Resources {
@@ -139,13 +145,14 @@ func (f *finder) expand(rule *Rule, o workload.Object, by string, named referenc
 			}
 		}
 	}
-	switch {
-	case r.Shown != "":
-		return refs, nil // the objects name all other images
-	case len(r.Resources) > 0 && !found:
-		warnings = append(warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
+	if r.Shown == "" && len(r.Resources) > 0 && !found {
+		op.Warnings = append(op.Warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
 	}
-	return refs, warnings
+}
+
+// lacks notes what is not known about the images of an operator's pods.
+func (o *Operator) lacks(format string, args ...any) {
+	o.Unknown, o.Warnings = true, append(o.Warnings, fmt.Sprintf(format, args...))
 }
 
 // resource is an object with its place: "add-on search: Elasticsearch logs/es".

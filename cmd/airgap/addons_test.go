@@ -152,13 +152,13 @@ func TestNoAddonsNoStep(t *testing.T) {
 // TestProof prints who needs what and ends with the sums.
 func TestProof(t *testing.T) {
 	blob := bundle.Blob{Digest: "sha256:aa", Size: 1 << 20}
-	p := proofOf(bundle.Lock{
+	p := proofOf(&bundle.Plan{Lock: bundle.Lock{
 		Images:    []bundle.Image{{Name: "quay.io/shop/till:1", Digest: "sha256:aa", NeededBy: []string{"add-on cash: Deployment shop/cash, container till", "images.list"}, Blobs: []bundle.Blob{blob}}, {Name: "quay.io/shop/till:again", Digest: "sha256:aa", Blobs: []bundle.Blob{blob}}},
 		Packages:  []bundle.Package{{NEVRA: "socat-0:1-1.x86_64", SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
 		Files:     []bundle.File{{Name: "runc", SHA256: "cc", Size: 20, NeededBy: []string{"runtime runc"}}},
 		Addons:    []bundle.Addon{{Name: "cash", Size: 5, Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Digest: "sha256:dd", Size: 7}, Sources: []bundle.Source{{URL: "https://web.example/a.yaml", SHA256: "ee"}}}},
 		Manifests: []bundle.Source{{URL: "https://web.example/b.yaml", SHA256: "ff"}},
-	})
+	}})
 	if want := (sums{References: 7, Bytes: 1<<20 + 10 + 20 + 5 + 7, AllResolved: true}); p.ClosedWorld != want {
 		t.Errorf("sums are %+v, want %+v", p.ClosedWorld, want)
 	}
@@ -204,7 +204,7 @@ func TestProofOfThreeClasses(t *testing.T) {
 		NotCarried: []bundle.NotCarried{{Reference: "quay.io/shop/gone:1", Reason: "its registry has no such image", FoundIn: []string{"add-on cash: ConfigMap shop/c, data.gone"}}},
 		Ignored:    []bundle.Ignored{{Reference: "quay.io/shop/demo:1", Reason: "a demo", FoundIn: []string{"add-on cash: chart till, annotation helm.sh/images"}}},
 	}
-	p := proofOf(lock)
+	p := proofOf(&bundle.Plan{Lock: lock})
 	if p.ClosedWorld.AllResolved {
 		t.Error("all is resolved")
 	}

@@ -69,7 +69,7 @@ Arguments, variables, ConfigMaps, Secrets, annotations and custom resources name
 too. What looks like an image there is carried if its registry has it. What its
 registry does not have is listed as not carried: write it into images.list if a pod
 pulls it, into images.ignore with a reason if none does. --strict fails until that is
-done; "all resolved" is printed only then.
+done, and until a rule knows each operator; "all resolved" is printed only then.
 
 The pod network comes along: flannel's objects are airgap's own, Calico's manifest and
 Cilium's chart are fetched and locked here, and patched when they are applied. What
@@ -143,7 +143,7 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
 	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
-	f.BoolVar(&o.strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore")
+	f.BoolVar(&o.strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
 	f.BoolVar(&o.matrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
 	return cmd
 }
@@ -198,8 +198,7 @@ func (o bundleOptions) planned(c *config.Cluster, text []byte, base *bundle.Inve
 
 // showPlan prints what the bundle would hold.
 func (a *app) showPlan(planned *bundle.Plan) error {
-	proof := proofOf(planned.Lock)
-	proof.Operators, proof.Notices, proof.Warnings, proof.Remarks = planned.Operators, planned.Notices, planned.Warnings, planned.Remarks
+	proof := proofOf(planned)
 	return a.print(proof, func(w io.Writer) error {
 		proof.list(w)
 		return errors.Join(writeBase(w, planned.Base), proof.sum(w))

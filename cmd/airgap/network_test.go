@@ -41,7 +41,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 		t.Errorf("locked is %+v", node)
 	}
 	var text bytes.Buffer
-	proofOf(plan.Lock).list(&text)
+	proofOf(plan).list(&text)
 	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}

@@ -24,6 +24,8 @@ type proof struct {
 	Notices  []string `json:"notices,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"`
+
+	open openEnds
 }
 
 type provenImage struct {
@@ -35,12 +37,14 @@ type provenImage struct {
 type sums struct {
 	References int   `json:"references"` // each image, package, file, chart and URL of manifests once
 	Bytes      int64 `json:"bytes"`      // what they take, shared blobs once; a delta leaves out some
-	// AllResolved: nothing looks like an image and is not carried.
+	// AllResolved: nothing looks like an image and is not carried, a rule knows each
+	// operator, and everything was searched.
 	AllResolved bool `json:"allResolved"`
 }
 
-func proofOf(l bundle.Lock) proof {
-	p := proof{Lock: l, Images: []provenImage{}}
+func proofOf(plan *bundle.Plan) proof {
+	l := plan.Lock
+	p := proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks}
 	for _, i := range l.Images {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
@@ -51,8 +55,50 @@ func proofOf(l bundle.Lock) proof {
 			n++
 		}
 	}
-	p.ClosedWorld = sums{References: n, Bytes: l.Bytes(), AllResolved: len(l.NotCarried) == 0}
+	p.open = openEnds{possible: len(l.NotCarried), operators: unknown(plan.Operators), unsearched: plan.Unsearched}
+	p.ClosedWorld = sums{References: n, Bytes: l.Bytes(), AllResolved: p.open == openEnds{}}
 	return p
+}
+
+// openEnds are why something may be missing on site.
+type openEnds struct{ possible, operators, unsearched int }
+
+func (o openEnds) String() string {
+	var all []string
+	for _, one := range []struct {
+		count      int
+		what, much string
+	}{{o.possible, "possible image", " not carried"}, {o.operators, "operator", " whose images are not known"}, {o.unsearched, "place", " not searched"}} {
+		if one.count > 0 {
+			all = append(all, ui.Count(one.count, one.what)+one.much)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// next says what to do about them.
+func (o openEnds) next() string {
+	var all []string
+	if o.possible > 0 {
+		all = append(all, nextForNotCarried)
+	}
+	if o.operators > 0 {
+		all = append(all, nextForOperators)
+	}
+	if o.unsearched > 0 {
+		all = append(all, "look into the places that are not checked, and write their images into images.list")
+	}
+	return strings.Join(all, "; ")
+}
+
+func unknown(all []operators.Operator) int {
+	n := 0
+	for _, o := range all {
+		if o.Unknown {
+			n++
+		}
+	}
+	return n
 }
 
 func (p proof) list(w io.Writer) {
@@ -125,12 +171,12 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 }
 
 func (p proof) sum(w io.Writer) error {
-	if n := len(p.NotCarried); n > 0 {
-		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s not carried; %s in all\nnext: %s\n",
-			ui.Count(p.ClosedWorld.References, "reference"), ui.Count(n, "possible image"), ui.Size(p.ClosedWorld.Bytes), nextForNotCarried)
+	references, bytes := ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes)
+	if !p.ClosedWorld.AllResolved {
+		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s; %s in all\nnext: %s\n", references, p.open, bytes, p.open.next())
 		return err
 	}
-	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes))
+	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", references, bytes)
 	return err
 }
 
@@ -165,6 +211,9 @@ func writeAddon(w io.Writer, a set) {
 // nextForNotCarried is what to do about each text that looks like an image.
 const nextForNotCarried = "write each possible image into images.list of airgap.yaml if a pod pulls it, into images.ignore with a reason if none does"
 
+// nextForOperators is what to do about operators whose images nobody here knows.
+const nextForOperators = "say in a rule of images.rules which images the pods of each operator pull, or that they pull no others: airgap docs operators"
+
 func writePlaces(w io.Writer, foundIn []string) {
 	for _, place := range foundIn {
 		fmt.Fprintf(w, "           in %s\n", place)
@@ -180,7 +229,8 @@ func tellNotCarried(p ui.Progress, l bundle.Lock) {
 
 // strictly is the error of --strict where something may be missing on site.
 func strictly(plan *bundle.Plan) error {
-	return advice.Add(plan.NotResolved(), "%s", nextForNotCarried)
+	open := openEnds{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}
+	return advice.Add(plan.NotResolved(), "%s", open.next())
 }
 
 func writeNeeds(w io.Writer, neededBy []string) {
