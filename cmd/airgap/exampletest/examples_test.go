@@ -62,6 +62,7 @@ func TestPlans(t *testing.T) {
 	}
 	t.Run("shown", func(t *testing.T) { shown(t, program, u) })
 	t.Run("mistakes", func(t *testing.T) { mistakes(t, program, u) })
+	t.Run("strict", func(t *testing.T) { strict(t, program, u) })
 	t.Run("metadata that is not as it was signed", func(t *testing.T) { altered(t, program, u) })
 	t.Run("real metadata", func(t *testing.T) { realMetadata(t, program, u) })
 	t.Run("schema", func(t *testing.T) { schema(t, program) })

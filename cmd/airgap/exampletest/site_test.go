@@ -57,6 +57,8 @@ func beside(t testing.TB, u *upstream) map[string][]byte {
 		"corporate-ca.pem":           u.company.pem(),
 		"artifactory.password":       []byte(password + "\n"),
 		"gpu-policy.yaml":            []byte("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {driver: {enabled: true}}\n"),
+		"doubtful.yaml":              []byte(doubtful),
+		"own-rule.yaml":              []byte(ownRule),
 		"calico.yaml":                []byte("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: calico-node, namespace: kube-system}\nspec: {template: {spec: {containers: [{name: calico-node, image: 'quay.io/calico/node:v3.31.7'}]}}}\n"),
 	}
 }
