@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"text/template"
 	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -72,17 +71,23 @@ func (c *Chart) rendered(r Release) (*Rendered, error) {
 	return &Rendered{Objects: file.Objects, Images: images, Unjudged: first.unjudged, Notices: append(c.notices, notices...)}, err
 }
 
-// twice renders at two times, and returns the differences.
+// twice renders at two times, and returns the differences. A chart that draws from
+// few values is rendered more often, until there is a difference.
 func (c *Chart) twice(r Release) (*rendering, []difference, error) {
-	first, err := c.render(r, epoch())
+	drawn := &chance{now: epoch()}
+	first, err := c.render(r, drawn)
 	if err != nil {
 		return nil, nil, err
 	}
-	second, err := c.render(r, epoch().AddDate(1, 1, 1).Add(3*time.Hour+7*time.Second))
-	if err != nil {
-		return nil, nil, err
+	var differ []difference
+	for n := 1; n < 2 || drawn.few && n < maxRenderings && len(differ) == 0; n++ {
+		other, err := c.render(r, &chance{rendering: n, now: epoch().AddDate(n, 1, 1).Add(3*time.Hour + 7*time.Second)})
+		if err != nil {
+			return nil, nil, err
+		}
+		differ = first.differences(other, r.Namespace)
 	}
-	return first, first.differences(second, r.Namespace), nil
+	return first, differ, nil
 }
 
 // epoch is the time of the first rendering.
@@ -97,7 +102,7 @@ type rendering struct {
 	notices, unjudged []string
 }
 
-func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
+func (c *Chart) render(r Release, drawn *chance) (*rendering, error) {
 	loaded, err := c.load()
 	if err != nil {
 		return nil, err
@@ -133,7 +138,7 @@ func (c *Chart) render(r Release, now time.Time) (*rendering, error) {
 		return nil, err
 	}
 	// No cluster for lookup, no DNS for getHostByName.
-	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"now": func() time.Time { return now }}}
+	e := engine.Engine{CustomTemplateFuncs: drawn.functions()}
 	if r.quick {
 		maps.Copy(e.CustomTemplateFuncs, quick())
 	}
