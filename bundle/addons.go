@@ -54,18 +54,22 @@ func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui
 		return i, nil
 	})
 	errs := []error{err}
-	world := &world{kube: r.KubeVersion, objects: map[string]placed{}}
+	world := &world{objects: map[string]placed{}}
+	members := make([]*chart.Member, len(sets))
 	for i, need := range sets {
-		if fetched[i] != nil {
-			world.foresee(need, fetched[i])
+		members[i] = &chart.Member{}
+		if from := fetched[i]; from != nil {
+			release := chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: r.KubeVersion, Values: from.values}
+			members[i] = &chart.Member{Chart: from.chart, Release: release, Manifests: from.objects}
 		}
 	}
+	chart.Together(members)
 	var needs []Need
 	for i, need := range sets {
 		if fetched[i] == nil {
 			continue // its error is among those already
 		}
-		images, err := p.planAddon(world, need, fetched[i], r)
+		images, err := p.planAddon(world, need, fetched[i], members[i], r)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", need.what, err))
 		}
@@ -78,8 +82,6 @@ func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui
 
 // world is the cluster as the add-ons so far leave it.
 type world struct {
-	kube    string
-	apis    []string
 	objects map[string]placed // by kind and name
 }
 
@@ -88,9 +90,14 @@ type placed struct {
 	of string // "add-on cash"
 }
 
-// planAddon renders one set and puts it into the lock.
-func (p *Plan) planAddon(w *world, need wanted, from *ingredients, r Request) ([]workload.Ref, error) {
-	objects, rendered, err := w.render(need, from)
+// planAddon puts one set into the lock, as it was rendered.
+func (p *Plan) planAddon(w *world, need wanted, from *ingredients, made *chart.Member, r Request) ([]workload.Ref, error) {
+	if made.Err != nil {
+		return nil, made.Err
+	}
+	rendered := made.Rendered
+	objects := workload.Installed(withNamespace(need.Namespace, append(rendered.Objects, from.objects...)))
+	objects, err := w.place(need, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -167,45 +174,6 @@ func (p *Plan) addSmall(path string, content []byte) error {
 	}
 	p.small[path] = content
 	return nil
-}
-
-// render gives the objects of an add-on in the order in which they are applied, and what its
-// chart shows beside them.
-func (w *world) render(need wanted, from *ingredients) ([]workload.Object, *chart.Rendered, error) {
-	rendered := &chart.Rendered{}
-	if from.chart != nil {
-		var err error
-		if rendered, err = from.chart.Render(w.release(need, from)); err != nil {
-			return nil, nil, err
-		}
-	}
-	objects := append(rendered.Objects, from.objects...)
-	objects, err := w.place(need, workload.Installed(withNamespace(need.Namespace, objects)))
-	w.define(objects)
-	return objects, rendered, err
-}
-
-func (w *world) release(need wanted, from *ingredients) chart.Release {
-	return chart.Release{Name: need.Name, Namespace: need.Namespace, KubeVersion: w.kube, APIs: w.apis, Values: from.values}
-}
-
-// define adds the kinds that objects define to those of the cluster.
-func (w *world) define(objects []workload.Object) {
-	for _, o := range objects {
-		w.apis = append(w.apis, o.Defines()...)
-	}
-}
-
-// foresee adds the kinds of definitions that can be seen before anything is rendered: those
-// of charts' crds directories and of manifests. install applies the definitions of all
-// add-ons before the first add-on.
-func (w *world) foresee(need wanted, from *ingredients) {
-	w.define(from.objects)
-	if from.chart != nil {
-		if defined, err := from.chart.Definitions(w.release(need, from)); err == nil { // Render reports it
-			w.define(defined)
-		}
-	}
 }
 
 // place leaves out an object that is there twice with the same contents; with

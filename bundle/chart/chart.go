@@ -32,6 +32,7 @@ type Chart struct {
 
 	archive []byte
 	notices []string // about dependencies that are missing
+	asks    bool     // a template looks at what the cluster serves
 }
 
 // Open reads the archive (tar, gzip) of a chart.
@@ -54,6 +55,9 @@ func Open(archive []byte) (*Chart, error) {
 		return nil, fmt.Errorf("chart %s is a library for other charts: it installs nothing", loaded.Name())
 	}
 	c.Name, c.Version = loaded.Name(), loaded.Metadata.Version
+	texts := map[string]string{}
+	collectTexts(loaded, texts)
+	c.asks = asksForKinds(texts)
 	c.notices, err = missing(loaded)
 	return c, err
 }

@@ -41,8 +41,12 @@ func TestProofIsQualified(t *testing.T) {
 		want   string
 		strict string
 	}{
-		"a known operator":   {bundle.Plan{Operators: []operators.Operator{later}}, "closed world: 0 references, all resolved; 0 B in all\n", ""},
-		"an operator":        {bundle.Plan{Operators: []operators.Operator{own, later}}, "not closed: 0 references resolved, 1 operator whose images are not known; 0 B in all\nnext: say in a rule of images.rules", "add-on own: Deployment own/own, operator registry.example/own:1: no rule knows it"},
+		"a known operator": {bundle.Plan{Operators: []operators.Operator{later}}, "closed world: 0 references, all resolved; 0 B in all\n", ""},
+		"an operator": {
+			bundle.Plan{Operators: []operators.Operator{own, later}},
+			"not closed: 0 references resolved, 1 operator whose images are not known; 0 B in all\nnext: say in a rule of images.rules",
+			"add-on own: Deployment own/own, operator registry.example/own:1: no rule knows it",
+		},
 		"a place":            {bundle.Plan{Unsearched: 2}, "not closed: 0 references resolved, 2 places not searched; 0 B in all\nnext: look into the places", ""},
 		"an image, operator": {bundle.Plan{Operators: []operators.Operator{own}, Lock: gone}, "1 possible image not carried, 1 operator whose", "a.example/b:1 looks like an image"},
 	} {
