@@ -27,9 +27,9 @@ type chance struct {
 // that list a mapping in any order.
 func (c *chance) functions() template.FuncMap {
 	const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
-	ascii := ""
-	for b := ' '; b <= '~'; b++ {
-		ascii += string(b)
+	var ascii []byte
+	for b := byte(' '); b <= '~'; b++ {
+		ascii = append(ascii, b)
 	}
 	text := func(alphabet string) any {
 		return func(count int) (string, error) { return c.text(count, []byte(alphabet)) }
@@ -37,7 +37,7 @@ func (c *chance) functions() template.FuncMap {
 	return template.FuncMap{
 		"now": func() time.Time { return c.now }, "ago": c.ago,
 		"randInt": c.number, "shuffle": c.shuffle, "randBytes": c.bytes, "uuidv4": c.uuid,
-		"randAlpha": text(letters), "randNumeric": text(digits), "randAlphaNum": text(letters + digits), "randAscii": text(ascii),
+		"randAlpha": text(letters), "randNumeric": text(digits), "randAlphaNum": text(letters + digits), "randAscii": text(string(ascii)),
 		"keys": keys, "values": values,
 	}
 }
