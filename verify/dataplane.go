@@ -19,11 +19,12 @@ func dataPlane() rule {
 	}
 }
 
-// expectDataPlane expects a pod that runs on each node of Linux.
+// expectDataPlane expects a pod that runs and is ready on each node of Linux: what one said
+// that does not answer itself may be old.
 func expectDataPlane(v view) expectation {
 	on := map[string]bool{}
 	for _, p := range v.probing() {
-		on[p.node] = true
+		on[p.node] = on[p.node] || p.unwell == nil
 	}
 	const fix = "kubectl -n " + dataplane.Namespace + " get pods -o wide; kubectl -n " + dataplane.Namespace + " describe daemonset " + dataplane.Name
 	switch {
@@ -36,7 +37,7 @@ func expectDataPlane(v view) expectation {
 		if on[n.Name] || n.Labels[corev1.LabelOSStable] == "windows" {
 			return lack{}
 		}
-		return lack{"no pod that tries the pod network runs", fix}
+		return lack{"no pod that tries the pod network runs and is ready", fix}
 	})
 }
 
@@ -59,7 +60,7 @@ func judgeDataPlane(v view) []Finding {
 				Object: p.title("Pod"), Saw: "it has not said yet what answers from " + p.node,
 				Want: "its condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", p.namespace, p.name),
 			})
-		case p.reach.Status != corev1.ConditionTrue:
+		case p.reach.Status != corev1.ConditionTrue && p.unwell == nil:
 			for _, f := range dataplane.Parse(p.reach.Message) {
 				tried[f] = append(tried[f], p.node)
 			}

@@ -118,6 +118,7 @@ func without() map[string][]taken {
 		}}},
 		"dns": {object("Service kube-dns"), object("EndpointSlice kube-dns")},
 		"data-plane": append(nodes[1:], object("Pod data-plane w1"), taken{"it does not run", func(w *whole) { w.objects["Pod data-plane w1"].(*corev1.Pod).Status.Phase = corev1.PodPending }},
+			taken{"it is not ready", func(w *whole) { unready("ContainersNotReady", "probe")(w.objects["Pod data-plane w1"].(*corev1.Pod)) }},
 			taken{"it says nothing", func(w *whole) {
 				p := w.objects["Pod data-plane w1"].(*corev1.Pod)
 				p.Status.Conditions = p.Status.Conditions[:2]
