@@ -23,6 +23,7 @@ type row struct {
 	left     string    // why what the rule is about cannot be seen; "": it can
 	unseen   string    // why it cannot hold: objects were not seen; "": they were
 	stale    string    // why its last judgement says nothing of now: kinds were not confirmed; "": they were
+	doubtful string    // all that was doubted then, also what it was judged without
 	nothing  string    // why the cluster may be without what it judges; "": it is not
 	fix      string    // what to do about any of these
 	since    time.Time // that it cannot be judged

@@ -77,14 +77,21 @@ func (v view) doubts(kinds []kind) []*doubt {
 	return all
 }
 
-// doubtsOf are those that keep a rule from being judged. What it may do without it is
-// judged without, where the user may not read it.
+// doubtsOf are those that keep a rule from being judged.
 func (v view) doubtsOf(r rule) []*doubt {
-	also := slices.DeleteFunc(v.doubts(r.also), func(d *doubt) bool {
-		return apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason)
-	})
-	return append(v.doubts(r.watches), also...)
+	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.also), (*doubt).refused)...)
 }
+
+// hidden are those about kinds that who verifies may not read, and without which a rule is
+// judged: what it finds is so, and it cannot hold.
+func (v view) hidden(r rule) []*doubt {
+	return slices.DeleteFunc(v.doubts(r.also), func(d *doubt) bool { return !d.refused() })
+}
+
+func (d *doubt) refused() bool { return apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason) }
+
+// doubtful is all that is doubted of what a rule reads.
+func (v view) doubtful(r rule) string { return fmt.Sprint(v.doubts(r.kinds())) }
 
 // unreadable are the objects of these kinds that are there and have another form than
 // theirs.

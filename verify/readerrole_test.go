@@ -58,6 +58,31 @@ func TestReaderRole(t *testing.T) {
 	}
 }
 
+// TestHiddenKind: who may read all but namespaces gets what the rule terminating finds of other
+// kinds, and not that it holds.
+func TestHiddenKind(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	less := readerRole(t)
+	for _, r := range less.Rules {
+		if i := slices.Index(r.Resources, "namespaces"); i >= 0 {
+			r.Resources[i] = "none"
+		}
+	}
+	o := b.options()
+	o.API, o.Only, o.Timeout = rest.CopyConfig(o.API), []string{"terminating"}, 3*time.Second
+	o.API.Impersonate = rest.ImpersonationConfig{UserName: "auditor"}
+	b.binds("auditor", o.API, less)
+	r := b.verify(o)
+	got := ruleOf(t, r, "terminating")
+	if r.OK || got.Outcome != Unseen || !strings.Contains(got.Why, "Kind namespaces") || !strings.Contains(got.Fix, "--resource=namespaces") {
+		t.Errorf("ok %v, %+v", r.OK, got)
+	}
+	b.pod(pod("kube-system", "lost", "w9"))
+	r = b.verify(o)
+	wantSaw(t, r.Findings[len(r.Findings)-1:], Finding{Object: "Pod kube-system/lost", Saw: "its node w9 does not exist"})
+}
+
 // TestReaderRoleReadsNoSecrets: nothing is written, and nothing is read that verify has no rule
 // about.
 func TestReaderRoleReadsNoSecrets(t *testing.T) {

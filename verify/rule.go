@@ -12,8 +12,9 @@ type rule struct {
 	title string // for people, as a statement: "Nodes are Ready"
 	// watches are the kinds a change of which may change the answer.
 	watches []kind
-	// also are kinds that are watched as well, by whoever may see them: without
-	// them the rule is judged all the same, and tells less.
+	// also are kinds that are watched as well, where the cluster or the namespaces that are
+	// looked at have them. Who may not read one of these gets what the rule finds without
+	// it, and never that it holds.
 	also []kind
 	// every is for rules whose answer changes with time alone: judged so often,
 	// and not on events.

@@ -128,7 +128,7 @@ func (e *engine) review(w *watching, now time.Time) {
 		}
 	}
 	for _, r := range e.rules {
-		if e.board.applies(r.id) && e.view.stale(r) != e.board.rows[r.id].stale {
+		if e.board.applies(r.id) && e.view.doubtful(r) != e.board.rows[r.id].doubtful {
 			e.dirty.mark(r.id)
 		}
 	}
@@ -165,7 +165,7 @@ func (e *engine) doubted() []Finding {
 		if !e.board.applies(r.id) {
 			continue
 		}
-		for _, d := range slices.Concat(e.view.doubtsOf(r), e.view.unreadable(r.kinds())) {
+		for _, d := range append(e.view.doubts(r.kinds()), e.view.unreadable(r.kinds())...) {
 			if f := d.finding(); !d.early && !found[f.Object] {
 				found[f.Object] = true
 				findings = append(findings, f)
