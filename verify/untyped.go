@@ -63,23 +63,31 @@ func indexUnreadable(obj any) ([]string, error) {
 // client-go's.
 func keepUntyped(u *unstructured.Unstructured) any {
 	m := objectMeta{namespace: u.GetNamespace(), name: u.GetName(), version: u.GetResourceVersion()}
+	kept, err := keepForm(m, u)
+	if err != nil {
+		return &keptUnreadable{m, u.GetKind(), err.Error(), time.Now()}
+	}
+	return kept
+}
+
+func keepForm(m objectMeta, u *unstructured.Unstructured) (any, error) {
 	switch u.GetKind() {
 	case nodereport.Kind.Kind:
 		return keepReport(m, u)
 	case "APIService":
 		return keepAPIService(m, u)
 	case "IPPool":
-		mode, _, _ := unstructured.NestedString(u.Object, "spec", "ipipMode")
-		return &keptPool{m, mode}
+		mode, _, err := unstructured.NestedString(u.Object, "spec", "ipipMode")
+		return &keptPool{m, mode}, err
 	case "FelixConfiguration":
-		enabled, _, _ := unstructured.NestedBool(u.Object, "spec", "ipipEnabled")
-		return &keptFelix{m, enabled}
+		enabled, _, err := unstructured.NestedBool(u.Object, "spec", "ipipEnabled")
+		return &keptFelix{m, enabled}, err
 	default:
-		return u
+		return u, nil
 	}
 }
 
-func keepReport(m objectMeta, u *unstructured.Unstructured) any {
+func keepReport(m objectMeta, u *unstructured.Unstructured) (*keptReport, error) {
 	if said, _, _ := unstructured.NestedString(u.Object, "report", "heartbeat"); said != "" {
 		// Kubernetes' own type reads a time with six digits of fraction only.
 		if at, err := time.Parse(time.RFC3339, said); err == nil {
@@ -87,26 +95,31 @@ func keepReport(m objectMeta, u *unstructured.Unstructured) any {
 		}
 	}
 	var o nodereport.NodeReport
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
-		return &keptUnreadable{m, nodereport.Kind.Kind, err.Error(), time.Now()}
-	}
-	return &keptReport{m, o.Report}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
+	return &keptReport{m, o.Report}, err
 }
 
-func keepAPIService(m objectMeta, u *unstructured.Unstructured) *keptAPIService {
-	kept := &keptAPIService{objectMeta: m, reason: because("", "")}
-	if name, found, _ := unstructured.NestedString(u.Object, "spec", "service", "name"); found {
-		namespace, _, _ := unstructured.NestedString(u.Object, "spec", "service", "namespace")
-		kept.service = namespace + "/" + name
+func keepAPIService(m objectMeta, u *unstructured.Unstructured) (*keptAPIService, error) {
+	var o struct {
+		Spec struct {
+			Service *struct {
+				Namespace string `json:"namespace"`
+				Name      string `json:"name"`
+			} `json:"service"`
+		} `json:"spec"`
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
 	}
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Available" {
-			status, _ := c["status"].(string)
-			reason, _ := c["reason"].(string)
-			message, _ := c["message"].(string)
-			kept.available, kept.reason = metav1.ConditionStatus(status), because(reason, message)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
+	kept := &keptAPIService{objectMeta: m, reason: because("", "")}
+	if s := o.Spec.Service; s != nil {
+		kept.service = s.Namespace + "/" + s.Name
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == "Available" {
+			kept.available, kept.reason = c.Status, because(c.Reason, c.Message)
 		}
 	}
-	return kept
+	return kept, err
 }
