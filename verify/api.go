@@ -59,9 +59,8 @@ func newAPI(config *rest.Config) (*api, error) {
 }
 
 // requests list and watch a resource that client-go has a Go type for.
-func (a *api) requests(r schema.GroupVersionResource, namespace, labels string) cache.ListWatch {
+func (a *api) requests(r schema.GroupVersionResource, namespace string) cache.ListWatch {
 	request := func(o metav1.ListOptions) *rest.Request {
-		o.LabelSelector = labels
 		return a.rest.Get().AbsPath(pathOf(r.GroupVersion())).NamespaceIfScoped(namespace, namespace != "").Resource(r.Resource).
 			VersionedParams(&o, scheme.ParameterCodec)
 	}

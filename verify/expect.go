@@ -117,7 +117,7 @@ func somePods(of string, judged func(namespace string) bool) func(view) expectat
 
 func someWorkloads(of string, judged func(namespace string) bool) func(view) expectation {
 	return func(v view) expectation {
-		return v.anyOf("workload", of, judged, daemonSets, deployments, statefulSets)
+		return v.anyOf("workload", of, judged, daemonSets, deployments, statefulSets, replicaSets)
 	}
 }
 

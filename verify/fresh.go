@@ -88,7 +88,9 @@ func (v view) hidden(r rule) []*doubt {
 	return slices.DeleteFunc(v.doubts(r.also), func(d *doubt) bool { return !d.refused() })
 }
 
-func (d *doubt) refused() bool { return apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason) }
+func (d *doubt) refused() bool {
+	return apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason)
+}
 
 // doubtful is all that is doubted of what a rule reads.
 func (v view) doubtful(r rule) string { return fmt.Sprint(v.doubts(r.kinds())) }

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"airgap.dev/airgap/verify/nodereport"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,22 +38,20 @@ const (
 type source struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
-	untyped    bool   // client-go has no Go type for it
-	optional   bool   // a cluster may do without the kind, and so do the rules then
-	labels     string // only objects that this label selector matches
+	untyped    bool // client-go has no Go type for it
+	optional   bool // a cluster may do without the kind, and so do the rules then
 	indexers   cache.Indexers
 	only       []string // namespaces that rules read; nil: all
 }
 
-// sources are all kinds that are watched. A Deployment keeps ten old ReplicaSets, which
-// outnumber everything but pods; the label that it gives them keeps them out.
+// sources are all kinds that are watched.
 var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
 	nodes:               {resource: builtin("", nodes)},
 	pods:                {resource: builtin("", pods), namespaced: true, indexers: podIndexers()},
 	daemonSets:          {resource: builtin("apps", daemonSets), namespaced: true},
 	deployments:         {resource: builtin("apps", deployments), namespaced: true},
 	statefulSets:        {resource: builtin("apps", statefulSets), namespaced: true},
-	replicaSets:         {resource: builtin("apps", replicaSets), namespaced: true, labels: "!" + appsv1.DefaultDeploymentUniqueLabelKey},
+	replicaSets:         {resource: builtin("apps", replicaSets), namespaced: true},
 	jobs:                {resource: builtin("batch", jobs), namespaced: true},
 	namespaceObjects:    {resource: builtin("", namespaceObjects)},
 	leases:              {resource: builtin("coordination.k8s.io", leases), namespaced: true, only: []string{corev1.NamespaceNodeLease, metav1.NamespaceSystem}},

@@ -18,9 +18,8 @@ import (
 type lister struct {
 	cache.ListWatch // the requests
 
-	noted  *confirmation
-	renew  time.Duration
-	labels string // selector
+	noted *confirmation
+	renew time.Duration
 }
 
 // attentive is what a reflector gets.
@@ -48,7 +47,6 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 
 // ask returns a list and its resourceVersion, "" for a page before the last one.
 func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (list runtime.Object, version string, err error) {
-	o.LabelSelector = l.labels
 	list, err = l.ListWithContextFunc(ctx, o)
 	if err != nil {
 		return nil, "", err
@@ -81,7 +79,6 @@ func (l *lister) failed(ctx context.Context, err error) {
 func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	streams := o.SendInitialEvents != nil && *o.SendInitialEvents
 	asked := time.Now()
-	o.LabelSelector = l.labels
 	inner, err := l.WatchFuncWithContext(ctx, o)
 	if err != nil {
 		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists is asked for a plain one

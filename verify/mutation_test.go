@@ -35,6 +35,7 @@ func (k *keptPool) DeepCopyObject() runtime.Object       { return copied(k) }
 func (k *keptFelix) DeepCopyObject() runtime.Object      { return copied(k) }
 func (k *keptJob) DeepCopyObject() runtime.Object        { return copied(k) }
 func (k *keptNamespace) DeepCopyObject() runtime.Object  { return copied(k) }
+func (k *keptInside) DeepCopyObject() runtime.Object     { return copied(k) }
 func (k *keptUnreadable) DeepCopyObject() runtime.Object { return copied(k) }
 
 // copied is a deep copy of what k points to.

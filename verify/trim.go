@@ -33,8 +33,7 @@ func trim(obj any) (any, error) {
 		o.ObjectMeta = identity(o.ObjectMeta)
 		o.Spec = appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas, UpdateStrategy: o.Spec.UpdateStrategy}
 	case *appsv1.ReplicaSet:
-		o.ObjectMeta = identity(o.ObjectMeta)
-		o.Spec = appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}
+		return keepReplicaSet(o), nil
 	case *batchv1.Job:
 		return keepJob(o), nil
 	case *corev1.Namespace:

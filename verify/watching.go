@@ -61,7 +61,7 @@ func (w *watching) of(k kind) ([]*informer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", k, err)
 		}
-		l := &lister{ListWatch: requests, noted: noted, renew: w.bounds.renew, labels: sources[k].labels}
+		l := &lister{ListWatch: requests, noted: noted, renew: w.bounds.renew}
 		shared := cache.NewSharedIndexInformerWithOptions(l.attentive(), example, cache.SharedIndexInformerOptions{Indexers: sources[k].indexes()})
 		all = append(all, &informer{confirmation: noted, shared: shared})
 	}
@@ -179,7 +179,7 @@ func (a *api) source(s source, namespace string) (cache.ListWatch, runtime.Objec
 		}, &unstructured.Unstructured{}, nil
 	}
 	example, err := exampleOf(s.resource)
-	return a.requests(s.resource, namespace, s.labels), example, err
+	return a.requests(s.resource, namespace), example, err
 }
 
 // listed keeps a list that is nil from becoming an object that is not.

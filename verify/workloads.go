@@ -93,11 +93,23 @@ func (v view) workloads() []workload {
 		list = append(list, workload{s, "StatefulSet", func(view) string { return statefulSetTrouble(s) }})
 	}
 	for _, r := range all[*appsv1.ReplicaSet](v, replicaSets) {
-		if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.Kind != "Deployment" {
-			list = append(list, workload{r, "ReplicaSet", func(view) string { return replicaSetTrouble(r) }})
-		}
+		list = append(list, workload{r, "ReplicaSet", func(view) string { return replicaSetTrouble(r) }})
 	}
 	return list
+}
+
+// keptInside is a ReplicaSet of a Deployment, which keeps ten old ones and is judged instead.
+type keptInside struct{ objectMeta }
+
+// keepReplicaSet asks for the owner. The label that a Deployment gives its ReplicaSets stays
+// on one that was orphaned.
+func keepReplicaSet(o *appsv1.ReplicaSet) any {
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "Deployment" {
+		return &keptInside{metaOf(o.ObjectMeta)}
+	}
+	o.ObjectMeta = identity(o.ObjectMeta)
+	o.Spec = appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}
+	return o
 }
 
 // deploymentTrouble takes a paused one as it is updated: somebody holds its rollout.
