@@ -128,7 +128,11 @@ func (c *confirmation) sentAfter(now time.Time) time.Time {
 func (c *confirmation) older(version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	order, err := resourceversion.CompareResourceVersion(version, c.newest)
+	return isBefore(version, c.newest)
+}
+
+func isBefore(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order < 0
 }
 

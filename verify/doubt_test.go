@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -9,7 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 )
 
 // TestOldStreamedList: the first list that is older than what was known is asked for again,
@@ -26,6 +31,39 @@ func TestOldStreamedList(t *testing.T) {
 	if noted.newest != "99" || noted.back != 1 {
 		t.Errorf("the newest version is %s, it went back %d times", noted.newest, noted.back)
 	}
+}
+
+// TestRestoreBetweenPages: of a list whose second page is of an older history the first one is not
+// kept, and a list is confirmed as of when its first page was asked for.
+func TestRestoreBetweenPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(version, next string, names ...string) *corev1.PodList {
+			list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: next}}
+			for _, name := range names {
+				list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			}
+			return list
+		}
+		noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
+		answers := map[string]*corev1.PodList{"500 ": page("200", "a", "gone"), "500 a": page("150", "", "b"), "0 ": page("150", "b", "b"), "0 b": page("150", "", "c")}
+		l := &lister{noted: noted, ListWatch: cache.ListWatch{ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			time.Sleep(time.Minute)
+			return answers[fmt.Sprintf("%d %s", o.Limit, o.Continue)], nil
+		}}}
+		pages := pager.New(l.list)
+		list, _, err := pages.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := list.(*corev1.PodList).Items; len(got) != 1 || got[0].Name != "b" {
+			t.Errorf("the list is %v", got)
+		}
+		began := time.Now()
+		pages.PageSize = 0
+		if _, _, err = pages.List(t.Context(), metav1.ListOptions{}); err != nil || !noted.at.Equal(began) {
+			t.Errorf("a list of two pages was confirmed %s after it was asked for: %v", noted.at.Sub(began), err)
+		}
+	})
 }
 
 // TestFailureBetweenOldLists: a server that is behind answers twice, and the one beside it fails

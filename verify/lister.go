@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ type lister struct {
 
 	noted *confirmation
 	renew time.Duration
+	asked time.Time // of the list that is under way
+	first string    // resourceVersion of its first page
 }
 
 // attentive is what a reflector gets.
@@ -29,40 +32,40 @@ func (l *lister) attentive() *cache.ListWatch {
 
 // list asks again for what etcd has where the first answer is older than what was known.
 func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	asked := time.Now()
-	list, version, err := l.ask(ctx, o)
-	if err == nil && l.noted.older(version) {
-		asked = time.Now()
-		list, version, err = l.ask(ctx, metav1.ListOptions{})
+	if o.Continue == "" {
+		l.asked, l.first = time.Now(), ""
+	}
+	list, m, err := l.ask(ctx, o)
+	if err == nil && o.Continue == "" && l.noted.older(m.GetResourceVersion()) {
+		l.asked = time.Now()
+		list, m, err = l.ask(ctx, metav1.ListOptions{})
+	}
+	if err == nil && isBefore(m.GetResourceVersion(), l.first) { // whoever asks for pages asks for a whole list then
+		err = apierrors.NewResourceExpired("resourceVersion went back to " + m.GetResourceVersion() + " between two pages")
 	}
 	if err != nil {
 		l.failed(ctx, err)
 		return nil, err
 	}
-	if version != "" {
-		l.complete(version, asked)
+	l.first = cmp.Or(l.first, m.GetResourceVersion())
+	if m.GetContinue() == "" {
+		l.complete(m.GetResourceVersion(), l.asked)
 	}
 	return list, nil
 }
 
-// ask returns a list and its resourceVersion, "" for a page before the last one.
-func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (list runtime.Object, version string, err error) {
-	list, err = l.ListWithContextFunc(ctx, o)
+// ask returns a list, or a page of it, and what it says of itself.
+func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (runtime.Object, metav1.ListInterface, error) {
+	list, err := l.ListWithContextFunc(ctx, o)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	m, err := meta.ListAccessor(list)
-	if err != nil {
-		return nil, "", err
-	}
-	if m.GetContinue() == "" {
-		version = m.GetResourceVersion()
-	}
-	return list, version, nil
+	return list, m, err
 }
 
-// complete notes a list of all objects. Nothing was newer when it was asked for; how long
-// its answer took, nobody knows what happened.
+// complete notes a list of all objects. Nothing was newer when its first page was asked for;
+// how long the answers took, nobody knows what happened.
 func (l *lister) complete(version string, asked time.Time) {
 	if l.noted.older(version) {
 		l.noted.wentBack(version)
