@@ -44,6 +44,7 @@ type confirmation struct {
 	closed  time.Time     // when there was one last; else when the session began
 	refused bool          // the newest list was older, and is asked for again
 	newest  string        // resourceVersion of the newest list, event or bookmark
+	listed  string        // that of the newest complete list; "": the cache has it
 	reason  error         // of the newest request, nil when it succeeded
 	failing chan struct{} // closed by the first failure of a session
 	lost    func(error)   // ends the session: its credentials are not accepted
@@ -181,11 +182,22 @@ func (c *confirmation) age() time.Duration {
 	return time.Since(c.at)
 }
 
-// doubt says why what is cached of the kind is not to be relied on at now, "" when it is.
-// synced says that there has been a complete list in this session.
-func (c *confirmation) doubt(now time.Time, b bounds, synced bool) *doubt {
+// complete notes that the version is that of a list, which is on its way into the cache.
+func (c *confirmation) complete(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.listed = version
+}
+
+// doubt says why what is cached of the kind is not to be relied on at now, "" when it is.
+// synced says that there has been a complete list in this session, cached is the version
+// that the cache has.
+func (c *confirmation) doubt(now time.Time, b bounds, synced bool, cached string) *doubt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isBefore(cached, c.listed) && !isBefore(c.newest, cached) {
+		c.listed = ""
+	}
 	d := &doubt{kind: c.kind, namespace: c.namespace, reason: c.reason, since: c.closed}
 	switch {
 	case !synced:
@@ -193,6 +205,8 @@ func (c *confirmation) doubt(now time.Time, b bounds, synced bool) *doubt {
 		d.early = now.Sub(c.closed) <= b.early && (c.reason == nil || apierrors.IsTooManyRequests(c.reason))
 	case !c.open && now.Sub(c.closed) > b.down:
 		d.saw = "no watch is open"
+	case c.listed != "" && now.Sub(c.closed) > b.down:
+		d.saw = "its newest list is not read yet"
 	case now.Sub(c.at) > b.silent:
 		d.saw, d.since = "its watch is silent", c.at
 	default:

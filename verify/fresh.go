@@ -69,7 +69,7 @@ func (v view) doubts(kinds []kind) []*doubt {
 	var all []*doubt
 	for _, k := range kinds {
 		for _, w := range v.informers[k] {
-			if d := w.doubt(v.now, v.bounds, w.shared.HasSynced()); d != nil {
+			if d := w.doubt(v.now, v.bounds, w.shared.HasSynced(), w.shared.GetIndexer().LastStoreSyncResourceVersion()); d != nil {
 				all = append(all, d)
 			}
 		}

@@ -31,12 +31,16 @@ func TestDoubt(t *testing.T) {
 		{"open, and nothing came for long", &confirmation{open: true, at: ago(2 * time.Minute)}, true, "its watch is silent", false},
 		{"opened again at once", &confirmation{closed: ago(time.Second), at: ago(time.Second)}, true, "", false},
 		{"refused for long", &confirmation{closed: ago(6 * time.Second), at: ago(7 * time.Second), reason: busy}, true, "no watch is open: busy", false},
+		{"its list is not cached", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "20", newest: "21"}, true, "its newest list is not read yet", false},
+		{"its list is not cached, after a restore", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "8", newest: "9"}, true, "its newest list is not read yet", false},
+		{"its list is cached", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "9", newest: "10"}, true, "", false},
+		{"versions are no numbers", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "b", newest: "c"}, true, "", false},
 		{"its first list goes on", &confirmation{closed: ago(time.Second)}, false, "no complete list yet", true},
 		{"its first list takes long", &confirmation{closed: ago(time.Minute)}, false, "no complete list yet", false},
 		{"its first list is refused", &confirmation{closed: ago(time.Second), reason: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)}, false, "forbidden", false},
 	} {
 		test.noted.kind = pods
-		d := test.noted.doubt(now, limits, test.synced)
+		d := test.noted.doubt(now, limits, test.synced, "10")
 		switch {
 		case d == nil && test.want != "":
 			t.Errorf("%s: no doubt", test.name)

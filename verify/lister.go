@@ -71,6 +71,7 @@ func (l *lister) complete(version string, asked time.Time) {
 		l.noted.wentBack(version)
 	}
 	l.noted.heard(version, asked)
+	l.noted.complete(version)
 }
 
 func (l *lister) failed(ctx context.Context, err error) {
