@@ -14,7 +14,8 @@ func (r Report) WriteTextfile(path string) error {
 	m.set("ok", "1 where everything held at the last verdict or look.", oneIf(r.OK))
 	m.set("last_run_timestamp_seconds", "When that was, in seconds since 1970.", float64(r.Began.Add(r.Took).UnixMilli())/1000)
 	m.set("duration_seconds", "How long it took, or has been watched.", r.Took.Seconds())
-	holds := m.byRule("rule_holds", "1 where the rule holds, 0 where it is broken; absent where it could not be judged or does not apply.")
+	holds := m.byRule("rule_holds", "1 where the rule holds, 0 where it is broken; absent where it is broken as in the baseline, could not be judged or does not apply.")
+	known := m.byRule("rule_known", "1 where the rule is broken as in the baseline, which decides nothing.")
 	unseen := m.byRule("rule_unseen", "1 where the rule could not be judged.")
 	findings := m.byRule("findings", "Findings of the rule that decide the verdict.")
 	for _, rule := range r.Rules {
@@ -22,8 +23,11 @@ func (r Report) WriteTextfile(path string) error {
 			continue
 		}
 		unseen.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Unseen))
+		known.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Known))
+		if rule.Outcome == Holds || rule.Outcome == Broken {
+			holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Holds))
+		}
 		if rule.Outcome != Unseen {
-			holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome != Broken))
 			findings.WithLabelValues(rule.ID).Set(float64(rule.Findings))
 		}
 	}
