@@ -147,6 +147,7 @@ func (o verifyOptions) check() error {
 }
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
+	began := time.Now()
 	listed := collectForVerify()
 	defer listed()
 	before, err := o.modes.before()
@@ -173,6 +174,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	}
 	v.Scope, v.Only, v.Skip, v.Since, v.Baseline = o.scope, o.modes.only, o.modes.skip, o.modes.from, before
 	v.Snapshot, v.Listed = o.modes.baseline == saveBaseline, listed
+	v.Timeout = o.left(time.Since(began))
 	if o.modes.watch {
 		return a.watch(ctx, v, o.modes)
 	}
@@ -182,6 +184,15 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	}
 	failed := errors.Join(o.modes.save(report, cluster, p), o.modes.writeTextfile(report))
 	return after(endedHint(a.showVerdict(report), report, thisMachine().Host), failed)
+}
+
+// left is what remains of the timeout, which is for the whole command; 0 has no end. Where
+// nothing remains the verdict is that nothing was seen.
+func (o verifyOptions) left(took time.Duration) time.Duration {
+	if o.timeout == 0 {
+		return 0
+	}
+	return max(o.timeout-took, time.Nanosecond)
 }
 
 // namespacesExist refuses a namespace that the cluster does not have, in which nothing could be

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +48,7 @@ clusters: [{name: a, cluster: {server: %q, certificate-authority: %q}}], users: 
 		{"baseline", savesAndCompares},
 		{"page", writesPage},
 		{"nothing there", nothingThere},
+		{"no answer", timeIsForAll},
 		{"watch as JSON", watchesAsJSON},
 		{"watch on a terminal", watchesOnTerminal},
 	} {
@@ -148,6 +151,23 @@ func nothingThere(t *testing.T, c *oneNode) {
 	shown, said := c.run(exitError, c.args("--only", "pods", "--namespace", "shpo"))
 	if shown != "" || !strings.Contains(said, "verify the namespace shpo: the cluster does not have it") || !strings.Contains(said, "hint: kubectl get namespaces") {
 		t.Errorf("a namespace that does not exist:\n%s%s", shown, said)
+	}
+}
+
+// timeIsForAll has an API server that answers nothing: what is asked for before the verification
+// takes from its time.
+func timeIsForAll(t *testing.T, c *oneNode) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}`, silent.URL)
+	if err := host.WriteFile(path, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	c.run(exitVerify, c.args("--kubeconfig", path, "--only", "pods", "--namespace", "shop", "--timeout", "4s", "--soak", "1s"))
+	if took := time.Since(began); took > 7*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 
