@@ -73,17 +73,6 @@ func newEngine(o Options, a *api) *engine {
 // choose makes the rules for what is known of the cluster.
 func (e *engine) choose() { e.rules = e.options.chosen(rules(e.options, e.images, e.probes)) }
 
-// ask asks the caller for what it knows of the cluster now. Rules keep their ids.
-func (e *engine) ask(ctx context.Context) {
-	if e.options.Facts == nil {
-		return
-	}
-	limited, cancel := limit(ctx)
-	defer cancel()
-	e.options.take(e.options.Facts(limited))
-	e.choose()
-}
-
 // run reports whether everything held through the soak window before ctx
 // ended. Whenever the API server is lost it starts over with a new session,
 // whose informers list everything again.

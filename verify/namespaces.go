@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -18,26 +19,61 @@ const (
 	mayBe // who verifies may not ask
 )
 
-// askNamespaces asks once a session for each namespace of the scope: a list of what is in
-// one that does not exist is empty, and no error.
-func (e *engine) askNamespaces(ctx context.Context) error {
-	e.site = e.options.site()
+// learned is what no informer tells.
+type learned struct {
+	facts Facts
+	scope map[string]presence
+}
+
+// learn asks the caller what it knows of the cluster now, and the API server for each namespace
+// of the scope: a list of what is in one that does not exist is empty, and no error.
+func (e *engine) learn(ctx context.Context) (learned, error) {
+	l := learned{scope: map[string]presence{}}
+	if e.options.Facts != nil {
+		limited, cancel := limit(ctx)
+		l.facts = e.options.Facts(limited)
+		cancel()
+	}
 	for _, name := range e.options.Scope {
 		limited, cancel := limit(ctx)
 		err := e.api.rest.Get().AbsPath("/api/v1/namespaces", name).Do(limited).Error()
 		cancel()
 		switch {
 		case apierrors.IsNotFound(err):
-			e.site.scope[name] = isNot
+			l.scope[name] = isNot
 		case apierrors.IsForbidden(err):
-			e.site.scope[name] = mayBe
+			l.scope[name] = mayBe
 		case err != nil:
-			return fmt.Errorf("ask API server for the namespace %s: %w", name, err)
+			return learned{}, fmt.Errorf("ask API server for the namespace %s: %w", name, err)
 		default:
-			e.site.scope[name] = isThere
+			l.scope[name] = isThere
 		}
 	}
-	return nil
+	return l, nil
+}
+
+// learnAgain learns every few minutes, since a session may last for days. What was learned
+// before stands where nobody answers.
+func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
+	for ctx.Err() == nil {
+		sleep(ctx, wait.Jitter(e.options.learn, 0.2))
+		l, err := e.learn(ctx)
+		if err != nil {
+			continue
+		}
+		select {
+		case to <- l:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// heed judges by what was learned from now on. Rules keep their ids.
+func (e *engine) heed(l learned) {
+	e.options.take(l.facts)
+	e.choose()
+	e.site = e.options.site()
+	e.site.scope = l.scope
 }
 
 // unknownNamespace names one of the scope that is not there, or of which nobody can tell:

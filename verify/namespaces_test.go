@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,41 @@ func oddNamespaces(t *testing.T, b *bank) {
 	b.pod(pod("shop", "cart", "cp1"))
 	if r := b.verify(o); !r.OK || ruleOf(t, r, "pods").Outcome != Holds {
 		t.Errorf("of one with a pod: ok %v, %+v, findings %+v", r.OK, r.Rules, r.Findings)
+	}
+}
+
+// TestLearnsAgain: a node is removed from the site's list, and a namespace of the scope is made,
+// in the middle of a session.
+func TestLearnsAgain(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	var w wire
+	o, said := b.listening()
+	o.API, o.Only, o.learn = w.on(o.API), []string{"nodes-ready"}, 50*time.Millisecond
+	removed := make(chan struct{})
+	o.Facts = func(context.Context) Facts {
+		select {
+		case <-removed:
+			return Facts{Nodes: []string{"cp1"}}
+		default:
+			return Facts{Nodes: []string{"cp1", "w9"}}
+		}
+	}
+	said.on("Node w9: it has not joined", func() { close(removed) })
+	if r := b.verify(o); !r.OK {
+		t.Errorf("findings %+v", r.Findings)
+	}
+	if n := w.count("/api/v1/nodes"); n != 1 {
+		t.Errorf("nodes were asked for %d times", n)
+	}
+	o, said = b.listening()
+	o.Only, o.Scope, o.learn, o.Nodes = []string{"pods"}, []string{"shop"}, 50*time.Millisecond, nil
+	said.on("the namespace shop does not exist", func() {
+		b.mayRead("nobody", "shop", "list")
+		b.pod(pod("shop", "cart", "cp1"))
+	})
+	if r := b.verify(o); !r.OK {
+		t.Errorf("findings %+v, rules %+v", r.Findings, r.Rules)
 	}
 }
 

@@ -22,16 +22,13 @@ const (
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	e.api.forget()
-	w := &watching{api: e.api, scope: e.options.Scope, bounds: e.options.bounds, noted: e.noted, lost: end, came: make(chan kind)}
+	w := &watching{api: e.api, scope: e.options.Scope, bounds: e.options.bounds, noted: e.noted, lost: end, came: make(chan kind), learned: make(chan learned)}
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer w.stop()
 	defer end(nil)
 	have, missing, err := e.meet(ctx)
 	if err != nil {
-		return err
-	}
-	if err := e.askNamespaces(ctx); err != nil {
 		return err
 	}
 	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heard: newHeard(), server: e.server}
@@ -46,6 +43,7 @@ func (e *engine) session(ctx context.Context) error {
 	w.lacks(missing...)
 	background.Go(func() { e.probe(ctx, end) })
 	background.Go(func() { w.await(ctx, e.options.grow) })
+	background.Go(func() { e.learnAgain(ctx, w.learned) })
 	if w.run(ctx, all); !settled(ctx, all) {
 		return context.Cause(ctx)
 	}
@@ -53,8 +51,7 @@ func (e *engine) session(ctx context.Context) error {
 	return e.soak(ctx, w)
 }
 
-// meet asks the API server what it is and which kinds it has, and the caller what it
-// knows of the cluster now.
+// meet asks the API server what it is and which kinds it has, and learns the rest.
 func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return nil, nil, err
@@ -62,7 +59,11 @@ func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
 	if e.server, err = e.api.version(ctx); err != nil {
 		return nil, nil, err
 	}
-	e.ask(ctx)
+	l, err := e.learn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.heed(l)
 	return e.kinds(ctx)
 }
 
@@ -106,6 +107,10 @@ func (e *engine) soak(ctx context.Context, w *watching) error {
 			if err := e.join(ctx, w, k); err != nil {
 				return err
 			}
+		case l := <-w.learned:
+			e.heed(l)
+			e.view.site = e.site
+			e.regroup()
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():

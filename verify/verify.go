@@ -32,8 +32,8 @@ type Options struct {
 	// Connect reads API again whenever the API server was lost: credentials may have been
 	// renewed. Nil: they stay.
 	Connect func() (*rest.Config, error)
-	// Facts says again, in each session, what Nodes, Namespaces, Workloads and PodLinks are.
-	// Nil: they stay.
+	// Facts says again, in each session and every five minutes, what Nodes, Namespaces,
+	// Workloads and PodLinks are. Nil: they stay.
 	Facts func(context.Context) Facts
 	// Nodes are the names that must have joined; nil asks only that those
 	// that have joined are Ready.
@@ -86,6 +86,7 @@ type Options struct {
 	About    About         // stands in the report
 
 	grow   time.Duration // how often to look for kinds that the cluster did not have
+	learn  time.Duration // how often to ask for what no informer tells
 	bounds bounds
 }
 
@@ -123,6 +124,9 @@ func (o *Options) fill() {
 	}
 	if o.grow == 0 {
 		o.grow = time.Minute
+	}
+	if o.learn == 0 {
+		o.learn = 5 * time.Minute
 	}
 	o.bounds.fill()
 	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // one given twice counts once

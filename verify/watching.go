@@ -46,6 +46,7 @@ type watching struct {
 	lost    func(error)
 	running sync.WaitGroup
 	came    chan kind // kinds that the cluster has now and did not have
+	learned chan learned
 
 	mu      sync.Mutex
 	missing []kind

@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// verifyFacts are what a verification expects of the cluster. They are asked for in each
-// session, since nodes leave and another pod network comes while a run lasts.
+// verifyFacts are what a verification expects of the cluster. They are asked for again and
+// again, since nodes leave and another pod network comes while a run lasts.
 type verifyFacts struct {
 	o    verifyOptions
 	site *site // nil: the cluster of another host
