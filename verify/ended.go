@@ -20,21 +20,20 @@ func brokeOff(p *corev1.Pod) bool {
 	return comesBack(p, "")
 }
 
-// endOf is when a pod ended: the last that its conditions and containers know of.
+// endOf is when a pod ended, by its host's clock: the last that its conditions and containers
+// know of. Where they know of nothing it is when the pod was made, by an API server's.
 func endOf(p *corev1.Pod) time.Time {
-	at := p.CreationTimestamp.Time
-	later := func(t time.Time) {
-		if t.After(at) {
-			at = t
-		}
-	}
+	var at time.Time
 	for _, c := range p.Status.Conditions {
-		later(c.LastTransitionTime.Time)
+		at = later(at, c.LastTransitionTime.Time)
 	}
 	for s, as := range containersOf(p) {
 		if s.State.Terminated != nil && as != debugging {
-			later(s.State.Terminated.FinishedAt.Time)
+			at = later(at, s.State.Terminated.FinishedAt.Time)
 		}
+	}
+	if at.IsZero() {
+		return p.CreationTimestamp.Time
 	}
 	return at
 }
@@ -74,13 +73,17 @@ func endTrouble(p *corev1.Pod) string {
 // successors remembers of each owner when its newest good pod was made.
 type successors struct {
 	view   view
+	ahead  time.Duration // of the clocks by which pods are made
 	newest map[string]uint32
 }
 
-func (v view) successors() successors { return successors{v, map[string]uint32{}} }
+func (v view) successors() successors {
+	return successors{v, v.serversAhead(), map[string]uint32{}}
+}
 
 // replaced tells whether a pod that ended has a successor: one of the same owner that was
-// made after the end, and runs or has done its work.
+// made after the end, and runs or has done its work. An API server dates the one and a host
+// the other, in whole seconds.
 func (s successors) replaced(p *keptPod) bool {
 	owner := p.from.Value().owner
 	newest, known := s.newest[owner]
@@ -92,5 +95,7 @@ func (s successors) replaced(p *keptPod) bool {
 		}
 		s.newest[owner] = newest
 	}
-	return int64(newest) >= p.rare.over.Unix() && newest > p.created
+	over, _ := s.view.ours(leaseOf(p.node), p.rare.over)
+	made := time.Unix(int64(newest)+1, 0).Add(-s.ahead)
+	return made.After(over) && newest > p.created
 }

@@ -17,7 +17,7 @@ const retriesWithin = 12 * time.Minute
 // since a retry that does not come is no event.
 func jobsDone(judged func(namespace string) bool) rule {
 	return rule{
-		id: "jobs", title: "No Job has failed or waits for a pod in vain", watches: []kind{jobs, pods}, every: 2 * time.Second,
+		id: "jobs", title: "No Job has failed or waits for a pod in vain", watches: []kind{jobs, pods}, also: []kind{leases}, every: 2 * time.Second,
 		judge: func(v view) []Finding { return judgeJobs(v, judged) },
 	}
 }
@@ -119,12 +119,14 @@ func (j *keptJob) trouble(v view) string {
 	return "it has no pod, and its last one ended at " + last.UTC().Format(time.RFC3339)
 }
 
-// lastEnd is when the newest pod of an owner failed, zero where none has.
+// lastEnd is when the newest pod of an owner failed, by this computer's clock as far as that of
+// its host is known; zero where none has.
 func (v view) lastEnd(owner string) time.Time {
 	var last time.Time
 	for _, p := range by[*keptPod](v, pods, byOwner, owner) {
-		if p.rare != nil && p.rare.over.After(last) {
-			last = p.rare.over
+		if p.rare != nil && !p.rare.over.IsZero() {
+			over, _ := v.ours(leaseOf(p.node), p.rare.over)
+			last = later(last, over)
 		}
 	}
 	return last

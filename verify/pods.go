@@ -10,14 +10,14 @@ import (
 
 func systemPods(system namespaces) rule {
 	return rule{
-		id: "system-pods", title: "System pods run and are ready", watches: []kind{pods}, in: metav1.NamespaceSystem,
+		id: "system-pods", title: "System pods run and are ready", watches: []kind{pods}, also: []kind{nodes, leases}, in: metav1.NamespaceSystem,
 		judge: func(v view) []Finding { return judgePods(v, system.has) },
 	}
 }
 
 func otherPods(system namespaces) rule {
 	return rule{
-		id: "pods", title: "All other pods run and are ready", watches: []kind{pods},
+		id: "pods", title: "All other pods run and are ready", watches: []kind{pods}, also: []kind{nodes, leases},
 		judge: func(v view) []Finding { return judgePods(v, system.hasNot) },
 	}
 }

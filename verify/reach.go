@@ -52,11 +52,12 @@ func (e *engine) kindsWatched() []kind {
 	return list
 }
 
-// reading are the rules that read a kind and are judged on its events.
+// reading are the rules that read a kind and are judged on its events. Renewals of leases are
+// no events: what they tell of clocks counts when something else happens.
 func (e *engine) reading(k kind) []string {
 	var ids []string
 	for _, r := range e.rules {
-		if r.every == 0 && slices.Contains(r.kinds(), k) {
+		if k != leases && r.every == 0 && slices.Contains(r.kinds(), k) {
 			ids = append(ids, r.id)
 		}
 	}

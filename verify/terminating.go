@@ -14,7 +14,7 @@ const lateAfter = time.Minute
 func terminating(judged func(namespace string) bool) rule {
 	return rule{
 		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 10 * time.Second,
-		watches: []kind{pods}, also: []kind{namespaceObjects, nodes, daemonSets, deployments, statefulSets, replicaSets, jobs},
+		watches: []kind{pods}, also: []kind{namespaceObjects, nodes, daemonSets, deployments, statefulSets, replicaSets, jobs, leases},
 		judge: func(v view) []Finding { return append(judgeLeaving(v, judged), judgeOrphans(v, judged)...) },
 	}
 }
