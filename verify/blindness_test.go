@@ -121,7 +121,7 @@ func TestRestored(t *testing.T) {
 		b.lose("kube-scheduler-cp1")
 		backup := b.server.backup()
 		b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1"))
-		for range 20 {
+		for range 200 { // renewals of leases take many minutes to be as far again
 			b.report("w1", "active")
 		}
 		time.AfterFunc(early, func() { b.server.restore(backup) })

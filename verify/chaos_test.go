@@ -97,7 +97,7 @@ func realChaosBank(t *testing.T) *chaosBank {
 		r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
 		return transport.RoundTrip(r)
 	})
-	b.more()
+	b.more(300 * time.Millisecond)
 	return b
 }
 
@@ -123,14 +123,17 @@ func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
 	b.dynamic, err = dynamic.NewForConfig(config)
 	b.must(err)
 	b.fill()
-	b.more()
+	b.more(10 * time.Second)
 	return b
 }
 
-// more gives the bank two more nodes, and each node a report.
-func (b *chaosBank) more() {
+// more gives the bank two more nodes, and each node a report and a kubelet that renews its lease.
+func (b *chaosBank) more(renewed time.Duration) {
+	b.renews("cp1", renewed)
 	for _, host := range []string{"w1", "w2"} {
 		b.node(node(host, corev1.ConditionTrue))
+		b.lease(lease(corev1.NamespaceNodeLease, host, time.Now()))
+		b.renews(host, renewed)
 		for namespace, name := range map[string]string{"kube-system": "kube-proxy", "kube-flannel": "kube-flannel-ds"} {
 			owner, err := b.client.AppsV1().DaemonSets(namespace).Get(b.t.Context(), name, metav1.GetOptions{})
 			b.must(err)

@@ -28,12 +28,13 @@ func chaosObjects() map[kind]metav1.TypeMeta {
 		statefulSets:   {APIVersion: "apps/v1", Kind: "StatefulSet"},
 		replicaSets:    {APIVersion: "apps/v1", Kind: "ReplicaSet"},
 		endpointSlices: {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
+		leases:         {APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
 		nodeReports:    {APIVersion: nodereport.Kind.GroupVersion().String(), Kind: nodereport.Kind.Kind},
 	}
 }
 
 func chaosKinds() []kind {
-	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, replicaSets, endpointSlices, nodeReports}
+	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, replicaSets, endpointSlices, leases, nodeReports}
 }
 
 // chaosRules are those that notice an ailment.

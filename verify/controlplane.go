@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -16,7 +18,8 @@ func controlPlane() rule {
 
 func judgeControlPlane(v view) []Finding {
 	var hosts []string
-	stacked := len(v.reportsWith(etcdPart())) > 0 // etcd beside the API server, not outside the cluster
+	// Whether etcd is beside the API server, not outside the cluster, an old report says as well.
+	stacked := slices.ContainsFunc(all[*keptReport](v, nodeReports), func(r *keptReport) bool { return r.report.Etcd != nil })
 	for _, node := range v.allNodes() {
 		if !ofControlPlane(node) {
 			continue

@@ -29,6 +29,7 @@ func reportOfW1(parts ...string) []taken {
 		object("Node w1"),
 		{"no report", func(w *whole) { delete(w.reports, "w1") }},
 		{"stale report", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+		{"its host's clock is not known", func(w *whole) { w.beats = nil }},
 		{"report of a clock that is ahead", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(time.Hour)) }},
 	}
 	for _, p := range parts {

@@ -42,7 +42,7 @@ func seen(t *testing.T, objects ...metav1.Object) view {
 	return v
 }
 
-// put adds an object or changes it.
+// put adds an object or changes it. Of a host that reports, the lease was heard.
 func (v view) put(t *testing.T, object metav1.Object) {
 	t.Helper()
 	k := kindOf(t, object)
@@ -52,6 +52,9 @@ func (v view) put(t *testing.T, object metav1.Object) {
 	}
 	if _, is := trimmed.(runtime.Object); !is {
 		t.Fatalf("the mutation detector does not look at a %T: give it a copier, as mutation_test.go has for others", trimmed)
+	}
+	if _, known := v.heard.last(leaseOf(object.GetName())); k == nodeReports && !known {
+		v.heard.take(leaseOf(object.GetName()), v.now, v.now, v.now) // its clock is right
 	}
 	if err := v.caches[k][0].Add(trimmed); err != nil {
 		t.Fatal(err)

@@ -79,13 +79,13 @@ func (v view) doubts(kinds []kind) []*doubt {
 
 // doubtsOf are those that keep a rule from being judged.
 func (v view) doubtsOf(r rule) []*doubt {
-	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.also), (*doubt).refused)...)
+	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.besides()), (*doubt).refused)...)
 }
 
 // hidden are those about kinds that who verifies may not read, and without which a rule is
 // judged: what it finds is so, and it cannot hold.
 func (v view) hidden(r rule) []*doubt {
-	return slices.DeleteFunc(v.doubts(r.also), func(d *doubt) bool { return !d.refused() })
+	return slices.DeleteFunc(v.doubts(r.besides()), func(d *doubt) bool { return !d.refused() })
 }
 
 func (d *doubt) refused() bool {

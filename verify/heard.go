@@ -90,23 +90,27 @@ func (h *heard) last(b beat) (heardAt, bool) {
 	return at, known
 }
 
-// silence is how long nothing was heard of b, which says to have beaten last at said.
+// silence is how long nothing was heard of b, which says to have beaten last at said. A
+// NodeReport of which nothing was heard is dated by what the lease tells of its host's clock.
 //
-// known is false as long as that is no evidence: said is yet to come, by this computer's
-// clock, and nothing was heard. Its host may be dead with a clock that was ahead. The
-// silence is then since we listen.
+// known is false as long as that is no evidence: nothing was heard, and the host's clock is
+// not known, or said is yet to come by this computer's. Its host may be dead with a clock
+// that was ahead. The silence is then since we listen.
 func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
 	h, heard := v.heard.last(b)
-	beat := said.Add(-h.ahead) // by this computer's clock
+	beat, dated := v.ours(b, said)
+	if !heard && b.kind == nodeReports {
+		beat, dated = v.ours(leaseOf(b.name), said)
+	}
 	switch {
 	case heard && beat.After(h.at) && beat.Before(v.now): // it could not be read for a while, and came without an event
 		return v.now.Sub(beat), true
 	case heard:
 		return v.now.Sub(h.at), true
-	case said.After(v.now):
+	case beat.After(v.now), !dated && b.kind == nodeReports:
 		return v.now.Sub(v.heard.began), false
 	}
-	return v.now.Sub(said), true
+	return v.now.Sub(beat), true
 }
 
 // ours is a time that b's host said, by this computer's clock. Where nothing was heard of b

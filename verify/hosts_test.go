@@ -113,6 +113,32 @@ func TestStaleReport(t *testing.T) {
 	wantSaw(t, judgeReports(v), Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 }
 
+// TestDeadReportOfClockAhead: a report that came before we listened is dated by what the lease
+// tells of its host's clock, and is no evidence as long as that tells nothing.
+func TestDeadReportOfClockAhead(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		name        string
+		said, ahead time.Duration
+		heard       bool // the lease
+		want        string
+	}{
+		{"fresh, by a clock that is not known", -time.Minute, 0, false, "too soon to tell"},
+		{"fresh", -time.Minute, 0, true, ""},
+		{"dead for an hour, by a clock that is ahead", -time.Minute, time.Hour, true, "no new NodeReport"},
+		{"fresh, by a clock that is behind", -time.Hour, -time.Hour, true, ""},
+		{"of the time before a clock was set back", time.Hour, 0, true, "too soon to tell"},
+	} {
+		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", nodereport.Report{Heartbeat: metav1.NewMicroTime(now.Add(test.said))}))
+		if v.heard = newHeard(); test.heard {
+			v.heard.take(leaseOf("w1"), now.Add(test.ahead), now, now)
+		}
+		if got := reportsFresh().expects(v).missing; !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestOddOneOut: where nobody says what is wanted, most hosts do.
 func TestOddOneOut(t *testing.T) {
 	size := func(bytes int) nodereport.Report {

@@ -310,10 +310,29 @@ func TestNewKind(t *testing.T) {
 	said.wantNever(t, "The API server answers: not yet")
 }
 
-// nodeReports teaches the cluster the kind, without its schema.
+// nodeReports teaches the cluster the kind, without its schema. From then on the kubelet of cp1
+// renews its lease, by which its reports are dated.
 func (b *bank) nodeReports(client dynamic.Interface) {
 	b.t.Helper()
 	b.must(b.defineReports(client, nodereport.Kind.Version))
+	b.renews("cp1", 100*time.Millisecond)
+}
+
+// renews has a kubelet renew its lease until the test ends.
+func (b *bank) renews(host string, pause time.Duration) {
+	ctx, end := context.WithCancel(b.t.Context())
+	var renewing sync.WaitGroup
+	b.t.Cleanup(func() { end(); renewing.Wait() })
+	api := b.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	renewing.Go(func() {
+		for sleep(ctx, pause); ctx.Err() == nil; sleep(ctx, pause) {
+			l, err := api.Get(ctx, host, metav1.GetOptions{})
+			if err == nil {
+				l.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may do
+			}
+		}
+	})
 }
 
 // defineReports teaches it one version of the kind.

@@ -41,10 +41,13 @@ func (v view) reportLack(r *keptReport) lack {
 	switch {
 	case silent > staleAfter:
 		return lack{"no new NodeReport for more than " + staleAfter.String(), reportFix}
-	case !known:
-		return v.unheard("NodeReport", reportOf(r.name), r.report.Heartbeat.Time)
+	case known:
+		return lack{}
 	}
-	return lack{}
+	if l := v.undated(leaseOf(r.name)); l != (lack{}) {
+		return l
+	}
+	return v.unheard("NodeReport", reportOf(r.name), r.report.Heartbeat.Time)
 }
 
 // lacking says why a report has nothing to say about the part.

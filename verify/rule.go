@@ -83,8 +83,16 @@ func (r rule) expecting(expects func(view) expectation) rule {
 	return r
 }
 
-// kinds are all that it looks at.
-func (r rule) kinds() []kind { return slices.Concat(r.watches, r.also) }
+// kinds are all that it looks at. A NodeReport is dated by the clock of its host, of which the
+// lease tells.
+func (r rule) kinds() []kind { return slices.Concat(r.watches, r.besides()) }
+
+func (r rule) besides() []kind {
+	if slices.Contains(r.watches, nodeReports) {
+		return append(slices.Clone(r.also), leases)
+	}
+	return r.also
+}
 
 // within tells whether it can be judged by who may look at these namespaces only, none for
 // all: it is about what lies in them.

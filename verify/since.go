@@ -30,14 +30,22 @@ func nothingSince(since time.Time) rule {
 // expectSince expects to know the clock of each host by which something is dated.
 func expectSince(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
-		if _, known := v.ours(leaseOf(n.Name), time.Time{}); !known {
-			return lack{"too soon to tell: no renewal of the lease was heard yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
+		if l := v.undated(leaseOf(n.Name)); l != (lack{}) {
+			return l
 		}
 		if _, known := v.ours(datedBy(n), time.Time{}); !known {
 			return lack{"too soon to tell: no renewal of the lease of kube-controller-manager was heard yet, by whose clock the node turned silent", longer}
 		}
 		return lack{}
 	})
+}
+
+// undated says that the clock of a host is not known, whose kubelet renews this lease.
+func (v view) undated(lease beat) lack {
+	if _, known := v.heard.last(lease); known {
+		return lack{}
+	}
+	return lack{"too soon to tell: no renewal of the lease was heard yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
 }
 
 // datedBy is whose clock says since when a node is Ready, or not: the kubelet's, or, of

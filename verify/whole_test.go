@@ -116,7 +116,7 @@ func (w *whole) judge(t *testing.T, e *engine) {
 		objects = append(objects, report(t, host, *r))
 	}
 	v := seen(t, objects...)
-	v.server = w.server
+	v.server, v.heard = w.server, newHeard()
 	for _, b := range w.beats {
 		v.heard.take(b, time.Now(), time.Now(), time.Now())
 		v.heard.take(b, time.Now(), time.Now(), time.Now())
