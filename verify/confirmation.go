@@ -201,7 +201,7 @@ func (c *confirmation) doubt(now time.Time, b bounds, synced bool, cached string
 	d := &doubt{kind: c.kind, namespace: c.namespace, reason: c.reason, since: c.closed}
 	switch {
 	case !synced:
-		d.saw = "no complete list yet"
+		d.saw, d.never = "no complete list yet", true
 		d.early = now.Sub(c.closed) <= b.early && (c.reason == nil || apierrors.IsTooManyRequests(c.reason))
 	case !c.open && now.Sub(c.closed) > b.down:
 		d.saw = "no watch is open"

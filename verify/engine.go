@@ -179,7 +179,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 // neither is known to be so now, nor to be mended.
 func (e *engine) judgeRule(r rule) {
 	row := e.board.rows[r.id]
-	row.doubtful = e.view.doubtful(r)
+	row.doubtful = r.doubtful(e.view)
 	if row.stale = e.view.stale(r); row.stale != "" {
 		row.fix = e.view.doubtsOf(r)[0].fix()
 		e.board.settle(e.view.now)
@@ -191,7 +191,7 @@ func (e *engine) judgeRule(r rule) {
 		return slices.ContainsFunc(unreadable, func(d *doubt) bool { return d.object == f.Object })
 	})
 	expected := e.expected(r)
-	if lacking := append(unreadable, e.view.hidden(r)...); len(lacking) > 0 {
+	if lacking := append(unreadable, r.hidden(e.view)...); len(lacking) > 0 {
 		expected = expectation{missing: lacking[0].String(), fix: lacking[0].fix()}
 	}
 	if b := e.options.Baseline; b != nil {

@@ -17,6 +17,7 @@ type doubt struct {
 	reason    error // of the API server; nil: it gave none
 	since     time.Time
 	early     bool // its first list has only begun: no news
+	never     bool // it was not listed in this session
 }
 
 func (d *doubt) String() string {
@@ -84,16 +85,17 @@ func (v view) doubtsOf(r rule) []*doubt {
 
 // hidden are those about kinds that who verifies may not read, and without which a rule is
 // judged: what it finds is so, and it cannot hold.
-func (v view) hidden(r rule) []*doubt {
+func (r rule) hidden(v view) []*doubt {
 	return slices.DeleteFunc(v.doubts(r.besides()), func(d *doubt) bool { return !d.refused() })
 }
 
+// refused says that nothing of the kind is known. What was listed before it was refused is old.
 func (d *doubt) refused() bool {
-	return apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason)
+	return d.never && (apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason))
 }
 
 // doubtful is all that is doubted of what a rule reads.
-func (v view) doubtful(r rule) string { return fmt.Sprint(v.doubts(r.kinds())) }
+func (r rule) doubtful(v view) string { return fmt.Sprint(v.doubts(r.kinds())) }
 
 // unreadable are the objects of these kinds that are there and have another form than
 // theirs.

@@ -50,6 +50,16 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// TestRefusedLater: what was listed before its kind was forbidden is old, and no rule is judged by it.
+func TestRefusedLater(t *testing.T) {
+	forbidden := &confirmation{kind: namespaceObjects, closed: time.Now().Add(-time.Minute), reason: apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "", nil)}
+	for _, listed := range []bool{true, false} {
+		if got := forbidden.doubt(time.Now(), bounds{}, listed, "").refused(); got == listed {
+			t.Errorf("listed before %v: judged without it %v", listed, got)
+		}
+	}
+}
+
 // TestKindFix: what to do fits the API server's reason.
 func TestKindFix(t *testing.T) {
 	of := schema.GroupResource{Resource: "nodereports"}

@@ -44,7 +44,7 @@ func (v view) reportLack(r *keptReport) lack {
 	case known:
 		return lack{}
 	}
-	if l := v.undated(leaseOf(r.name)); l != (lack{}) {
+	if l := undated(v, leaseOf(r.name)); l != (lack{}) {
 		return l
 	}
 	return v.unheard("NodeReport", reportOf(r.name), r.report.Heartbeat.Time)

@@ -133,7 +133,7 @@ func (e *engine) review(w *watching, now time.Time) {
 		}
 	}
 	for _, r := range e.rules {
-		if e.board.applies(r.id) && e.view.doubtful(r) != e.board.rows[r.id].doubtful {
+		if e.board.applies(r.id) && r.doubtful(e.view) != e.board.rows[r.id].doubtful {
 			e.dirty.mark(r.id)
 		}
 	}

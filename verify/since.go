@@ -30,7 +30,7 @@ func nothingSince(since time.Time) rule {
 // expectSince expects to know the clock of each host by which something is dated.
 func expectSince(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
-		if l := v.undated(leaseOf(n.Name)); l != (lack{}) {
+		if l := undated(v, leaseOf(n.Name)); l != (lack{}) {
 			return l
 		}
 		if _, known := v.ours(datedBy(n), time.Time{}); !known {
@@ -41,7 +41,7 @@ func expectSince(v view) expectation {
 }
 
 // undated says that the clock of a host is not known, whose kubelet renews this lease.
-func (v view) undated(lease beat) lack {
+func undated(v view, lease beat) lack {
 	if _, known := v.heard.last(lease); known {
 		return lack{}
 	}
