@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"verify":                  {"verify/dataplane", "verify/nodereport"},
 	"verify/dataplane":        {},
 	"verify/dataplane/deploy": {"manifests", "verify/dataplane"},
+	"verify/judged":           {},
 	"verify/nodereport":       {"manifests"},
 
 	"cluster/support": {"internal/redact"},

@@ -6,7 +6,7 @@ var (
 		"bundle":   9500,
 		"kubeadm":  16800,
 		"registry": 7600,
-		"verify":   8200,
+		"verify":   8100,
 	}}
 	commandPackage = limit{most: 6000, larger: map[string]int{"cmd/airgap": 19700}}
 	typeMethods    = limit{most: 40, larger: map[string]int{

@@ -8,14 +8,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/judged"
 )
 
 // TestEveryKindIsInTheTable asks a real API server, with all its versions, for the kinds
 // that it serves: the table has each, and each that verify watches has a rule.
 func TestEveryKindIsInTheTable(t *testing.T) {
 	server := apitest.Start(t, "--runtime-config=api/all=true")
-	told := map[schema.GroupKind]Judgement{}
-	for _, j := range kindJudgements() {
+	told := map[schema.GroupKind]judged.Judgement{}
+	for _, j := range judged.Kinds() {
 		at := schema.GroupKind{Group: j.Group, Kind: j.Kind}
 		if _, twice := told[at]; twice {
 			t.Errorf("the table has %s twice", at)

@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/judged"
 )
 
 // inState are objects in one state of the table.
@@ -21,7 +23,7 @@ type inState struct {
 // state, by the name that it should have, or none does. Each row is tried in a namespace of
 // the system's and in another one, with each of its owners.
 func TestJudgements(t *testing.T) {
-	for _, j := range Judgements() {
+	for _, j := range judged.All() {
 		if j.State == "" {
 			continue
 		}
@@ -78,7 +80,7 @@ func judgeStates(v view) []Finding {
 }
 
 // statesOf are objects in a state of the table, one case for each sort of owner.
-func statesOf(j Judgement, namespace string) []inState {
+func statesOf(j judged.Judgement, namespace string) []inState {
 	switch {
 	case j.Kind != "Pod":
 		return keeperStates(namespace)[j.Kind+" "+j.State]

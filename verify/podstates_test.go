@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"airgap.dev/airgap/verify/judged"
 )
 
 // The changes below put a pod of the fixtures into a state of the table.
@@ -107,6 +109,16 @@ func controlledBy(version, kind, name string) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: types.UID(kind + name), Controller: &yes}}
 }
+
+// Owners, as the table of judgements has them.
+const (
+	anyOwner     = judged.AnyOwner
+	workloadsOwn = judged.WorkloadsOwn
+	jobOwns      = judged.JobOwns
+	nodeOwns     = judged.NodeOwns
+	nobodyOwns   = judged.NobodyOwns
+	otherOwns    = judged.OtherOwns
+)
 
 // owners gives a pod each sort of owner that the table has, with a key of its own.
 func owners() map[string][]func(*corev1.Pod) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/judged"
 )
 
 // TestDocsJudgements: the list of rules ends with who judges which state, and which kinds
@@ -15,7 +15,7 @@ func TestDocsJudgements(t *testing.T) {
 		{"ko/", "종류", "소유자", "상태", "찾는 규칙"},
 	} {
 		states, kinds := [][]string{{w.kind, w.owner, w.state, w.rule}}, [][]string{{w.kind, w.rule}}
-		for _, j := range verify.Judgements() {
+		for _, j := range judged.All() {
 			by := "none: " + j.Why
 			if len(j.Rules) > 0 {
 				by = strings.Join(j.Rules, ", ")

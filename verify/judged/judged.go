@@ -1,4 +1,5 @@
-package verify
+// Package judged is a table: who judges what of a cluster, and why nobody does where none does.
+package judged
 
 import "slices"
 
@@ -16,27 +17,27 @@ type Judgement struct {
 
 // Owners of a pod, as the table of judgements tells them apart.
 const (
-	anyOwner     = "any"
-	workloadsOwn = "Deployment, ReplicaSet, StatefulSet, DaemonSet"
-	jobOwns      = "Job"
-	nodeOwns     = "Node (static pod)"
-	nobodyOwns   = "none"
-	otherOwns    = "another kind"
+	AnyOwner     = "any"
+	WorkloadsOwn = "Deployment, ReplicaSet, StatefulSet, DaemonSet"
+	JobOwns      = "Job"
+	NodeOwns     = "Node (static pod)"
+	NobodyOwns   = "none"
+	OtherOwns    = "another kind"
 )
 
-// Judgements are who judges what: each state of a pod, each state of what keeps pods, then
+// All are who judges what: each state of a pod, each state of what keeps pods, then
 // all other kinds that an API server serves.
-func Judgements() []Judgement {
-	return slices.Concat(podJudgements(), endedJudgements(), keeperJudgements(), kindJudgements())
+func All() []Judgement {
+	return slices.Concat(podJudgements(), endedJudgements(), keeperJudgements(), Kinds())
 }
 
 func podJudgements() []Judgement {
 	judge := []string{"pods", "system-pods"}
 	found := func(state string) Judgement {
-		return Judgement{Kind: "Pod", Owner: anyOwner, State: state, Rules: judge}
+		return Judgement{Kind: "Pod", Owner: AnyOwner, State: state, Rules: judge}
 	}
 	left := func(state, why string) Judgement {
-		return Judgement{Kind: "Pod", Owner: anyOwner, State: state, Why: why}
+		return Judgement{Kind: "Pod", Owner: AnyOwner, State: state, Why: why}
 	}
 	return []Judgement{
 		left("runs and is ready", "it does its work"),
@@ -53,9 +54,9 @@ func podJudgements() []Judgement {
 		left("Pending, held by a scheduling gate", "its owner holds it on purpose (a queue); a workload that lacks the pod is found"),
 		found("Pending on its node, its containers are being made"),
 		left("Terminating, within its grace period and a minute", "it is on its way out"),
-		{Kind: "Pod", Owner: anyOwner, State: "Terminating for longer, by a finalizer or a silent node", Rules: []string{"terminating"}},
-		{Kind: "Pod", Owner: anyOwner, State: "its node is not Ready", Rules: []string{"nodes-ready"}},
-		{Kind: "Pod", Owner: anyOwner, State: "its node does not exist", Rules: []string{"terminating"}},
+		{Kind: "Pod", Owner: AnyOwner, State: "Terminating for longer, by a finalizer or a silent node", Rules: []string{"terminating"}},
+		{Kind: "Pod", Owner: AnyOwner, State: "its node is not Ready", Rules: []string{"nodes-ready"}},
+		{Kind: "Pod", Owner: AnyOwner, State: "its node does not exist", Rules: []string{"terminating"}},
 	}
 }
 
@@ -64,15 +65,15 @@ func podJudgements() []Judgement {
 func endedJudgements() []Judgement {
 	pods, workloads := []string{"pods", "system-pods"}, []string{"workloads", "system-workloads"}
 	return []Judgement{
-		{Kind: "Pod", Owner: anyOwner, State: "Succeeded (restart policy Never or OnFailure)", Why: "it has done its work"},
-		{Kind: "Pod", Owner: workloadsOwn, State: "ended, and not replaced", Rules: workloads},
-		{Kind: "Pod", Owner: workloadsOwn, State: "ended, and replaced", Why: "its controller has made another"},
-		{Kind: "Pod", Owner: jobOwns, State: "failed, and its Job has failed", Rules: []string{"jobs"}},
-		{Kind: "Pod", Owner: jobOwns, State: "failed, and its Job tries again or has succeeded", Why: "the Job is judged"},
-		{Kind: "Pod", Owner: nodeOwns, State: "ended", Rules: pods},
-		{Kind: "Pod", Owner: nobodyOwns, State: "ended", Rules: pods},
-		{Kind: "Pod", Owner: otherOwns, State: "ended, and no newer pod of its owner is well", Rules: pods},
-		{Kind: "Pod", Owner: otherOwns, State: "ended, and a newer pod of its owner is well", Why: "its controller has made another"},
+		{Kind: "Pod", Owner: AnyOwner, State: "Succeeded (restart policy Never or OnFailure)", Why: "it has done its work"},
+		{Kind: "Pod", Owner: WorkloadsOwn, State: "ended, and not replaced", Rules: workloads},
+		{Kind: "Pod", Owner: WorkloadsOwn, State: "ended, and replaced", Why: "its controller has made another"},
+		{Kind: "Pod", Owner: JobOwns, State: "failed, and its Job has failed", Rules: []string{"jobs"}},
+		{Kind: "Pod", Owner: JobOwns, State: "failed, and its Job tries again or has succeeded", Why: "the Job is judged"},
+		{Kind: "Pod", Owner: NodeOwns, State: "ended", Rules: pods},
+		{Kind: "Pod", Owner: NobodyOwns, State: "ended", Rules: pods},
+		{Kind: "Pod", Owner: OtherOwns, State: "ended, and no newer pod of its owner is well", Rules: pods},
+		{Kind: "Pod", Owner: OtherOwns, State: "ended, and a newer pod of its owner is well", Why: "its controller has made another"},
 	}
 }
 

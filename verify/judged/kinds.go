@@ -1,13 +1,13 @@
-package verify
+package judged
 
 import (
 	"cmp"
 	"slices"
 )
 
-// kindJudgements are all kinds that an API server of Kubernetes serves, and what verify
+// Kinds are all kinds that an API server of Kubernetes serves, and what verify
 // watches of other projects, each as a whole.
-func kindJudgements() []Judgement {
+func Kinds() []Judgement {
 	list := slices.Concat(judgedKinds(), unjudgedKinds())
 	slices.SortFunc(list, func(a, b Judgement) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
 	return list
