@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +135,23 @@ func (b *bank) lease(l *coordinationv1.Lease) {
 		_, err = api.Update(b.t.Context(), was, metav1.UpdateOptions{})
 	}
 	b.must(err)
+}
+
+// renews has a kubelet renew its lease until the test ends.
+func (b *bank) renews(host string, pause time.Duration) {
+	ctx, end := context.WithCancel(b.t.Context())
+	var renewing sync.WaitGroup
+	b.t.Cleanup(func() { end(); renewing.Wait() })
+	api := b.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	renewing.Go(func() {
+		for sleep(ctx, pause); ctx.Err() == nil; sleep(ctx, pause) {
+			l, err := api.Get(ctx, host, metav1.GetOptions{})
+			if err == nil {
+				l.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may do
+			}
+		}
+	})
 }
 
 // dns is CoreDNS' Service, with an end that is ready.

@@ -25,7 +25,7 @@ import (
 // TestChaos: an engine looks at a cluster through a proxy that breaks the conversation by
 // seed, while the cluster breaks and mends. No verdict says that a cluster holds which has
 // had an ailment for longer than the bound, and none that one is broken which has been whole
-// for as long. When all faults are over, the engine comes to the right verdict.
+// for as long; nor does any rule say so of what it watches. When all faults are over, the engine comes to the right verdict.
 //
 // The clock is a fake one and the API server is in memory (TestMemoryServer holds it to the
 // real one), so a seed has the engine's own bounds, takes twenty minutes, and is over in a
@@ -156,7 +156,7 @@ type guest struct {
 func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigures {
 	ctx, end := context.WithCancel(b.t.Context())
 	var running sync.WaitGroup
-	script, lists, truth, canary := newScript(seeds[0], pace), &past{lists: map[kind][][]byte{}}, newTruth(), &canary{}
+	script, lists, truth, canary := newScript(seeds[0], pace), &past{lists: map[kind][][]byte{}}, newTruths(), &canary{}
 	for _, k := range chaosKinds() {
 		lists.note(b, k)
 	}

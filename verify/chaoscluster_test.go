@@ -47,6 +47,8 @@ type ailment struct {
 	name string
 	kind kind // that shows it
 	set  func(b *chaosBank, well bool)
+	// rules do not hold with it, and are not broken without it and the others that name them.
+	rules []string
 }
 
 func ailments() []ailment {
@@ -59,17 +61,17 @@ func ailments() []ailment {
 			} else {
 				b.pod(pod("kube-system", "etcd-cp1", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
 			}
-		}},
+		}, []string{"system-pods", "control-plane"}},
 		{"a pod is deleted", pods, func(b *chaosBank, well bool) {
 			if well {
 				b.pod(pod("kube-system", scheduler, "cp1"))
 			} else {
 				b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), scheduler, now))
 			}
-		}},
-		{"a node is not ready", nodes, func(b *chaosBank, well bool) { b.node(node("w1", ready(well))) }},
-		{"too few pods", deployments, func(b *chaosBank, well bool) { b.deployment(map[bool]int32{true: 2}[well]) }},
-		{"a unit failed", nodeReports, func(b *chaosBank, well bool) { b.report("w1", map[bool]string{true: "active", false: "failed"}[well]) }},
+		}, []string{"control-plane"}},
+		{"a node is not ready", nodes, func(b *chaosBank, well bool) { b.node(node("w1", ready(well))) }, []string{"nodes-ready"}},
+		{"too few pods", deployments, func(b *chaosBank, well bool) { b.deployment(map[bool]int32{true: 2}[well]) }, []string{"system-workloads"}},
+		{"a unit failed", nodeReports, func(b *chaosBank, well bool) { b.report("w1", map[bool]string{true: "active", false: "failed"}[well]) }, []string{"units"}},
 		{"a report is deleted", nodeReports, func(b *chaosBank, well bool) {
 			if well {
 				b.report("cp1", "active")
@@ -77,17 +79,17 @@ func ailments() []ailment {
 				b.silence("cp1")
 				b.must(b.dynamic.Resource(nodereport.Resource).Delete(b.t.Context(), "cp1", now))
 			}
-		}},
+		}, []string{"node-reports", "units"}},
 		{stale, nodeReports, func(b *chaosBank, well bool) {
 			if well {
 				b.report("w2", "active")
 			}
-		}},
+		}, []string{"node-reports", "units"}},
 		{"DNS has no end", endpointSlices, func(b *chaosBank, well bool) {
 			slices := b.client.DiscoveryV1().EndpointSlices("kube-system")
 			_, err := slices.Update(b.t.Context(), endpoints(well), metav1.UpdateOptions{})
 			b.must(err)
-		}},
+		}, []string{"dns"}},
 	}
 }
 
@@ -184,7 +186,7 @@ func newScript(seed uint64, pace pace) []change {
 		some := slices.DeleteFunc(ailments(), func(a ailment) bool { return a.name == stale && at-staleAfter < free })
 		first, second := pick(random, some...), pick(random, some...)
 		if first.name == stale {
-			script = append(script, change{at - staleAfter, ailment{silent, nodeReports, func(b *chaosBank, _ bool) { b.report("w2", "active"); b.silence("w2") }}, true})
+			script = append(script, change{at - staleAfter, ailment{silent, nodeReports, func(b *chaosBank, _ bool) { b.report("w2", "active"); b.silence("w2") }, nil}, true})
 			second = first
 		}
 		script = append(script, change{at, first, false})

@@ -20,18 +20,22 @@ type pace struct {
 type fault string
 
 const (
-	tooMany    fault = "429"
-	gone       fault = "410"
-	internal   fault = "500"
-	goAway     fault = "GOAWAY"
-	cut        fault = "cut stream"
-	slow       fault = "slow answer"
-	mute       fault = "silent watch"
-	older      fault = "older version"
-	unreadable fault = "unreadable object"
-	hangUp     fault = "lost connections"
-	dead       fault = "dead connection" // it carries nothing, and nobody hears of it
-	short      fault = "short watch"     // it ends before it says anything
+	unauthorized fault = "401"
+	denied       fault = "403"
+	notFound     fault = "404"
+	tooMany      fault = "429"
+	gone         fault = "410"
+	goneAmid     fault = "410 amid a streaming list"
+	internal     fault = "500"
+	goAway       fault = "GOAWAY"
+	cut          fault = "cut stream"
+	slow         fault = "slow answer"
+	mute         fault = "silent watch"
+	older        fault = "older version"
+	unreadable   fault = "unreadable object"
+	hangUp       fault = "lost connections"
+	dead         fault = "dead connection" // it carries nothing, and nobody hears of it
+	short        fault = "short watch"     // it ends before it says anything
 )
 
 // spell is a time in which every request for a kind meets the same fault. Requests for
@@ -54,11 +58,11 @@ func (s spell) String() string {
 // faults are those of spells. Where time is real, the engine's limits for a whole server
 // are too long for those that concern all of it.
 func (p pace) faults() []fault {
-	all := []fault{tooMany, tooMany, gone, internal, slow, mute, older, unreadable, short}
+	all := []fault{tooMany, tooMany, gone, goneAmid, internal, denied, notFound, slow, mute, older, unreadable, short}
 	if p.mark > 0 {
 		return all
 	}
-	return append(all, hangUp, dead)
+	return append(all, hangUp, dead, unauthorized)
 }
 
 // plan is what one proxy does, by its seed.

@@ -34,24 +34,54 @@ func newTruth() *truth {
 	return &truth{began: now, spans: []span{{from: now}}, active: map[string]time.Time{}}
 }
 
+// truths are by rule; that of "" is about the whole cluster.
+type truths map[string]*truth
+
+func newTruths() truths {
+	all := truths{"": newTruth()}
+	for _, id := range chaosRules() {
+		all[id] = newTruth()
+	}
+	return all
+}
+
 // step does what a change says.
-func (t *truth) step(b *chaosBank, c change) {
+func (all truths) step(b *chaosBank, c change) {
+	var about []*truth
+	for id, t := range all {
+		if id == "" || slices.Contains(c.ailment.rules, id) {
+			about = append(about, t)
+		}
+	}
+	var done []func()
+	for _, t := range about {
+		done = append(done, t.begin(c))
+	}
+	c.ailment.set(b, c.well)
+	for _, end := range done {
+		end()
+	}
+}
+
+// begin notes that a change is on its way, and returns what notes that it is done.
+func (t *truth) begin(c change) (done func()) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	was := len(t.active) > 0
 	delete(t.active, c.ailment.name)
 	is := len(t.active) > 0 || !c.well
 	if was != is {
 		t.spans[len(t.spans)-1].to = time.Now()
 	}
-	t.mu.Unlock()
-	c.ailment.set(b, c.well)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !c.well {
-		t.active[c.ailment.name] = time.Now()
-	}
-	if was != is {
-		t.spans = append(t.spans, span{broken: is, from: time.Now(), ailments: c.ailment.name})
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !c.well {
+			t.active[c.ailment.name] = time.Now()
+		}
+		if was != is {
+			t.spans = append(t.spans, span{broken: is, from: time.Now(), ailments: c.ailment.name})
+		}
 	}
 }
 
@@ -144,7 +174,7 @@ func (c *canary) worst(from time.Time) time.Duration {
 // oracle holds the verdicts of one engine to the truth.
 type oracle struct {
 	pace
-	truth  *truth
+	truth  truths
 	canary *canary
 
 	mu       sync.Mutex
@@ -157,7 +187,7 @@ type oracle struct {
 	longest  time.Duration  // that a right verdict took, after the cluster had changed
 }
 
-func newOracle(pace pace, t *truth, c *canary) *oracle {
+func newOracle(pace pace, t truths, c *canary) *oracle {
 	return &oracle{pace: pace, truth: t, canary: c, verdicts: map[Outcome]int{}, wrong: map[string]int{}}
 }
 
@@ -195,22 +225,37 @@ func (o *oracle) look() {
 }
 
 func (o *oracle) judge(at time.Time) {
-	outcome, rule := chaosOutcome(o.said)
 	limit := o.bound + o.slack
 	limit += 3 * o.canary.worst(at.Add(-limit))
-	s, steady := o.truth.during(at.Add(-limit), at)
-	if steady && (outcome == Holds && o.truth.since(at) >= limit || outcome == Broken && !s.broken) {
-		sort := fmt.Sprintf("%q of a cluster that is %s", outcome, map[bool]string{true: "broken", false: "whole"}[s.broken])
-		if o.wrong[sort]++; o.wrong[sort] == 1 {
-			o.first = append(o.first, fmt.Sprintf("%s since %s, %s (limit %s), %s after the plan began; said %s ago; rule %q, findings %+v",
-				sort, at.Sub(s.from).Round(time.Millisecond), s.ailments, limit, at.Sub(o.truth.began).Round(time.Millisecond), at.Sub(o.saidAt), rule, o.said.Findings))
+	outcome, rule := chaosOutcome(o.said)
+	o.compare(at, limit, "", outcome, rule)
+	for _, r := range o.said.Rules {
+		if o.truth[r.ID] != nil {
+			o.compare(at, limit, r.ID, r.Outcome, r.ID)
 		}
 	}
-	if s, known := o.truth.during(at, at); known && outcome != Unseen && s.broken == (outcome == Broken) && o.saidAt.After(s.from) {
+	if s, known := o.truth[""].during(at, at); known && outcome != Unseen && s.broken == (outcome == Broken) && o.saidAt.After(s.from) {
 		if o.right.Before(s.from) {
 			o.longest = max(o.longest, at.Sub(s.from))
 		}
 		o.right = at
+	}
+}
+
+// compare holds what was said of the cluster, or of a rule, to the truth about that.
+func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome Outcome, rule string) {
+	t := o.truth[of]
+	s, steady := t.during(at.Add(-limit), at)
+	if !steady || (outcome != Holds || t.since(at) < limit) && (outcome != Broken || s.broken) {
+		return
+	}
+	sort := fmt.Sprintf("%q of a cluster that is %s", outcome, map[bool]string{true: "broken", false: "whole"}[s.broken])
+	if of != "" {
+		sort = "rule " + of + ": " + sort
+	}
+	if o.wrong[sort]++; o.wrong[sort] == 1 {
+		o.first = append(o.first, fmt.Sprintf("%s since %s, %s (limit %s), %s after the plan began; said %s ago; rule %q, findings %+v",
+			sort, at.Sub(s.from).Round(time.Millisecond), s.ailments, limit, at.Sub(t.began).Round(time.Millisecond), at.Sub(o.saidAt), rule, o.said.Findings))
 	}
 }
 

@@ -150,6 +150,15 @@ func (x *exchange) meet(s spell) bool {
 		x.refuse(tooMany, http.StatusTooManyRequests, "TooManyRequests", []string{"", "0", "1"}[s.variant])
 	case internal:
 		x.refuse(internal, http.StatusInternalServerError, "InternalError", "")
+	case unauthorized:
+		x.refuse(unauthorized, http.StatusUnauthorized, "Unauthorized", "")
+	case denied:
+		x.refuse(denied, http.StatusForbidden, "Forbidden", "")
+	case notFound:
+		if x.kind == "" || x.kind == nodeReports { // a cluster that says so of these has none
+			return false
+		}
+		x.refuse(notFound, http.StatusNotFound, "NotFound", "")
 	case gone: // of lists, only those that go on are answered so
 		if !x.watch && x.query.Get("continue") == "" || x.streams {
 			return false
@@ -174,7 +183,7 @@ func (x *exchange) meet(s spell) bool {
 	case dead:
 		x.count(dead)
 		x.net.kill()
-	default: // of mute, unreadable and short, the answer knows
+	default: // of mute, unreadable, short and goneAmid, the answer knows
 		return false
 	}
 	return true
@@ -274,7 +283,9 @@ func (x *exchange) passList(response *http.Response) {
 		return
 	}
 	x.show(versionIn(list))
-	x.list(x.kind)
+	if x.query.Get("continue") == "" {
+		x.list(x.kind)
+	}
 	x.w.WriteHeader(http.StatusOK)
 	_, _ = x.w.Write(list)
 }

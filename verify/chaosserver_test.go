@@ -1,11 +1,13 @@
 package verify
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,7 @@ type memoryServer struct {
 	objects map[kind]map[string]json.RawMessage // by namespace/name
 	events  []memoryEvent
 	news    chan struct{} // closed at the next event
+	pages   [][]byte      // lists that go on, by their tokens
 }
 
 type memoryEvent struct {
@@ -79,20 +82,57 @@ func (s *memoryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		s.watch(w, r, k, namespace)
 	default:
-		s.answer(w, k, namespace, r.URL.Query().Get("resourceVersion"))
+		s.answer(w, k, namespace, r.URL.Query())
 	}
 }
 
 // answer lists a kind, not older than a version: one that it has not seen yet is an error.
-func (s *memoryServer) answer(w http.ResponseWriter, k kind, namespace, from string) {
-	list := s.list(k, namespace)
-	if version, _ := strconv.ParseUint(from, 10, 64); version <= versionIn(list) {
+func (s *memoryServer) answer(w http.ResponseWriter, k kind, namespace string, q url.Values) {
+	list, version, at := s.list(k, namespace), uint64(0), 0
+	if token := q.Get("continue"); token != "" {
+		list, at = s.goesOn(token)
+	} else {
+		version, _ = strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
+	}
+	if version <= versionIn(list) {
+		if q.Get("limit") != "" {
+			list = s.page(k, list, at)
+		}
 		_, _ = w.Write(list)
 		return
 	}
 	w.WriteHeader(http.StatusGatewayTimeout)
 	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Too large resource version","reason":"Timeout","code":504,`+
 		`"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1}}`)
+}
+
+// pageSize is less than anybody asks for, so that the few objects are more than a page.
+const pageSize = 3
+
+// page is a part of a list, from its at-th object on.
+func (s *memoryServer) page(k kind, list []byte, at int) []byte {
+	items := itemsOf(k, list)
+	if at+pageSize >= len(items) {
+		return listOf(k, versionIn(list), "", items[at:])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages = append(s.pages, list)
+	return listOf(k, versionIn(list), fmt.Sprintf("%d %d", len(s.pages)-1, at+pageSize), items[at:at+pageSize])
+}
+
+// goesOn is the list that a token is of, and where it goes on.
+func (s *memoryServer) goesOn(token string) (list []byte, at int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nth := 0
+	_, _ = fmt.Sscan(token, &nth, &at) // it is ours
+	return s.pages[nth], at
+}
+
+func listOf(k kind, version uint64, token string, items [][]byte) []byte {
+	of := chaosObjects()[k]
+	return fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, of.Kind, of.APIVersion, version, token, bytes.Join(items, []byte(",")))
 }
 
 // memoryPath is the kind that a path is about, and namespace and name of an object.
@@ -130,14 +170,13 @@ func (s *memoryServer) get(w http.ResponseWriter, k kind, key string) {
 func (s *memoryServer) list(k kind, namespace string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := chaosObjects()[k]
-	items := make([]string, 0, len(s.objects[k]))
+	items := make([][]byte, 0, len(s.objects[k]))
 	for _, key := range slices.Sorted(maps.Keys(s.objects[k])) {
 		if within(key, namespace) {
-			items = append(items, string(s.objects[k][key]))
+			items = append(items, s.objects[k][key])
 		}
 	}
-	return fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, of.Kind, of.APIVersion, s.version, strings.Join(items, ","))
+	return listOf(k, s.version, "", items)
 }
 
 // write takes an object as it comes, status and all: the test's hands write whole ones.
@@ -217,7 +256,7 @@ func (s *memoryServer) watch(w http.ResponseWriter, r *http.Request, k kind, nam
 	version, _ := strconv.ParseUint(q.Get("resourceVersion"), 10, 64)
 	if q.Get("sendInitialEvents") == "true" {
 		if _, now, _ := s.since(k, namespace, 0); version > now {
-			s.answer(w, k, namespace, q.Get("resourceVersion"))
+			s.answer(w, k, namespace, q)
 			return
 		}
 		list := s.list(k, namespace)

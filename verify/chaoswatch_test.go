@@ -46,10 +46,9 @@ func (x *exchange) passWatch(response *http.Response) {
 	for {
 		select {
 		case line, more := <-events:
-			if !more {
+			if !more || !s.event(line) {
 				return
 			}
-			s.event(line)
 		case <-look.C:
 			if x.cutAt > 0 && x.now() >= x.cutAt {
 				s.write([]byte(`{"type":"MODIFIED","object":{"kin`))
@@ -73,12 +72,15 @@ func (x *exchange) stream() *stream {
 	return s
 }
 
-// event hands one event on, or keeps it back.
-func (s *stream) event(line []byte) {
+// event hands one event on, or keeps it back. False: the watch is over.
+func (s *stream) event(line []byte) bool {
 	spell, met := s.plan.during(s.kind, s.now())
 	if s.muted || met && spell.fault == short && !s.streams {
 		s.held = append(s.held, line)
-		return
+		return true
+	}
+	if met && spell.fault == goneAmid && !s.complete {
+		return s.end(spell)
 	}
 	if met && spell.fault == unreadable {
 		line = s.garbled(line)
@@ -95,6 +97,7 @@ func (s *stream) event(line []byte) {
 		s.show(s.version)
 	}
 	s.write(line)
+	return true
 }
 
 // look does what the plan says of this moment. False: the watch is over.
@@ -139,8 +142,8 @@ func (s *stream) speak() bool {
 // end is how a spell ends the watches that it finds.
 func (s *stream) end(spell spell) bool {
 	switch spell.fault {
-	case gone, slow, unreadable, older: // it has to be listed again
-		s.count(gone)
+	case gone, goneAmid, slow, unreadable, older: // it has to be listed again
+		s.count(map[bool]fault{true: gone, false: goneAmid}[s.complete])
 		s.write(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`+"\n", status(http.StatusGone, "Expired")))
 	case hangUp:
 		s.net.drop()

@@ -318,23 +318,6 @@ func (b *bank) nodeReports(client dynamic.Interface) {
 	b.renews("cp1", 100*time.Millisecond)
 }
 
-// renews has a kubelet renew its lease until the test ends.
-func (b *bank) renews(host string, pause time.Duration) {
-	ctx, end := context.WithCancel(b.t.Context())
-	var renewing sync.WaitGroup
-	b.t.Cleanup(func() { end(); renewing.Wait() })
-	api := b.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	renewing.Go(func() {
-		for sleep(ctx, pause); ctx.Err() == nil; sleep(ctx, pause) {
-			l, err := api.Get(ctx, host, metav1.GetOptions{})
-			if err == nil {
-				l.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may do
-			}
-		}
-	})
-}
-
 // defineReports teaches it one version of the kind.
 func (b *bank) defineReports(client dynamic.Interface, version string) error {
 	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodereports.airgap.dev", map[string]any{
