@@ -70,8 +70,10 @@ func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
 
 // heed judges by what was learned from now on. Rules keep their ids.
 func (e *engine) heed(l learned) {
-	e.options.take(l.facts)
-	e.choose()
+	if e.options.Facts != nil {
+		e.options.take(l.facts)
+		e.choose()
+	}
 	e.site = e.options.site()
 	e.site.scope = l.scope
 }
