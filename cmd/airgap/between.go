@@ -139,7 +139,7 @@ func (s *site) settle(m *netprobe.Matrix, p ui.Progress) error {
 	if c.Encapsulation == netprobe.VXLAN && c.Port == s.config.Network.Port && (c.MTU == 0 || s.config.Network.MTU > 0) {
 		return nil // as airgap.yaml says
 	}
-	s.take(&networkChoice{c})
+	s.take(&networkChoice{Choice: c})
 	way := "by"
 	if c.Encapsulation == netprobe.Native {
 		way = "with"

@@ -355,7 +355,7 @@ func stepSites() []stepSite {
 			s.config.GPU.Source = gpu.Site
 		}},
 		{each: "every server", with: "where the measurement chose", change: func(s *site) {
-			s.choice = &networkChoice{netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
+			s.choice = &networkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
 		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
 		{each: "every server", with: "with containerd 1.7", change: func(s *site) { s.config.Runtime.Version = "1.7.28" }},

@@ -217,9 +217,9 @@ func TestOtherCluster(t *testing.T) {
 	}{
 		{membership{}, "", true},
 		{membership{}, "sha256:a", true},
-		{membership{true, "sha256:a"}, "sha256:a", true},
-		{membership{true, "sha256:b"}, "sha256:a", false},
-		{membership{true, "sha256:b"}, "", false}, // this host has none yet
+		{membership{Joined: true, Cluster: "sha256:a"}, "sha256:a", true},
+		{membership{Joined: true, Cluster: "sha256:b"}, "sha256:a", false},
+		{membership{Joined: true, Cluster: "sha256:b"}, "", false}, // this host has none yet
 	} {
 		err := otherCluster("node2", tc.here, tc.cluster)
 		if (err == nil) != tc.fine {

@@ -63,7 +63,7 @@ func (s *site) driverSteps(from source, p ui.Progress) []step.Step {
 	}
 	return append(steps,
 		s.driverStep(cards),
-		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: s.cardUsers}),
+		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.config.GPU.MIG.Profiles, Cards: dividedCards, Users: func(ctx context.Context) ([]string, error) { return s.cardUsers(ctx) }}),
 		gpu.CDIStep(cards),
 		gpu.RuntimeConfigStep(cards, s.config.Runtime.Runc()))
 }

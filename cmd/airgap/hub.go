@@ -126,7 +126,7 @@ func (h *hub) view(ctx context.Context) (*bundle.View, error) {
 		return nil, err
 	}
 	v, err := client.View(ctx, h.index.ID(), h.trusted...) // a newer one of its name may be there for an upgrade
-	return v, (&trust{h.required, h.trusted}).explain(err)
+	return v, (&trust{required: h.required, keys: h.trusted}).explain(err)
 }
 
 // maxJoinFile is the largest file below /join/ beside those of the signed index.

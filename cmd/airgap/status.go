@@ -124,16 +124,16 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
 		}
 		if k.site.servesRegistry() && strings.HasPrefix(st.Registry, "answers") {
-			st.Running = append(st.Running, runningProgram{registry.UnitName, runningVersion(health)})
+			st.Running = append(st.Running, runningProgram{Unit: registry.UnitName, Version: runningVersion(health)})
 		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.tellHealth(ctx, thisMachine())
 	if runs, err := approverVersion(ctx, host.Local{}); err == nil && runs != "" {
-		st.Running = append(st.Running, runningProgram{kubeadm.ApproverUnit, runs})
+		st.Running = append(st.Running, runningProgram{Unit: kubeadm.ApproverUnit, Version: runs})
 	}
 	if runs := reportingVersion(ctx); runs != "" {
-		st.Running = append(st.Running, runningProgram{nodereport.UnitName, runs})
+		st.Running = append(st.Running, runningProgram{Unit: nodereport.UnitName, Version: runs})
 	}
 	st.tellOutdated()
 	st.judge(entries, now)

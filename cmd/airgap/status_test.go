@@ -162,7 +162,7 @@ func TestStatusScreens(t *testing.T) {
 		},
 		"outdated": func() *status {
 			st := node()
-			st.Running = []runningProgram{{registry.UnitName, unknownVersion}, {nodereport.UnitName, "1.2.3"}}
+			st.Running = []runningProgram{{Unit: registry.UnitName, Version: unknownVersion}, {Unit: nodereport.UnitName, Version: "1.2.3"}}
 			st.tellOutdated()
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
