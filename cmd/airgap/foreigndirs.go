@@ -37,11 +37,7 @@ func foreignDirs() []foreignDir {
 			Root: "scratch: a directory of its own by mkdtemp; an older one is removed where a lock on the open directory shows it to be root's",
 			Test: "TestScratch",
 		},
-		{
-			Dir: "/var/tmp", Owner: "every user",
-			Root: "remote.RunWith: a directory of its own by mktemp, mode 0700",
-			Test: "TestRunWithFiles",
-		},
+		{Dir: "/var/tmp", Owner: "every user", Root: "remote.RunWith: a directory of its own by mktemp, mode 0700", Test: "TestRunWithFiles"},
 		{
 			Dir: "/var/lib/kubelet/pods", Owner: "pods' users, in their volumes",
 			Root: "reset deletes: host.RemoveTree, which follows no link and crosses no mount",
