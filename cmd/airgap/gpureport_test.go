@@ -93,7 +93,7 @@ func TestCards(t *testing.T) {
 		"the site's own driver":      {cardFiles(card, built, loaded), said, nil, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
 		"set up":                     {cardFiles(card, built, loaded), said, wanted, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}}},
 	} {
-		if got, err := test.settings.cards(t.Context(), cardHost{test.files, test.says, test.log}); err != nil || !reflect.DeepEqual(got, test.want) {
+		if got, err := test.settings.cards(t.Context(), cardHost{MapFS: test.files, says: test.says, log: test.log}); err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", name, got, err, test.want)
 		}
 	}

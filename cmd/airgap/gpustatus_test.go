@@ -166,7 +166,8 @@ func TestGPUStatusOfThisHost(t *testing.T) {
 
 // TestGPUStatusForPrograms: the same in JSON, read back.
 func TestGPUStatusForPrograms(t *testing.T) {
-	h := cardHost{cardFiles(h100("0000:17:00.0"), fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}), `{"driver": "580.82.07", "cards": [{"index": 0, "address": "0000:17:00.0"}]}`, ""}
+	built := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}
+	h := cardHost{MapFS: cardFiles(h100("0000:17:00.0"), built), says: `{"driver": "580.82.07", "cards": [{"index": 0, "address": "0000:17:00.0"}]}`}
 	st, err := readGPUStatus(t.Context(), h, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestGPUStatusForPrograms(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}
-	if _, err := readGPUStatus(t.Context(), cardHost{h.MapFS, "", ""}, time.Second); !errors.Is(err, nvml.ErrMismatch) {
+	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: h.MapFS}, time.Second); !errors.Is(err, nvml.ErrMismatch) {
 		t.Errorf("listening to a library of another version: %v", err)
 	}
 }

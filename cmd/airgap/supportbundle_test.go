@@ -205,7 +205,7 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
 	defer api.Close()
 	s = newSickHost(t, api.URL)
-	e := &evidence{machine: kubeadm.Machine{Host: rootHost{s.dir, s.poison}, Root: s.dir}}
+	e := &evidence{machine: kubeadm.Machine{Host: rootHost{dir: s.dir, says: s.poison}, Root: s.dir}}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	var stdout, stderr bytes.Buffer
 	a := &app{stdout: &stdout, stderr: &stderr, output: asJSON, progress: "json"}
@@ -265,7 +265,7 @@ func TestNoKeyIsListed(t *testing.T) {
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
 		s.write(t, name, "x")
 	}
-	e := &evidence{machine: kubeadm.Machine{Host: rootHost{s.dir, ""}}}
+	e := &evidence{machine: kubeadm.Machine{Host: rootHost{dir: s.dir}}}
 	if got := e.configFiles(); !slices.Equal(got, []string{"etc/kubernetes/apiserver/audit-policy.yaml"}) {
 		t.Errorf("listed %v", got)
 	}
@@ -317,7 +317,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{rootHost{t.TempDir(), ""}, cancel}}}
+	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{rootHost{dir: t.TempDir()}, cancel}}}
 	a := &app{stdout: io.Discard, stderr: io.Discard, progress: "plain"}
 	if err := a.runSupportBundle(ctx, filepath.Join(dir, "a.tar.gz"), e); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

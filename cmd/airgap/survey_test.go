@@ -38,16 +38,17 @@ func TestSurveyedCards(t *testing.T) {
 		}
 	}
 	xids := []nvml.Logged{{Address: "0000:3d:00.0", Number: 79, Times: 1, Last: time.Unix(1763856005, 0).UTC()}}
+	here := cardFiles(h100("0000:17:00.0"), loaded)
 	for name, test := range map[string]struct {
 		host    cardHost
 		want    *nvml.Report
 		xids    []nvml.Logged
 		unknown string
 	}{
-		"no driver":               {cardHost{cardFiles(h100("0000:17:00.0")), says, fellOff}, nil, nil, ""},
-		"another version's":       {cardHost{cardFiles(h100("0000:17:00.0"), loaded), "", fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
-		"two, a lost one":         {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, fellOff}, said, xids, ""},
-		"a log that is not to be": {cardHost{cardFiles(h100("0000:17:00.0"), loaded), says, unreadable}, said, nil, "read the kernel's log: no journal"},
+		"no driver":               {cardHost{MapFS: cardFiles(h100("0000:17:00.0")), says: says, log: fellOff}, nil, nil, ""},
+		"another version's":       {cardHost{MapFS: here, log: fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
+		"two, a lost one":         {cardHost{MapFS: here, says: says, log: fellOff}, said, xids, ""},
+		"a log that is not to be": {cardHost{MapFS: here, says: says, log: unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
 		facts, err := preflight.Survey(t.Context(), test.host)
 		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) || !reflect.DeepEqual(facts.Xids, test.xids) {
