@@ -54,7 +54,6 @@ var (
 	}}
 	testFileLines = limit{most: 400, larger: map[string]int{
 		"bundle/shapetable_test.go":          528,
-		"cmd/airgap/docs_security_test.go":   486,
 		"cni/suite_test.go":                  457,
 		"kubeadm/approver_test.go":           726,
 		"kubeadm/replacement_test.go":        644,

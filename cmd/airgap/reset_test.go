@@ -12,7 +12,10 @@ import (
 // no step knows of.
 func TestForget(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{journalFile, lockFile, measuredFile, host.Draft(versionlockUndo), knownHostsFile, host.Draft(knownHostsFile), upgradeRecordFile, upgradeBaselineFile} {
+	for _, name := range []string{
+		journalFile, lockFile, measuredFile, host.Draft(versionlockUndo), knownHostsFile, host.Draft(knownHostsFile),
+		upgradeRecordFile, upgradeBaselineFile,
+	} {
 		write(t, filepath.Join(root, name))
 	}
 	for range 2 { // a reset is run again

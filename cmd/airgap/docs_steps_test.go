@@ -1,0 +1,208 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight/netprobe"
+	"airgap.dev/airgap/registry"
+)
+
+// hostKinds are kinds of servers by the way in which they come into the cluster.
+type hostKinds int
+
+const (
+	firstHost hostKinds = 1 << iota
+	furtherControlPlane
+	workerHost
+)
+
+// words name them; each are all servers that are meant.
+func (k hostKinds) words(each string) string {
+	switch k {
+	case firstHost:
+		return "first host"
+	case furtherControlPlane:
+		return "further control-plane hosts"
+	case firstHost | furtherControlPlane:
+		return "control-plane hosts"
+	case workerHost:
+		return "workers"
+	case furtherControlPlane | workerHost:
+		return "hosts that join"
+	}
+	return each
+}
+
+// stepSite is a cluster whose servers take other steps than a usual one's: more, fewer, or
+// the same with other programs.
+type stepSite struct {
+	each, with string // which servers, and by what
+	change     func(*site)
+	like       string // with what: the site whose steps it may lack; the usual one's, too
+	titles     bool   // its steps' titles are others, and worth a word
+}
+
+func stepSites() []stepSite {
+	cards := func(s *site) {
+		tree := fstest.MapFS{}
+		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2330", "class": "0x030200"} {
+			tree["sys/bus/pci/devices/0000:01:00.0/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		}
+		s.machine.Host, s.index.Lock.Drivers = cardHost{MapFS: tree}, map[string]string{}
+		s.index.Lock.Images = []bundle.Image{{Name: s.config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64)}}
+		for i, n := range s.config.Nodes {
+			s.config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
+			s.index.Lock.Drivers[n.Name] = "580.82.07"
+		}
+	}
+	return []stepSite{
+		{each: "every server", change: func(*site) {}},
+		{each: "servers with cards", with: "where a node has cards", change: cards},
+		{each: "servers with cards", with: "with `gpu.source: runfile`", like: "where a node has cards", change: func(s *site) {
+			cards(s)
+			s.config.GPU.Source, s.config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
+		}},
+		{each: "servers with cards", with: "with `gpu.source: host`", like: "where a node has cards", change: func(s *site) {
+			cards(s)
+			s.config.GPU.Source = gpu.Site
+		}},
+		{each: "every server", with: "where the measurement chose", change: func(s *site) {
+			s.choice = &networkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
+		}},
+		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
+		{each: "every server", with: "with containerd 1.7", change: func(s *site) { s.config.Runtime.Version = "1.7.28" }},
+		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site) { s.config.Runtime = runtimeOf(s, "crio", kubeadm.FromArchive) }},
+		{each: "every server", with: "with `runtime.source: package`", change: func(s *site) { s.config.Runtime = runtimeOf(s, "containerd", kubeadm.FromPackage) }},
+		{each: "every server", with: "with `registry.existing`", change: func(s *site) {
+			s.config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
+		}},
+		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site) { s.config.HostSettings.Firewalld = kubeadm.LeaveFirewalld }},
+		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site) { s.config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
+		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site) { s.config.Kubernetes.DNS = kubeadm.NoDNS }},
+		{each: "every server", with: "with `addons`", change: func(s *site) { s.index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
+	}
+}
+
+func runtimeOf(s *site, name, source string) kubeadm.Runtime {
+	r := kubeadm.Runtime{Name: name, Source: source}
+	r.Default(s.config.Kubernetes.Version)
+	return r
+}
+
+// listedStep is a row of the steps: those of one name that do the same.
+type listedStep struct {
+	step.Step
+
+	of    stepSite // the first one that has it
+	on    hostKinds
+	other []string // titles elsewhere
+	not   []string // with what it is left out
+}
+
+// listedSteps are the steps of all sites, in their order.
+type listedSteps []*listedStep
+
+// take adds the steps that a kind of host takes at a site, in their places.
+func (all *listedSteps) take(of stepSite, kind hostKinds, steps []step.Step) {
+	at := 0
+	for _, st := range steps {
+		is := all.find(of, kind, st)
+		if is < 0 {
+			for at < len(*all) && (*all)[at].Name == st.Name {
+				at++
+			}
+			*all, is = slices.Insert(*all, at, &listedStep{Step: st, of: of}), at
+		}
+		l := (*all)[is]
+		if l.of.with == of.with {
+			l.on |= kind
+		}
+		if other := of.with + ": " + st.Title; of.titles && l.Title != st.Title && !slices.Contains(l.other, other) {
+			l.other = append(l.other, other)
+		}
+		at = is + 1
+	}
+	all.leaveOut(of, kind, steps)
+}
+
+// find is the row that a step belongs to, else -1. The usual cluster has steps that are
+// called the same and do another thing on other hosts.
+func (all *listedSteps) find(of stepSite, kind hostKinds, st step.Step) int {
+	return slices.IndexFunc(*all, func(l *listedStep) bool {
+		same := l.Title == st.Title || of.with != "" && (l.of.with != "" || l.on&kind != 0)
+		return l.Name == st.Name && same
+	})
+}
+
+// leaveOut notes what is not among the steps of a host, and is at the sites that this one is like.
+func (all *listedSteps) leaveOut(of stepSite, kind hostKinds, steps []step.Step) {
+	for _, l := range *all {
+		usual := l.of.with == "" || l.of.with == of.like
+		there := slices.ContainsFunc(steps, func(st step.Step) bool { return st.Name == l.Name })
+		if usual && l.of.with != of.with && l.on&kind != 0 && !there && !slices.Contains(l.not, of.with) {
+			l.not = append(l.not, of.with)
+		}
+	}
+}
+
+func (l *listedStep) row() []string {
+	on, back := l.on.words(l.of.each), "yes"
+	if l.of.with != "" && (on != "servers with cards" || l.of.with != "where a node has cards") { // which says it already
+		on += ", " + l.of.with
+	}
+	if len(l.not) > 0 {
+		on += ", but not " + strings.Join(l.not, " or ")
+	}
+	if l.Undo == nil {
+		back = "with the step that it belongs to"
+	}
+	if l.Name == "store" {
+		back = "no: `reset --wipe-data`"
+	}
+	return []string{"`" + l.Name + "`", strings.Join(append([]string{l.Title}, l.other...), "; "), on, back}
+}
+
+// stepRows are the steps of all kinds of servers, in their order.
+func stepRows(t *testing.T) [][]string {
+	var all listedSteps
+	v := bundle.NewView(bundletest.New(t).Open(t))
+	defer v.Close()
+	for _, of := range stepSites() {
+		s := &site{config: docsConfig(t, ""), machine: thisMachine(), store: registry.Store{Dir: storeDir}, index: &bundle.Index{Name: "bank"}}
+		of.change(s)
+		s.nodes = s.config.Nodes
+		for _, host := range []struct {
+			node int
+			kind hostKinds
+		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
+			s.node = s.config.Nodes[host.node]
+			_, err := s.runtime()
+			if err == nil && s.node.Has(config.GPU) {
+				_, err = s.gpuSetup()
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", of.with, err) // and a step that only says so stands in place of others
+			}
+			steps := s.stepsAgain(&hub{addr: s.registryAddr(), index: s.index}, v)
+			if host.kind == firstHost {
+				steps = s.installSteps(v, nil, ui.Discard())
+			}
+			all.take(of, host.kind, steps)
+		}
+	}
+	rows := [][]string{{"Step", "What", "On", "Taken back by reset"}}
+	for _, l := range all {
+		rows = append(rows, l.row())
+	}
+	return rows
+}
