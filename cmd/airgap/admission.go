@@ -7,70 +7,32 @@ import (
 	"io"
 	"os"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
 )
-
-// admission is what lets a host into the cluster: its ticket, which it gets when that
-// is first needed, once.
-type admission struct {
-	entry kubeadm.Entry
-	shown *kubeadm.Ticket
-}
 
 // admit gets the ticket before anything on the host is changed, unless kubeadm has
 // joined already: then a code is asked for only if a step turns out to need one.
-func (a *app) admit(ctx context.Context, s *site, h *hub, file string) (*admission, error) {
-	adm := &admission{entry: kubeadm.Entry{
-		Machine: s.machine, Node: s.kubeNode(), Material: h.material,
+func (a *app) admit(ctx context.Context, s *site.Site, h *join.Hub, file string) (*join.Admission, error) {
+	adm := &join.Admission{Entry: kubeadm.Entry{
+		Machine: s.Machine, Node: s.KubeNode(), Material: h.Material,
 		Code: func(ctx context.Context) (kubeadm.Code, error) { return a.readCode(ctx, file) },
 	}}
-	joined, err := s.machine.Joined()
+	joined, err := s.Machine.Joined()
 	if err != nil {
 		return adm, err
 	}
 	if joined { // an earlier run may have been killed at its very end
-		return adm, s.machine.ForgetEntry()
+		return adm, s.Machine.ForgetEntry()
 	}
-	ticket, err := adm.ticket(ctx)
-	if err == nil && s.node.Has(config.ControlPlane) {
+	ticket, err := adm.Ticket(ctx)
+	if err == nil && s.Node.Has(config.ControlPlane) {
 		_, err = ticket.Parcel(ctx)
 	}
 	return adm, err
-}
-
-func (a *admission) ticket(ctx context.Context) (*kubeadm.Ticket, error) {
-	if a.shown != nil {
-		return a.shown, nil
-	}
-	var err error
-	a.shown, err = a.entry.Admit(ctx)
-	return a.shown, err
-}
-
-// authorityKey is the key of the registry's authority.
-func (a *admission) authorityKey(ctx context.Context) ([]byte, error) {
-	return a.shared(ctx, registry.PKI{Dir: pkiDir}.CAKeyFile())
-}
-
-// encryptionKeys is the file of the keys that Secrets are encrypted with.
-func (a *admission) encryptionKeys(ctx context.Context) ([]byte, error) {
-	return a.shared(ctx, kubeadm.EncryptionFile)
-}
-
-// shared is a file out of the parcel for control-plane hosts.
-func (a *admission) shared(ctx context.Context, name string) ([]byte, error) {
-	ticket, err := a.ticket(ctx)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := ticket.Parcel(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return keys[name], nil
 }
 
 // readCode takes the code from the file, the terminal or stdin.

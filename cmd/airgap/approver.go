@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
@@ -49,7 +51,7 @@ func writeApproverCredential(dir string) error {
 	if err := mustBeRoot("join-approver --credential"); err != nil {
 		return err
 	}
-	text, err := thisMachine().ApproverCredential()
+	text, err := site.ThisMachine().ApproverCredential()
 	if err != nil {
 		return err
 	}
@@ -84,6 +86,6 @@ func (a *app) runApprover(ctx context.Context) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
-	a.notify(ctx, "STATUS="+approverStatus+version.String())
+	a.notify(ctx, "STATUS="+report.ApproverStatus+version.String())
 	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
 }

@@ -5,58 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// backups are those of this host: of a control plane, what is needed to have it
-// back.
-func backups() backup.Store {
-	m := thisMachine()
-	return backup.Store{
-		Host: m.Host, Root: m.Root, Dir: backupDir, Keep: 7, Keys: backupKeys, Stage: backupDir,
-		Etcd: func() (backup.Snapshotter, error) { return m.LocalEtcd() },
-		Paths: []string{
-			"/etc/kubernetes", "/etc/airgap", journalFile, undoDir, networkDir,
-			"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
-		},
-		// Where kubeadm keeps copies of etcd's data when it upgrades.
-		Except:  []string{"/etc/kubernetes/tmp"},
-		Cluster: clusterHere,
-	}
-}
-
-// clusterHere is the cluster's name by what this host lays out for those that
-// join; "" where there is nothing yet. It is a note for people, and for restore's
-// comparison: whose signature the index has is nobody's concern here.
-func clusterHere() string {
-	index, err := host.ReadJSON[bundle.Index](filepath.Join(joinDir, bundle.IndexName))
-	if err != nil || index.Config == "" {
-		return ""
-	}
-	c, err := config.ParseStored("airgap.yaml", []byte(index.Config))
-	if err != nil {
-		return ""
-	}
-	return c.Name
-}
-
 func (a *app) backup() *cobra.Command {
-	store := backups()
+	store := site.Backups()
 	var encryptTo []string
 	cmd := &cobra.Command{
 		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
 		Long: `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
-new directory under ` + backupDir + ` together with the configuration and keys of
+new directory under ` + site.BackupDir + ` together with the configuration and keys of
 Kubernetes and of the registry, and with airgap's journal. The newest seven stay. One
 that was taken later than now, by its name, stays too and is named: the clock was ahead
 then, or is behind now.
@@ -145,7 +111,7 @@ func (b madeBackup) write(w io.Writer) error {
 // backupKey is the fingerprint of the key that this host signs its backups with; "" where there
 // is none, or the user may not read it.
 func backupKey() string {
-	key, err := backup.KeyDir(backupKeys).Public()
+	key, err := backup.KeyDir(site.BackupKeys).Public()
 	if err != nil || key == nil {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
@@ -135,7 +136,7 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVarP(&o.config, "file", "f", "airgap.yaml", "configuration")
 	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
 	f.StringVar(&o.facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
-	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
+	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
 	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
 	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
 	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -53,7 +54,7 @@ when it was made, or is behind now.`,
 			if err := mustBeRoot("certs"); err != nil {
 				return err
 			}
-			list, err := certificatesOf(thisMachine().Host)
+			list, err := certificatesOf(site.ThisMachine().Host)
 			if err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ when it was made, or is behind now.`,
 func certificatesOf(h host.Host) ([]certificate, error) {
 	files, err := nodereport.FindCertificates(h)
 	if err != nil {
-		return nil, advice.Add(err, "if a renewal was interrupted, airgap certs renew goes on with it; else put the file back from "+backupDir)
+		return nil, advice.Add(err, "if a renewal was interrupted, airgap certs renew goes on with it; else put the file back from "+site.BackupDir)
 	}
 	list := []certificate{}
 	for _, f := range files {

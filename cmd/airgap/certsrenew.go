@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
@@ -81,14 +83,14 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 	if err := mustBeRoot("certs renew"); err != nil {
 		return err
 	}
-	m := thisMachine()
+	m := site.ThisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
 		return errors.Join(err, advice.Add(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
 	if err := m.RefuseAmidReplacement("renew certificates"); err != nil {
 		return err
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string
 
 // renewRegistry does so on hosts that serve one.
 func (d *certsRenewed) renewRegistry(within time.Duration) error {
-	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	if _, err := os.Stat(pki.CertificateFile()); err != nil {
 		return host.IgnoreMissing(err)
 	}

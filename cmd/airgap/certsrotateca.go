@@ -12,6 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -65,7 +69,7 @@ trust a cluster that is restored from them.
 The command can be interrupted at any point and run again on the same hosts: it goes
 on where it stopped. After the registry's authority join lines have another --ca-hash
 (airgap join --new-code prints them), receipts another --receipt-key, and who
-pushes images has to get the new certificate, ` + registry.PKI{Dir: pkiDir}.CAFile() + `.`,
+pushes images has to get the new certificate, ` + registry.PKI{Dir: site.PKIDir}.CAFile() + `.`,
 		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), o) },
@@ -98,11 +102,11 @@ func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
 	if err := mustBeRoot("certs rotate-ca"); err != nil {
 		return err
 	}
-	m := thisMachine()
+	m := site.ThisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
 		return errors.Join(err, advice.Add(errors.New("replace an authority: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
@@ -122,20 +126,20 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 	if _, err := r.Machine.RESTConfig(kubeadm.AdminConf); errors.Is(err, fs.ErrNotExist) {
 		return r.Run(ctx)
 	}
-	s, err := storedSite(o.keys, "")
+	s, err := site.Stored(o.keys, "")
 	if err != nil {
 		return kubeadm.Replaced{}, err
 	}
 	if !o.follow { // once another host leads, nothing but the end of it helps
-		upgrade, err := readUpgradeRecord()
+		upgrade, err := upgraderecord.Read()
 		if err != nil {
 			return kubeadm.Replaced{}, err
 		}
-		away, err := upgrade.away(ctx, s.machine)
+		away, err := upgrade.Away(ctx, s.Machine)
 		if err != nil {
 			return kubeadm.Replaced{}, err
 		}
-		if err := s.refuseAmidUpgrade(upgrade, away, "replace the authority of "+r.Authority.Name); err != nil {
+		if err := upgraderecord.RefuseAmidUpgrade(s, upgrade, away, "replace the authority of "+r.Authority.Name); err != nil {
 			return kubeadm.Replaced{}, err
 		}
 	}
@@ -151,21 +155,21 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 	if err != nil {
 		return done, err
 	}
-	return done, s.tellWhoJoins(ctx, o.keys, p)
+	return done, tellWhoJoins(ctx, s, o.keys, p)
 }
 
 // tellWhoJoins lays out anew what joining hosts read.
-func (s *site) tellWhoJoins(ctx context.Context, keys []string, p ui.Progress) error {
-	t, err := trustedKeys(keys, storedBundles(storeDir)...)
+func tellWhoJoins(ctx context.Context, s *site.Site, keys []string, p ui.Progress) error {
+	t, err := site.TrustedKeys(keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
 		return err
 	}
-	v, err := s.store.Named(s.index.Name, t.keys...)
+	v, err := s.Store.Named(s.Index.Name, t.Keys...)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	_, err = runSteps(ctx, []step.Step{s.joinMaterialStep(v.Top())}, p)
+	_, err = runSteps(ctx, []step.Step{join.MaterialStep(s, v.Top())}, p)
 	return err
 }
 
@@ -186,7 +190,7 @@ func authorities() []kubeadm.Authority {
 // registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
 // the joining hosts that somebody has told its hash. The runtime reads it at each pull.
 func registryAuthority() kubeadm.Authority {
-	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	return kubeadm.OtherAuthority("registry", pki.CAFile(), pki.CAKeyFile(), []string{pki.CertificateFile()}, kubeadm.Other{
 		Make: func() (certificate, key []byte, err error) { return registry.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return pki.Reissue(time.Now()) },

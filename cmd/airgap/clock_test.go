@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
@@ -26,8 +28,8 @@ func TestClockAgrees(t *testing.T) {
 		"the site allows it": {3 * time.Hour, lenient, nil, ""},
 		"skipped":            {3 * time.Hour, preflight.Config{}, []string{"clock-registry"}, ""},
 	} {
-		s := &site{config: &config.Cluster{Preflight: tc.site}, peer: preflight.Peer{Name: "10.0.0.11:5000", Ahead: tc.ahead}}
-		err := s.clockAgrees(tc.skip)
+		s := &site.Site{Config: &config.Cluster{Preflight: tc.site}, Peer: preflight.Peer{Name: "10.0.0.11:5000", Ahead: tc.ahead}}
+		err := hostcheck.ClockAgrees(s, tc.skip)
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
@@ -35,7 +37,7 @@ func TestClockAgrees(t *testing.T) {
 			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
 		}
 	}
-	err := apart("10.0.0.11:5000", &registry.ClockError{Ahead: 100 * time.Hour, Err: errors.New("not yet valid")})
+	err := hostcheck.Apart("10.0.0.11:5000", &registry.ClockError{Ahead: 100 * time.Hour, Err: errors.New("not yet valid")})
 	if !strings.Contains(err.Error(), "4 d 4 h behind that of 10.0.0.11:5000") {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -79,7 +80,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"explain":              one(checks),
 		"verify only":          listed(rules),
 		"verify skip":          listed(rules),
-		"baseline":             words(saveBaseline, compareBaseline),
+		"baseline":             words(verdict.SaveBaseline, verdict.CompareBaseline),
 		"upgrade skip":         listed(checksAndRules),
 		"rollback skip":        listed(checksAndRules),
 		"certs rotate-ca only": words(authorityNames()...),
@@ -163,7 +164,7 @@ func checks() []string {
 // rules are the ids of verify's rules with their titles.
 func rules() []string {
 	var all []string
-	for _, r := range verify.Rules(registriesWhole()) {
+	for _, r := range verify.Rules(verdict.RegistriesWhole()) {
 		all = append(all, cobra.CompletionWithDesc(r.ID, r.Title))
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/registry"
 )
@@ -17,7 +18,7 @@ func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 	} else {
 		dirs = append(dirs, args...)
 	}
-	dirs = append(append(dirs, indexDir), storedBundles(storeDir)...)
+	dirs = append(append(dirs, site.IndexDir), site.StoredBundles(site.StoreDir)...)
 	for _, dir := range dirs {
 		if names := nodesIn(dir); len(names) > 0 {
 			return only(names...)
@@ -29,11 +30,11 @@ func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 // nodesIn are the names and addresses of the nodes of a bundle; none where it is not
 // signed with a key that is trusted here.
 func nodesIn(dir string) []string {
-	t, err := trustedKeys(nil, dir)
+	t, err := site.TrustedKeys(nil, dir)
 	if err != nil {
 		return nil
 	}
-	index, err := bundle.ReadIndex(dir, t.keys...)
+	index, err := bundle.ReadIndex(dir, t.Keys...)
 	if err != nil {
 		return nil
 	}

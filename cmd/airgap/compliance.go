@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
@@ -54,7 +55,7 @@ func (a *app) runCompliance(ctx context.Context, keys []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := kubeadm.Compliance(ctx, thisMachine(), c.Kubernetes, nodereport.LocalKubelet().Config)
+	found, err := kubeadm.Compliance(ctx, site.ThisMachine(), c.Kubernetes, nodereport.LocalKubelet().Config)
 	if err != nil {
 		return err
 	}
@@ -106,20 +107,20 @@ func (c compliance) write(w io.Writer) error {
 // hostConfig is the configuration of the cluster that this host belongs to:
 // from the index that it joined with, or from the bundle in its store.
 func hostConfig(keys []string) (*config.Cluster, error) {
-	if !exists(indexDir) {
-		s, err := storedSite(keys, "")
+	if !site.Exists(site.IndexDir) {
+		s, err := site.Stored(keys, "")
 		if err != nil {
 			return nil, err
 		}
-		return s.config, nil
+		return s.Config, nil
 	}
-	t, err := trustedKeys(keys, indexDir)
+	t, err := site.TrustedKeys(keys, site.IndexDir)
 	if err != nil {
 		return nil, err
 	}
-	index, err := bundle.ReadIndex(indexDir, t.keys...)
+	index, err := bundle.ReadIndex(site.IndexDir, t.Keys...)
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.Explain(err)
 	}
 	return config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 }

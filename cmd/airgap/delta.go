@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -55,12 +57,12 @@ func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := bundle.ReadIndex(o.from, t.keys...)
+	index, err := bundle.ReadIndex(o.from, t.Keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
-		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", indexFiles())
+		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", join.IndexFiles())
 	}
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.Explain(err)
 	}
 	v := bundle.NewInventory(index)
 	return &v, nil
@@ -68,15 +70,15 @@ func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
 
 // baseTrust is in the named keys, else in those that sign here, as they most often
 // signed the bundle before, else in those that any bundle is checked with.
-func (o deltaOptions) baseTrust(own string) (*trust, error) {
+func (o deltaOptions) baseTrust(own string) (*site.Trust, error) {
 	keys := o.keys
-	if public := filepath.Join(own, bundle.PublicKeyName); len(o.keys) == 0 && exists(public) {
+	if public := filepath.Join(own, bundle.PublicKeyName); len(o.keys) == 0 && site.Exists(public) {
 		keys = append(keys, public)
 	}
 	if len(o.keys) == 0 && o.signer != "" {
 		keys = append(keys, o.signer)
 	}
-	return trustedKeys(keys, o.from)
+	return site.TrustedKeys(keys, o.from)
 }
 
 func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {

@@ -113,7 +113,7 @@ func (a *app) showPages(b *docs.Book, name string) error {
 		for _, p := range b.Pages {
 			names = append(names, path.Base(p.Name()))
 		}
-		return advice.Usagef("airgap docs: there is no page %q%s (airgap docs --list has all)", name, butNear(name, names))
+		return advice.Usagef("airgap docs: there is no page %q%s (airgap docs --list has all)", name, advice.ButNear(name, names))
 	}
 	return a.print(pages, func(w io.Writer) error {
 		for i, p := range pages {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
 )
@@ -94,7 +95,7 @@ func (w factWords) short(page, words string) string {
 func TestDocsRules(t *testing.T) {
 	for _, w := range wordsOfFacts() {
 		list, pages := [][]string{{w.rule, w.holds, w.looksAt}}, map[string]bool{}
-		for _, r := range verify.Rules(registriesWhole()) {
+		for _, r := range verify.Rules(verdict.RegistriesWhole()) {
 			page := "checks/verify/" + r.ID + ".md"
 			list = append(list, []string{"[" + r.ID + "](" + page + ")", w.short(page, r.Title), looksAt(r)})
 			pages[r.ID+".md"] = true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -78,7 +79,7 @@ func TestDocsNetwork(t *testing.T) {
 // TestDocsNetworkPorts: a port that the page names in its own words, or its picture, stands in
 // its tables, which the program makes, or is tried between hosts.
 func TestDocsNetworkPorts(t *testing.T) {
-	plan, err := probePlan(docsConfig(t, ""))
+	plan, err := hostcheck.ProbePlan(docsConfig(t, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
@@ -28,7 +29,7 @@ func TestDocsCheckPages(t *testing.T) {
 	for _, c := range preflight.Checks() {
 		pages = append(pages, "checks/preflight/"+c.ID)
 	}
-	for _, r := range verify.Rules(registriesWhole()) {
+	for _, r := range verify.Rules(verdict.RegistriesWhole()) {
 		pages = append(pages, "checks/verify/"+r.ID)
 	}
 	for language, sections := range map[docs.Language][]string{

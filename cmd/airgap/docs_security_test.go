@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
@@ -55,7 +56,7 @@ func TestSecretsAreFound(t *testing.T) {
 	for _, name := range []string{"etc/airgap/registry.htpasswd", "etc/kubernetes/apiserver/encryption.yaml", "var/lib/airgap/kept/etcd-1/encryption.yaml", "var/lib/kubelet/pki/kubelet.key", "var/lib/dkms/mok.key", "root/.ssh/id_ed25519"} {
 		host := &sickHost{dir: t.TempDir()}
 		host.write(t, name, "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"+strings.Repeat("Zm9v", 8)+"\n-----END PRIVATE KEY-----\n")
-		e := &evidence{machine: kubeadm.Machine{Host: rootHost{dir: host.dir}}}
+		e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: host.dir}}}
 		if book, unread := e.secrets(); book.Len() == 0 || unread > 0 {
 			t.Errorf("%s: %d secrets, %d files that could not be read", name, book.Len(), unread)
 		}

@@ -8,6 +8,11 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
@@ -47,55 +52,55 @@ func (k hostKinds) words(each string) string {
 // the same with other programs.
 type stepSite struct {
 	each, with string // which servers, and by what
-	change     func(*site)
+	change     func(*site.Site)
 	like       string // with what: the site whose steps it may lack; the usual one's, too
 	titles     bool   // its steps' titles are others, and worth a word
 }
 
 func stepSites() []stepSite {
-	cards := func(s *site) {
+	cards := func(s *site.Site) {
 		tree := fstest.MapFS{}
 		for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2330", "class": "0x030200"} {
 			tree["sys/bus/pci/devices/0000:01:00.0/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
 		}
-		s.machine.Host, s.index.Lock.Drivers = cardHost{MapFS: tree}, map[string]string{}
-		s.index.Lock.Images = []bundle.Image{{Name: s.config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64)}}
-		for i, n := range s.config.Nodes {
-			s.config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
-			s.index.Lock.Drivers[n.Name] = "580.82.07"
+		s.Machine.Host, s.Index.Lock.Drivers = sitetest.CardHost{MapFS: tree}, map[string]string{}
+		s.Index.Lock.Images = []bundle.Image{{Name: s.Config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64)}}
+		for i, n := range s.Config.Nodes {
+			s.Config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
+			s.Index.Lock.Drivers[n.Name] = "580.82.07"
 		}
 	}
 	return []stepSite{
-		{each: "every server", change: func(*site) {}},
+		{each: "every server", change: func(*site.Site) {}},
 		{each: "servers with cards", with: "where a node has cards", change: cards},
-		{each: "servers with cards", with: "with `gpu.source: runfile`", like: "where a node has cards", change: func(s *site) {
+		{each: "servers with cards", with: "with `gpu.source: runfile`", like: "where a node has cards", change: func(s *site.Site) {
 			cards(s)
-			s.config.GPU.Source, s.config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
+			s.Config.GPU.Source, s.Config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
 		}},
-		{each: "servers with cards", with: "with `gpu.source: host`", like: "where a node has cards", change: func(s *site) {
+		{each: "servers with cards", with: "with `gpu.source: host`", like: "where a node has cards", change: func(s *site.Site) {
 			cards(s)
-			s.config.GPU.Source = gpu.Site
+			s.Config.GPU.Source = gpu.Site
 		}},
-		{each: "every server", with: "where the measurement chose", change: func(s *site) {
-			s.choice = &networkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
+		{each: "every server", with: "where the measurement chose", change: func(s *site.Site) {
+			s.Choice = &site.NetworkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
-		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site) { s.config.HostSettings.Swap = kubeadm.DisableSwap }},
-		{each: "every server", with: "with containerd 1.7", change: func(s *site) { s.config.Runtime.Version = "1.7.28" }},
-		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site) { s.config.Runtime = runtimeOf(s, "crio", kubeadm.FromArchive) }},
-		{each: "every server", with: "with `runtime.source: package`", change: func(s *site) { s.config.Runtime = runtimeOf(s, "containerd", kubeadm.FromPackage) }},
-		{each: "every server", with: "with `registry.existing`", change: func(s *site) {
-			s.config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
+		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site.Site) { s.Config.HostSettings.Swap = kubeadm.DisableSwap }},
+		{each: "every server", with: "with containerd 1.7", change: func(s *site.Site) { s.Config.Runtime.Version = "1.7.28" }},
+		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "crio", kubeadm.FromArchive) }},
+		{each: "every server", with: "with `runtime.source: package`", change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "containerd", kubeadm.FromPackage) }},
+		{each: "every server", with: "with `registry.existing`", change: func(s *site.Site) {
+			s.Config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
 		}},
-		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site) { s.config.HostSettings.Firewalld = kubeadm.LeaveFirewalld }},
-		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site) { s.config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
-		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site) { s.config.Kubernetes.DNS = kubeadm.NoDNS }},
-		{each: "every server", with: "with `addons`", change: func(s *site) { s.index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
+		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site.Site) { s.Config.HostSettings.Firewalld = kubeadm.LeaveFirewalld }},
+		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site.Site) { s.Config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
+		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site.Site) { s.Config.Kubernetes.DNS = kubeadm.NoDNS }},
+		{each: "every server", with: "with `addons`", change: func(s *site.Site) { s.Index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
 	}
 }
 
-func runtimeOf(s *site, name, source string) kubeadm.Runtime {
+func runtimeOf(s *site.Site, name, source string) kubeadm.Runtime {
 	r := kubeadm.Runtime{Name: name, Source: source}
-	r.Default(s.config.Kubernetes.Version)
+	r.Default(s.Config.Kubernetes.Version)
 	return r
 }
 
@@ -178,24 +183,24 @@ func stepRows(t *testing.T) [][]string {
 	v := bundle.NewView(bundletest.New(t).Open(t))
 	defer v.Close()
 	for _, of := range stepSites() {
-		s := &site{config: docsConfig(t, ""), machine: thisMachine(), store: registry.Store{Dir: storeDir}, index: &bundle.Index{Name: "bank"}}
+		s := &site.Site{Config: docsConfig(t, ""), Machine: site.ThisMachine(), Store: registry.Store{Dir: site.StoreDir}, Index: &bundle.Index{Name: "bank"}}
 		of.change(s)
-		s.nodes = s.config.Nodes
+		s.Nodes = s.Config.Nodes
 		for _, host := range []struct {
 			node int
 			kind hostKinds
 		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
-			s.node = s.config.Nodes[host.node]
-			_, err := s.runtime()
-			if err == nil && s.node.Has(config.GPU) {
-				_, err = s.gpuSetup()
+			s.Node = s.Config.Nodes[host.node]
+			_, err := nodesteps.Runtime(s)
+			if err == nil && s.Node.Has(config.GPU) {
+				_, err = nodesteps.GPUSetup(s)
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", of.with, err) // and a step that only says so stands in place of others
 			}
-			steps := s.stepsAgain(&hub{addr: s.registryAddr(), index: s.index}, v)
+			steps := stepsAgain(s, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index}, v)
 			if host.kind == firstHost {
-				steps = s.installSteps(v, nil, ui.Discard())
+				steps = install.Steps(s, v, nil, ui.Discard())
 			}
 			all.take(of, host.kind, steps)
 		}

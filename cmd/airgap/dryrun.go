@@ -7,6 +7,9 @@ import (
 	"io"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
@@ -14,7 +17,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// dryRun is what a command would change, and on which host.
+// DryRun is what a command would change, and on which host.
 type dryRun struct {
 	Preflight preflight.Report `json:"preflight"` // of this host
 	Hosts     []hostPlan       `json:"hosts"`     // this one first
@@ -52,16 +55,16 @@ type rehearsal struct {
 
 // rehearse judges this host and asks the steps. It takes no lock, since that
 // makes a file, but does not go on while another command changes the host.
-func (a *app) rehearse(ctx context.Context, s *site, r rehearsal) error {
-	if err := hostAtRest(); err != nil {
+func (a *app) rehearse(ctx context.Context, s *site.Site, r rehearsal) error {
+	if err := hostcheck.HostAtRest(); err != nil {
 		return err
 	}
 	p := a.newProgress()
-	if err := s.atRest(ctx, p); err != nil {
+	if err := hostcheck.AtRest(ctx, s, p); err != nil {
 		return err
 	}
 	p.Now("Ask what would change")
-	report, err := s.judge(ctx, preflight.Choice{Skip: r.skip}, r.stored, r.packages)
+	report, err := hostcheck.Judge(ctx, s, preflight.Choice{Skip: r.skip}, r.stored, r.packages)
 	if err != nil {
 		return err
 	}
@@ -69,13 +72,13 @@ func (a *app) rehearse(ctx context.Context, s *site, r rehearsal) error {
 	if err != nil {
 		return err
 	}
-	here := s.planFor(s.node, r.command)
+	here := planFor(s, s.Node, r.command)
 	here.Asked = true
 	here.add(forecasts)
 	return a.showDryRun(dryRun{report, append([]hostPlan{here}, r.others...)})
 }
 
-func (s *site) planFor(n config.Node, command string) hostPlan {
+func planFor(s *site.Site, n config.Node, command string) hostPlan {
 	return hostPlan{Node: n.Name, Address: n.Address, Roles: n.Roles, Command: command}
 }
 
@@ -99,16 +102,16 @@ func untold(err error) string {
 }
 
 // otherHosts are those of airgap.yaml that install leaves to join.
-func (s *site) otherHosts(v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan {
+func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan {
 	var all []hostPlan
-	for _, n := range s.config.Nodes {
-		if n.Name == s.node.Name {
+	for _, n := range s.Config.Nodes {
+		if n.Name == s.Node.Name {
 			continue
 		}
 		there := *s
-		there.node = n
-		plan := s.planFor(n, "join")
-		for _, st := range there.stepsAgain(&hub{addr: s.registryAddr(), index: s.index, trusted: trusted}, v) {
+		there.Node = n
+		plan := planFor(s, n, "join")
+		for _, st := range stepsAgain(&there, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v) {
 			plan.Steps = append(plan.Steps, stepPlan{Step: st.Name, Title: st.Title})
 		}
 		all = append(all, plan)
@@ -118,12 +121,12 @@ func (s *site) otherHosts(v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan
 
 // stepsAgain are the steps of a join for asking about them, not for running:
 // without a code.
-func (s *site) stepsAgain(h *hub, v *bundle.View) []step.Step {
-	nobody := &admission{}
-	if s.servesRegistry() {
-		return s.controlPlaneSteps(h, v, nobody, nil, ui.Discard())
+func stepsAgain(s *site.Site, h *join.Hub, v *bundle.View) []step.Step {
+	nobody := &join.Admission{}
+	if s.ServesRegistry() {
+		return join.ControlPlaneSteps(s, h, v, nobody, nil, ui.Discard())
 	}
-	return s.workerSteps(h, nobody, nil, ui.Discard())
+	return join.WorkerSteps(s, h, nobody, nil, ui.Discard())
 }
 
 // showDryRun prints the result and turns failed checks into exit code 3.

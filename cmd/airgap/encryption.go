@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -67,25 +69,25 @@ func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
 	if err := mustBeRoot("encryption rotate"); err != nil {
 		return err
 	}
-	s, err := storedSite(keys, node)
+	s, err := site.Stored(keys, node)
 	if err != nil {
 		return err
 	}
-	provider := s.config.Kubernetes.EncryptionAtRest
+	provider := s.Config.Kubernetes.EncryptionAtRest
 	if provider == kubeadm.NoEncryption {
 		return advice.Add(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
 	defer release()
-	cluster, err := kubeadm.LiveCluster(s.machine)
+	cluster, err := kubeadm.LiveCluster(s.Machine)
 	if err != nil {
 		return advice.Add(err, "run it on a control-plane host")
 	}
 	p := a.newProgress()
-	rotation := kubeadm.Rotation{Machine: s.machine, Node: s.node.Name, Provider: provider, Cluster: cluster, Say: p.Say}
+	rotation := kubeadm.Rotation{Machine: s.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: p.Say}
 	done, err := rotation.Run(ctx)
 	if err != nil {
 		return err

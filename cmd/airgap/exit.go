@@ -26,6 +26,7 @@ type coded struct {
 }
 
 func (c *coded) Error() string { return c.err.Error() }
+
 func (c *coded) Unwrap() error { return c.err }
 
 // errShown says that the command has printed what went wrong itself: the

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
@@ -23,7 +24,7 @@ import (
 // works on them through SSH.
 type fleet struct {
 	app     *app
-	site    *site
+	site    *site.Site
 	bundle  *bundle.Bundle
 	skip    []string // preflight checks
 	only    []string // those of airgap preflight --only; nil: all
@@ -56,8 +57,8 @@ type member struct {
 
 // connectFleet logs in on the other hosts. It gives nil when they are not ours
 // to do: airgap.yaml has no section ssh, or no other host, or --no-ssh was given.
-func (a *app) connectFleet(ctx context.Context, s *site, b *bundle.Bundle, o installOptions) (*fleet, error) {
-	if s.config.SSH == nil || len(s.config.Nodes) == 1 || o.noSSH {
+func (a *app) connectFleet(ctx context.Context, s *site.Site, b *bundle.Bundle, o installOptions) (*fleet, error) {
+	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 || o.noSSH {
 		return nil, nil
 	}
 	f, err := a.newFleet(s, b, o.skip)
@@ -71,11 +72,11 @@ func (a *app) connectFleet(ctx context.Context, s *site, b *bundle.Bundle, o ins
 }
 
 // newFleet lists the other hosts, without saying a word to them.
-func (a *app) newFleet(s *site, b *bundle.Bundle, skip []string) (*fleet, error) {
-	c, h := s.config, homes()
+func (a *app) newFleet(s *site.Site, b *bundle.Bundle, skip []string) (*fleet, error) {
+	c, h := s.Config, homes()
 	f := &fleet{app: a, site: s, bundle: b, skip: skip, dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
-		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: knownHostsFile},
+		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}
 	for _, home := range h {
 		f.dialer.Keys.Defaults = append(f.dialer.Keys.Defaults, remote.DefaultKeys(home)...)
@@ -85,7 +86,7 @@ func (a *app) newFleet(s *site, b *bundle.Bundle, skip []string) (*fleet, error)
 		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
 	}
 	for _, n := range c.Nodes {
-		if n.Name == s.node.Name {
+		if n.Name == s.Node.Name {
 			continue
 		}
 		if _, err := f.add(n); err != nil {
@@ -101,7 +102,7 @@ func (f *fleet) add(n config.Node) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{node: n, host: f.site.config.Remote(n), log: log, refused: map[string]bool{}}
+	m := &member{node: n, host: f.site.Config.Remote(n), log: log, refused: map[string]bool{}}
 	m.host.IdentityFile = expand(m.host.IdentityFile, homes())
 	f.members = append(f.members, m)
 	return m, nil
@@ -149,7 +150,7 @@ func (m *member) hangUp() {
 // goes wrong on one stands in its err, and does not keep the others.
 func (f *fleet) each(ctx context.Context, members []*member, do func(context.Context, *member) error) {
 	var g errgroup.Group
-	g.SetLimit(f.site.config.SSH.Parallel)
+	g.SetLimit(f.site.Config.SSH.Parallel)
 	for _, m := range members {
 		g.Go(func() error {
 			if m.err = ctx.Err(); m.err == nil {
@@ -222,7 +223,7 @@ func expand(file string, homes []string) string {
 		return file
 	}
 	for _, home := range homes {
-		if path := filepath.Join(home, rest); exists(path) {
+		if path := filepath.Join(home, rest); site.Exists(path) {
 			return path
 		}
 	}

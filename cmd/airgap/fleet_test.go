@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
@@ -26,7 +28,7 @@ func fleetOf(t *testing.T, tty *terminal, servers ...*sshtest.Server) *fleet {
 	}
 	dir := t.TempDir()
 	f := &fleet{
-		app: a, site: &site{config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
+		app: a, site: &site.Site{Config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
 		dialer: &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
 	}
 	for i, s := range servers {
@@ -188,9 +190,9 @@ func TestFarawaySpeaksForItself(t *testing.T) {
 }
 
 func TestReadResultBehindAGreeting(t *testing.T) {
-	var m membership
+	var m join.Membership
 	for text, want := range map[string]bool{"{\n  \"joined\": true\n}\n": true, "Welcome {to} the bank\n{\"joined\":true}": true, "Welcome\n": false, "": false} {
-		m = membership{}
+		m = join.Membership{}
 		if err := readResult([]byte(text), &m); (err == nil) != want || m.Joined != want {
 			t.Errorf("%q: %+v, %v", text, m, err)
 		}
@@ -205,28 +207,6 @@ func TestExpandFindsTheHomeThatHasIt(t *testing.T) {
 	for file, want := range map[string]string{"~/key": root + "/key", "~/none": admin + "/none", "/abs": "/abs", "": ""} {
 		if got := expand(file, []string{admin, root}); got != want {
 			t.Errorf("expand(%q) = %q, want %q", file, got, want)
-		}
-	}
-}
-
-func TestOtherCluster(t *testing.T) {
-	for _, tc := range []struct {
-		here    membership
-		cluster string
-		fine    bool
-	}{
-		{membership{}, "", true},
-		{membership{}, "sha256:a", true},
-		{membership{Joined: true, Cluster: "sha256:a"}, "sha256:a", true},
-		{membership{Joined: true, Cluster: "sha256:b"}, "sha256:a", false},
-		{membership{Joined: true, Cluster: "sha256:b"}, "", false}, // this host has none yet
-	} {
-		err := otherCluster("node2", tc.here, tc.cluster)
-		if (err == nil) != tc.fine {
-			t.Errorf("%+v against %q: %v", tc.here, tc.cluster, err)
-		}
-		if next := advice.Of(err); err != nil && strings.Contains(next, "airgap join here") != (tc.cluster == "") {
-			t.Errorf("%+v against %q: hint %q", tc.here, tc.cluster, next)
 		}
 	}
 }

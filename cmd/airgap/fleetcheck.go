@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote"
@@ -32,7 +34,7 @@ func (f *fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := clusterOf(f.site.machine)
+	cluster, err := join.ClusterOf(f.site.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +50,7 @@ func (f *fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 		if err != nil {
 			return err
 		}
-		if err := otherCluster(m.node.Name, here, cluster); err != nil {
+		if err := join.OtherCluster(m.node.Name, here, cluster); err != nil {
 			return err
 		}
 		m.joined = here.Joined
@@ -103,9 +105,9 @@ func (m *member) bring(ctx context.Context, p programRPM) error {
 	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
 }
 
-func (m *member) membership(ctx context.Context) (membership, error) {
+func (m *member) membership(ctx context.Context) (join.Membership, error) {
 	var far faraway
-	var here membership
+	var here join.Membership
 	if err := m.run(ctx, &far, nil, "", "membership", "--output", "json"); err != nil {
 		return here, err
 	}
@@ -114,12 +116,12 @@ func (m *member) membership(ctx context.Context) (membership, error) {
 
 // signedIndex is what a host must know to judge itself.
 func (f *fleet) signedIndex() ([]remote.File, error) {
-	signed, err := signedFiles(f.bundle)
+	signed, err := join.SignedFiles(f.bundle)
 	if err != nil {
 		return nil, err
 	}
 	var files []remote.File
-	for _, name := range indexFiles() {
+	for _, name := range join.IndexFiles() {
 		files = append(files, remote.File{Name: name, Data: signed[name]})
 	}
 	return files, nil
@@ -128,7 +130,7 @@ func (f *fleet) signedIndex() ([]remote.File, error) {
 // preflight lets the host judge itself.
 func (f *fleet) preflight(ctx context.Context, m *member, index []remote.File, report *preflight.Report) error {
 	var far faraway
-	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, requireFlags(f.site.required)...)
+	args := append([]string{"preflight", "--index", ".", "--node", m.node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
 	args = append(args, listFlag("--only", f.only)...)
 	args = append(args, listFlag("--skip", f.skip)...)
 	err := m.run(ctx, &far, index, "", args...)
@@ -174,21 +176,21 @@ func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.
 	if !all.Passed() {
 		return a.passAll(all, p)
 	}
-	if cluster, err := clusterOf(f.site.machine); err != nil || cluster != "" && f.joined() {
+	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
 		return errors.Join(err, a.passAll(all, p)) // a cluster that is there: airgap verify looks at what passes in it
 	}
 	m, err := f.measure(ctx, p)
 	if err != nil {
 		return err
 	}
-	between, err := f.site.judgeBetween(ctx, m, preflight.Choice{Skip: f.skip})
+	between, err := hostcheck.JudgeBetween(ctx, f.site, m, preflight.Choice{Skip: f.skip})
 	if err != nil {
 		return err
 	}
 	if err := a.passAll(append(all, between), p); err != nil {
 		return err
 	}
-	return f.site.settle(m, p)
+	return hostcheck.Settle(f.site, m, p)
 }
 
 // passAll shows the reports unless all hosts pass: as text those that failed,

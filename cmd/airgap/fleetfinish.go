@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -16,13 +18,13 @@ import (
 // them did not join, the result says how far each came, and there is no verdict.
 func (a *app) finishFleet(ctx context.Context, f *fleet, done step.Result, timeout wellTimeout, p ui.Progress) error {
 	s := f.site
-	result := installed{Node: s.node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.join(ctx, p), BackupKey: backupKey()}
+	result := installed{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.join(ctx, p), BackupKey: backupKey()}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	bad := f.problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+hostLogDir+" has all that they said")
+	bad := f.problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+site.HostLogDir+" has all that they said")
 	if bad == nil {
-		report, err := s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: f.skip, timeout: time.Duration(timeout)}, p)
+		report, err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: f.skip, Timeout: time.Duration(timeout)}, p)
 		if err != nil {
 			return err
 		}

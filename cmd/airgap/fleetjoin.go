@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
@@ -107,7 +109,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 	if err != nil {
 		return err
 	}
-	how, err := f.site.joinLine(m.node)
+	how, err := join.LineFor(f.site, m.node)
 	if err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (f *fleet) joinOnce(ctx context.Context, m *member, line ui.Host, result *j
 func (f *fleet) runWithCode(ctx context.Context, m *member, far *faraway, args ...string) error {
 	code := m.unread
 	if code == nil {
-		made, _, err := f.site.newCode(ctx, m.node, m.log.note)
+		made, _, err := join.NewCode(ctx, f.site, m.node, m.log.note)
 		if err != nil {
 			return err
 		}
@@ -156,7 +158,7 @@ func (f *fleet) revoke(ctx context.Context, m *member) {
 	if len(m.codes) == 0 {
 		return
 	}
-	client, err := f.site.machine.Client(kubeadm.AdminConf)
+	client, err := f.site.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return
 	}
@@ -179,7 +181,7 @@ func wentAway(err error) bool {
 // connection left behind goes on there for a while.
 func stillBusy(err error) bool {
 	far, is := errors.AsType[*farawayError](err)
-	return is && strings.Contains(far.text, errBusy.Error())
+	return is && strings.Contains(far.text, hostcheck.ErrBusy.Error())
 }
 
 // comeBack waits for the host to let us in again; or, if it has not gone away,

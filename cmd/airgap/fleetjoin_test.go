@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote/sshtest"
 	"airgap.dev/airgap/internal/ui"
@@ -80,14 +82,14 @@ func enrolling(t *testing.T) (*fleet, *member, *sshtest.Server, *codeAPI) {
 	api := &codeAPI{}
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	f.site.machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	f.site.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
 	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
 	ca, _, err := registry.NewAuthority(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{kubeadm.AdminConf: []byte(conf), kubeadm.ClusterCA: ca} {
-		if err := host.WriteFile(filepath.Join(f.site.machine.Root, name), text, 0o600); err != nil {
+		if err := host.WriteFile(filepath.Join(f.site.Machine.Root, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +139,7 @@ func TestEachCodeIsRevoked(t *testing.T) {
 	f, m, _, api := enrolling(t)
 	api.hangsAtFirst = true
 	for range 3 {
-		code, _, err := f.site.newCode(t.Context(), m.node, m.log.note)
+		code, _, err := join.NewCode(t.Context(), f.site, m.node, m.log.note)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +188,7 @@ func TestLeftAtWork(t *testing.T) {
 			if tries++; tries > 1 {
 				return nil
 			}
-			return &farawayError{code: exitError, text: errBusy.Error()}
+			return &farawayError{code: exitError, text: hostcheck.ErrBusy.Error()}
 		})
 		if awaits != (err == nil) || !awaits && !stillBusy(err) {
 			t.Errorf("waits: %t, %d tries, got %v", awaits, tries, err)

@@ -7,6 +7,10 @@ import (
 	"io"
 	"slices"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
@@ -17,14 +21,14 @@ import (
 // measure has all hosts measure what the network between them lets through: this one by
 // itself, the others through their sessions.
 func (f *fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
-	plan, err := probePlan(f.site.config)
+	plan, err := hostcheck.ProbePlan(f.site.Config)
 	if err != nil {
 		return nil, err
 	}
 	links := map[int]netprobe.Link{}
-	for i, n := range f.site.config.Nodes {
-		if n.Name == f.site.node.Name {
-			links[i] = agentHere(ctx)
+	for i, n := range f.site.Config.Nodes {
+		if n.Name == f.site.Node.Name {
+			links[i] = hostcheck.AgentHere(ctx)
 			continue
 		}
 		m := f.member(n.Name)
@@ -33,7 +37,7 @@ func (f *fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 			return m.client.Run(ctx, remote.Command{Args: []string{"airgap", "netprobe", "agent"}, Stdin: in, Stdout: out, Stderr: m.log})
 		})
 	}
-	return measured(ctx, plan, links, p)
+	return hostcheck.Measured(ctx, plan, links, p)
 }
 
 func (f *fleet) member(name string) *member {
@@ -44,7 +48,7 @@ func (f *fleet) member(name string) *member {
 // preflightAll judges all hosts of airgap.yaml and the network between them, from the
 // first one, through SSH.
 func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node, page string, choice preflight.Choice) error {
-	if err := cmp.Or(mustBeRoot("preflight --all-hosts"), checkLater("--network-page", page)); err != nil {
+	if err := cmp.Or(mustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", page)); err != nil {
 		return err
 	}
 	v, t, err := openWhole(dir, keys)
@@ -52,12 +56,12 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 		return err
 	}
 	defer v.Close()
-	s, err := newSite(v.Top().Index(), node)
+	s, err := site.New(v.Top().Index(), node)
 	if err != nil {
 		return err
 	}
-	s.required = t.required
-	if s.config.SSH == nil || len(s.config.Nodes) == 1 {
+	s.Required = t.Required
+	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 {
 		return advice.Add(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
 			"on each host: airgap preflight DIR --output json >REPORT; between them: airgap netprobe --help")
 	}
@@ -68,11 +72,11 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 	defer f.close()
 	f.only = choice.Only
 	p := a.newProgress()
-	stored, err := s.stored(v, t.keys)
+	stored, err := install.Stored(s, v, t.Keys)
 	if err != nil {
 		return err
 	}
-	own, err := s.judge(ctx, choice, stored, s.dryRunFrom(v))
+	own, err := hostcheck.Judge(ctx, s, choice, stored, nodesteps.DryRunFrom(s, v))
 	if err != nil {
 		return err
 	}
@@ -84,10 +88,10 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 	if err != nil {
 		return err
 	}
-	if err := s.writeNetworkPage(page, m); err != nil {
+	if err := writeNetworkPage(s, page, m); err != nil {
 		return err
 	}
-	between, err := s.judgeBetween(ctx, m, choice)
+	between, err := hostcheck.JudgeBetween(ctx, s, m, choice)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
@@ -21,7 +22,7 @@ type foreignDir struct {
 func foreignDirs() []foreignDir {
 	return []foreignDir{
 		{
-			Dir: pushedDir, Owner: serviceGroup, Unit: registry.UnitName,
+			Dir: site.PushedDir, Owner: site.ServiceGroup, Unit: registry.UnitName,
 			Root:     "rollback keeps blobs there and prune reads: host.Owned, which no link leads out of and which hands files over by their descriptor; reset --wipe-data deletes: host.RemoveTree",
 			Test:     "TestKeepPushedFollowsNoLink",
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},

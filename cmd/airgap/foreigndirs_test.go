@@ -106,7 +106,7 @@ func TestCodeGivesNoOtherDirectory(t *testing.T) {
 // ownScratch are files that delete what the same process has made, or what the registry
 // has in its own directory.
 func ownScratch() []string {
-	return []string{"cmd/airgap/scratch.go", "registry/files.go", "registry/inplace.go"}
+	return []string{"cluster/site/scratch.go", "registry/files.go", "registry/inplace.go"}
 }
 
 // sourceCalls are the names that each file of the program calls, but for package host.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/advice"
@@ -113,7 +114,7 @@ func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuS
 	case driver == gpu.Driver{}:
 		return st, notLoaded(ctx, h)
 	}
-	st.Driver, st.Faults = driver.String(), loggedFaults(ctx, h)
+	st.Driver, st.Faults = driver.String(), report.LoggedFaults(ctx, h)
 	if watch > 0 {
 		st.NVML, err = nvml.Watch(ctx, h, watch)
 	} else {

@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
@@ -27,23 +27,6 @@ const (
 	closed535 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
 	open580   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n"
 )
-
-// pciTree is a machine of package gpu's, with a driver where one is given.
-func pciTree(t *testing.T, name, driver string) fstest.MapFS {
-	t.Helper()
-	archive, err := txtar.ParseFile("../../gpu/testdata/" + name + ".txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := cardFiles()
-	for _, f := range archive.Files {
-		files[strings.TrimPrefix(f.Name, "fs/")] = &fstest.MapFile{Data: f.Data}
-	}
-	if driver != "" {
-		files["proc/driver/nvidia/version"] = &fstest.MapFile{Data: []byte(driver)}
-	}
-	return files
-}
 
 // TestGPUStatus: what the screen shows of hosts, through the real helper and a
 // stub of the library. go test -update writes testdata/gpu.
@@ -62,7 +45,7 @@ func TestGPUStatus(t *testing.T) {
 		"quiet time": {"hgx-a100", closed535, "a100", time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := nvmltest.Machine{Built: b, Library: b.Library, Stub: "../../gpu/nvml/testdata/hosts/" + test.stub + ".stub", Files: pciTree(t, test.tree, test.driver)}
+			m := nvmltest.Machine{Built: b, Library: b.Library, Stub: "../../gpu/nvml/testdata/hosts/" + test.stub + ".stub", Files: sitetest.PCITree(t, test.tree, test.driver)}
 			if name == "memory" {
 				m.Log = "1763856002.000001 g1 kernel: NVRM: Xid (PCI:0000:4e:00): 63, pid='<unknown>', name=<unknown>, Row Remapper\n"
 			}
@@ -101,9 +84,9 @@ func compareGPUs(t *testing.T, name string, st *gpuStatus) {
 // shown.
 func noGPUStatus(t *testing.T, b nvmltest.Built) {
 	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia.ko.xz:\n")}}
-	notLoaded := pciTree(t, "hgx-a100", "")
+	notLoaded := sitetest.PCITree(t, "hgx-a100", "")
 	maps.Copy(notLoaded, built)
-	guests := cardFiles(h100("0000:17:00.0"))
+	guests := sitetest.CardFiles(sitetest.H100("0000:17:00.0"))
 	guests["sys/bus/pci/devices/0000:17:00.0/uevent"] = &fstest.MapFile{Data: []byte("DRIVER=vfio-pci\n")}
 	const boot = "usb 1-1: new device\nnvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)\neth0: up\n"
 	stub := func(text string) string {
@@ -113,7 +96,7 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		}
 		return file
 	}
-	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || advice.Of(err) != "" {
+	if _, err := readGPUStatus(t.Context(), sitetest.CardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || advice.Of(err) != "" {
 		t.Errorf("who may not read the kernel's log: %v", err)
 	}
 	for name, test := range map[string]struct {
@@ -122,14 +105,14 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		shows         bool
 		want          string // said, or advised
 	}{
-		"no card":            {pciTree(t, "amd", ""), "", "", false, "none of NVIDIA's on the PCI bus|lspci -d 10de:"},
+		"no card":            {sitetest.PCITree(t, "amd", ""), "", "", false, "none of NVIDIA's on the PCI bus|lspci -d 10de:"},
 		"for guests":         {guests, "", "", false, "none that containers can have, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
-		"unreadable":         {pciTree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
-		"another kernel":     {pciTree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
+		"unreadable":         {sitetest.PCITree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
+		"another kernel":     {sitetest.PCITree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
 		"not loaded":         {notLoaded, "", "", true, nvml.ErrNoDriver.Error() + "|the kernel said last:\nnvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)|have it built again (dkms install)"},
-		"no library":         {pciTree(t, "hgx-a100", closed535), t.TempDir(), stub(""), true, nvml.ErrNoLibrary.Error()},
-		"another library":    {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !18\n"), true, nvml.ErrMismatch.Error()},
-		"a driver's trouble": {pciTree(t, "hgx-a100", closed535), b.Library, stub("init !4\n"), true, "start NVIDIA's library: Insufficient Permissions"},
+		"no library":         {sitetest.PCITree(t, "hgx-a100", closed535), t.TempDir(), stub(""), true, nvml.ErrNoLibrary.Error()},
+		"another library":    {sitetest.PCITree(t, "hgx-a100", closed535), b.Library, stub("init !18\n"), true, nvml.ErrMismatch.Error()},
+		"a driver's trouble": {sitetest.PCITree(t, "hgx-a100", closed535), b.Library, stub("init !4\n"), true, "start NVIDIA's library: Insufficient Permissions"},
 	} {
 		st, err := readGPUStatus(t.Context(), nvmltest.Machine{Built: b, Library: test.library, Stub: test.stub, Files: test.files, Boot: boot}, 0)
 		if err == nil || (st != nil) != test.shows {
@@ -150,7 +133,7 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 // TestGPUStatusOfThisHost runs the command: where there is no card it says so, in
 // each format, and what it is told wrongly is a usage error.
 func TestGPUStatusOfThisHost(t *testing.T) {
-	if cards, err := (gpu.Setup{Host: thisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
+	if cards, err := (gpu.Setup{Host: site.ThisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
 		t.Skip("this machine has cards", len(cards), err)
 	}
 	for args, want := range map[string]int{"": exitError, "--output json": exitError, "--watch-xid 2h": exitUsage, "--watch-xid -1s": exitUsage, "more": exitUsage} {
@@ -167,7 +150,7 @@ func TestGPUStatusOfThisHost(t *testing.T) {
 // TestGPUStatusForPrograms: the same in JSON, read back.
 func TestGPUStatusForPrograms(t *testing.T) {
 	built := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}
-	h := cardHost{MapFS: cardFiles(h100("0000:17:00.0"), built), says: `{"driver": "580.82.07", "cards": [{"index": 0, "address": "0000:17:00.0"}]}`}
+	h := sitetest.CardHost{MapFS: sitetest.CardFiles(sitetest.H100("0000:17:00.0"), built), Says: `{"driver": "580.82.07", "cards": [{"index": 0, "address": "0000:17:00.0"}]}`}
 	st, err := readGPUStatus(t.Context(), h, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +160,7 @@ func TestGPUStatusForPrograms(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}
-	if _, err := readGPUStatus(t.Context(), cardHost{MapFS: h.MapFS}, time.Second); !errors.Is(err, nvml.ErrMismatch) {
+	if _, err := readGPUStatus(t.Context(), sitetest.CardHost{MapFS: h.MapFS}, time.Second); !errors.Is(err, nvml.ErrMismatch) {
 		t.Errorf("listening to a library of another version: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/ui"
@@ -78,9 +79,9 @@ func condition(c nvml.Card) []string {
 	}
 	switch {
 	case c.PowerDraw != nil && c.PowerLimit != nil:
-		add("%d of %d W", watts(*c.PowerDraw), watts(*c.PowerLimit))
+		add("%d of %d W", report.Watts(*c.PowerDraw), report.Watts(*c.PowerLimit))
 	case c.PowerDraw != nil:
-		add("%d W", watts(*c.PowerDraw))
+		add("%d W", report.Watts(*c.PowerDraw))
 	}
 	if c.ECC != nil {
 		add("ECC %s", memoryErrors(*c.ECC))
@@ -115,9 +116,6 @@ func heat(c nvml.Card) string {
 	}
 	return text
 }
-
-// watts of milliwatts, to the nearest.
-func watts(milli int) int { return (milli + 500) / 1000 }
 
 // memoryErrors are those since the driver was loaded.
 func memoryErrors(e nvml.ECC) string {

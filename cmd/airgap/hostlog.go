@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -21,10 +22,10 @@ type hostLog struct {
 // openHostLog appends to /var/log/airgap/hosts/NAME.log; nobody but root reads
 // it.
 func openHostLog(name string) (*hostLog, error) {
-	if err := os.MkdirAll(hostLogDir, 0o700); err != nil {
+	if err := os.MkdirAll(site.HostLogDir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
-	f, err := os.OpenFile(filepath.Join(hostLogDir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(site.HostLogDir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -37,7 +38,7 @@ whoever signed the bundle gave it to you on another way than the stick.`,
 				}
 			}
 			return a.print(b.Index(), func(w io.Writer) error {
-				return writeContents(w, b.Index(), fingerprints(t.keys), full, list)
+				return writeContents(w, b.Index(), site.Fingerprints(t.Keys), full, list)
 			})
 		},
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
@@ -63,7 +66,7 @@ out of it first; while that one answers, and for about a minute after, no code i
 				return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.caHash)
 			}
 			o.addr = args[0]
-			if err := checkAddress("airgap join:", o.addr); err != nil {
+			if err := site.CheckAddress("airgap join:", o.addr); err != nil {
 				return err
 			}
 			return a.runJoin(cmd.Context(), o)
@@ -81,31 +84,31 @@ out of it first; while that one answers, and for about a minute after, no code i
 }
 
 func (a *app) runNewCode(ctx context.Context, o joinOptions) error {
-	s, err := storedSite(o.keys, "")
+	s, err := site.Stored(o.keys, "")
 	if err != nil {
 		return err
 	}
-	if err := s.machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+	if err := s.Machine.RefuseAmidReplacement("make a code for joining"); err != nil {
 		return err
 	}
 	line, err := a.newCodeLine(ctx, s, o.node)
 	if err != nil {
 		return err
 	}
-	return a.print(line, line.write)
+	return a.print(line, line.Write)
 }
 
 // newCodeLine has a code for the node of that name; "" is the only one that has not
 // joined. Where all have, the line is for them, and has no code.
-func (a *app) newCodeLine(ctx context.Context, s *site, name string) (joinLine, error) {
+func (a *app) newCodeLine(ctx context.Context, s *site.Site, name string) (join.Line, error) {
 	if name == "" {
-		missing, err := s.missingNodes(ctx)
+		missing, err := join.MissingNodes(ctx, s)
 		if err != nil {
-			return joinLine{}, err
+			return join.Line{}, err
 		}
 		switch len(missing) {
 		case 0:
-			return s.joinLine(config.Node{})
+			return join.LineFor(s, config.Node{})
 		case 1:
 			name = missing[0].Name
 		default:
@@ -113,54 +116,54 @@ func (a *app) newCodeLine(ctx context.Context, s *site, name string) (joinLine, 
 			for _, n := range missing {
 				all = append(all, n.Name)
 			}
-			return joinLine{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
+			return join.Line{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
 		}
 	}
-	node, err := s.listed(name)
+	node, err := s.Listed(name)
 	if err != nil {
-		return joinLine{}, err
+		return join.Line{}, err
 	}
-	if err := s.notAlive(ctx, node); err != nil {
-		return joinLine{}, err
+	if err := join.NotAlive(ctx, s, node); err != nil {
+		return join.Line{}, err
 	}
-	return s.joinLineWithCode(ctx, node, a.newProgress().Say)
+	return join.LineWithCode(ctx, s, node, a.newProgress().Say)
 }
 
 func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 	if err := mustBeRoot("join"); err != nil {
 		return err
 	}
-	if err := thisMachine().RefuseAmidReplacement("join"); err != nil {
+	if err := site.ThisMachine().RefuseAmidReplacement("join"); err != nil {
 		return err
 	}
-	hub, err := reachHub(ctx, o.addr, o.caHash, o.keys)
+	hub, err := join.ReachHub(ctx, o.addr, o.caHash, o.keys)
 	if err != nil {
 		return err
 	}
-	s, err := newSite(hub.index, o.node)
+	s, err := site.New(hub.Index, o.node)
 	if err != nil {
 		return err
 	}
-	s.required = hub.required
-	s.take(hub.choice)
-	s.leaveOut(hub.removed)
-	if err := s.refuseOtherCluster(hub.material); err != nil {
+	s.Required = hub.Required
+	s.Take(hub.Choice)
+	s.LeaveOut(hub.Removed)
+	if err := join.RefuseOtherCluster(s, hub.Material); err != nil {
 		return err
 	}
-	s.peer = preflight.Peer{Name: hub.addr, Ahead: hub.ahead}
+	s.Peer = preflight.Peer{Name: hub.Addr, Ahead: hub.Ahead}
 	if o.prepare {
 		return a.runPrepare(ctx, s, hub)
 	}
-	if err := s.mayUpgrade(ctx); err != nil {
+	if err := join.MayUpgrade(ctx, s); err != nil {
 		return err
 	}
 	if o.dryRun {
 		return a.rehearseJoin(ctx, s, hub, o.skip)
 	}
-	if err := s.clockAgrees(o.skip); err != nil {
+	if err := hostcheck.ClockAgrees(s, o.skip); err != nil {
 		return err
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
@@ -170,31 +173,31 @@ func (a *app) runJoin(ctx context.Context, o joinOptions) error {
 		return err
 	}
 	p := a.newProgress()
-	if err := s.mendTorn(ctx, p); err != nil {
+	if err := join.MendTorn(ctx, s, p); err != nil {
 		return err
 	}
-	steps, stored, err := s.joinSteps(ctx, hub, admission, p)
+	steps, stored, err := join.Steps(ctx, s, hub, admission, p)
 	if err != nil {
 		return err
 	}
-	if err := a.pass(ctx, s, o.skip, stored, s.dryRunAt(hub), p); err != nil {
+	if err := a.pass(ctx, s, o.skip, stored, join.DryRunAt(s, hub), p); err != nil {
 		return err
 	}
 	result, err := runSteps(ctx, steps, p)
 	if err != nil {
 		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	done := installed{Node: s.node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: backupKey()}
+	done := installed{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: backupKey()}
 	return a.print(done, func(w io.Writer) error { return writeJoined(w, done) })
 }
 
 // rehearseJoin needs no code: nobody is let in.
-func (a *app) rehearseJoin(ctx context.Context, s *site, h *hub, skip []string) error {
-	steps, stored, err := s.joinSteps(ctx, h, &admission{}, ui.Discard())
+func (a *app) rehearseJoin(ctx context.Context, s *site.Site, h *join.Hub, skip []string) error {
+	steps, stored, err := join.Steps(ctx, s, h, &join.Admission{}, ui.Discard())
 	if err != nil {
 		return err
 	}
-	return a.rehearse(ctx, s, rehearsal{command: "join", skip: skip, stored: stored, packages: s.dryRunAt(h), steps: steps})
+	return a.rehearse(ctx, s, rehearsal{command: "join", skip: skip, stored: stored, packages: join.DryRunAt(s, h), steps: steps})
 }
 
 func writeJoined(w io.Writer, r installed) error {

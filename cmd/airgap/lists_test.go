@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
 )
@@ -14,7 +15,7 @@ import (
 func TestNoListIsNull(t *testing.T) {
 	for name, result := range map[string]any{
 		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},
-		"verdict": verify.Report{}, "status": &status{}, "bundles": []storedBundle(nil), "join line": &joinLine{}, "none": (*joinLine)(nil),
+		"verdict": verify.Report{}, "status": &status{}, "bundles": []storedBundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
 	} {
 		for _, format := range []string{asJSON, asYAML} {
 			t.Run(name+" "+format, func(t *testing.T) {

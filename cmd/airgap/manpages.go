@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/version"
 )
 
@@ -54,7 +55,7 @@ func inMarkdown(cmd *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{cmd.LocalNonPersistentFlags(), cmd.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			f.Usage = plainMark(f.Usage)
-			if f.DefValue == defaultKeyDir() {
+			if f.DefValue == site.DefaultKeyDir() {
 				f.DefValue = "~/.config/airgap/keys"
 			}
 		})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight"
@@ -67,7 +69,7 @@ func (a *app) netprobeListen() *cobra.Command {
 directory.
 
 With network.encapsulation: auto, no cluster yet and no failure, what was chosen of
-ports and sizes is kept on this server (` + measuredFile + `): airgap install takes it from
+ports and sizes is kept on this server (` + site.MeasuredFile + `): airgap install takes it from
 there, unless it measures through SSH itself.
 
 Exit code 3 when the cluster would break on something.`,
@@ -84,7 +86,7 @@ Exit code 3 when the cluster would break on something.`,
 }
 
 func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error {
-	if err := cmp.Or(mustBeRoot("netprobe listen"), checkLater("--network-page", o.page)); err != nil {
+	if err := cmp.Or(mustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.page)); err != nil {
 		return err
 	}
 	b, _, err := openBundle(dir, o.keys)
@@ -92,7 +94,7 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 		return err
 	}
 	defer b.Close()
-	s, err := newSite(b.Index(), o.node)
+	s, err := site.New(b.Index(), o.node)
 	if err != nil {
 		return err
 	}
@@ -100,22 +102,22 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 	if err != nil {
 		return err
 	}
-	if err := s.writeNetworkPage(o.page, m); err != nil {
+	if err := writeNetworkPage(s, o.page, m); err != nil {
 		return err
 	}
-	report, err := s.judgeBetween(ctx, m, preflight.Choice{})
+	report, err := hostcheck.JudgeBetween(ctx, s, m, preflight.Choice{})
 	if err != nil {
 		return err
 	}
 	if report.Passed() {
-		err = s.keepMeasured(measuredFile, m, a.newProgress())
+		err = hostcheck.KeepMeasured(s, site.MeasuredFile, m, a.newProgress())
 	}
 	return cmp.Or(a.showPreflight(report), err)
 }
 
 // meet waits for the other hosts and has all of them measure.
-func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Matrix, error) {
-	plan, err := probePlan(s.config)
+func (a *app) meet(ctx context.Context, s *site.Site, o listenOptions) (*netprobe.Matrix, error) {
+	plan, err := hostcheck.ProbePlan(s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +125,8 @@ func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Mat
 	if plan.Token, err = netprobe.ParseCode(code); err != nil {
 		return nil, err
 	}
-	plan.Self = slices.IndexFunc(s.config.Nodes, func(n config.Node) bool { return n.Name == s.node.Name })
-	address, err := netip.ParseAddr(s.node.Address)
+	plan.Self = slices.IndexFunc(s.Config.Nodes, func(n config.Node) bool { return n.Name == s.Node.Name })
+	address, err := netip.ParseAddr(s.Node.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Mat
 		return nil, advice.Add(fmt.Errorf("wait for the other servers: %w", err), "--port takes another port")
 	}
 	p := a.newProgress()
-	p.Say("on each other server: airgap netprobe join %s", meetingAddress(s.node.Address, o.port))
+	p.Say("on each other server: airgap netprobe join %s", meetingAddress(s.Node.Address, o.port))
 	p.Say("the code, good once: %s", code)
 	enough, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
@@ -146,8 +148,8 @@ func (a *app) meet(ctx context.Context, s *site, o listenOptions) (*netprobe.Mat
 	if err != nil {
 		return nil, err
 	}
-	links[plan.Self] = agentHere(ctx)
-	return measured(ctx, plan, links, p)
+	links[plan.Self] = hostcheck.AgentHere(ctx)
+	return hostcheck.Measured(ctx, plan, links, p)
 }
 
 // meetingAddress leaves the usual port away.

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
-
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/verify/apitest"
 )
 
 const withCalico = "network: {plugin: calico}\n"
@@ -50,23 +48,23 @@ func TestNetworkOfUpstream(t *testing.T) {
 		t.Errorf("the report lacks the pod network (%v)", err)
 	}
 
-	s := &site{index: &bundle.Index{Lock: plan.Lock}, config: c, node: c.Nodes[0], machine: thisMachine()}
-	s.machine.Root = t.TempDir()
+	s := &site.Site{Index: &bundle.Index{Lock: plan.Lock}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
+	s.Machine.Root = t.TempDir()
 	read := func(_ context.Context, path string) (io.ReadCloser, error) {
 		if path != "network/calico.yaml" {
 			t.Errorf("reads %s", path)
 		}
 		return io.NopCloser(bytes.NewReader(plan.NetworkObjects())), nil
 	}
-	step := s.networkStep(read)
+	step := install.NetworkStep(s, read)
 	if changes, err := step.Plan(t.Context()); err == nil || !slices.Contains(changes, "apply DaemonSet kube-system/calico-node") || step.Title != "Bring up the pod network (calico, VXLAN)" {
 		t.Errorf("%s: %q, %v", step.Title, changes, err)
 	}
-	pinned, err := bootstrapImages(c, c.Nodes[0], plan.Lock)
+	pinned, err := nodesteps.BootstrapImages(c, c.Nodes[0], plan.Lock)
 	if err != nil || !slices.Contains(pinned, "quay.io/calico/cni:v3.32.4") {
 		t.Errorf("pinned are %v, %v", pinned, err)
 	}
-	ports := s.portsToOpen()
+	ports := nodesteps.PortsToOpen(s)
 	if !slices.Contains(ports, "4789/udp from nodes") || slices.ContainsFunc(ports, func(p string) bool { return strings.HasPrefix(p, "8472") || strings.HasPrefix(p, "179") }) {
 		t.Errorf("ports %v", ports)
 	}
@@ -86,16 +84,16 @@ func TestNetworkOfAChart(t *testing.T) {
 	}
 	digest := "sha256:" + strings.Repeat("a", 64)
 	locked.Images = []string{"quay.io/cilium/cilium:v1.20.3@" + digest, "quay.io/cilium/cilium-envoy:v1"}
-	pinned, err := bootstrapImages(c, c.Nodes[0], plan.Lock)
+	pinned, err := nodesteps.BootstrapImages(c, c.Nodes[0], plan.Lock)
 	if err != nil || !slices.Contains(pinned, "quay.io/cilium/cilium@"+digest) || !slices.Contains(pinned, "quay.io/cilium/cilium-envoy:v1") {
 		t.Errorf("pinned are %v, %v", pinned, err)
 	}
-	s := &site{index: &bundle.Index{Lock: plan.Lock}, config: c, node: c.Nodes[0], machine: thisMachine()}
-	w, err := s.want(true)
+	s := &site.Site{Index: &bundle.Index{Lock: plan.Lock}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
+	w, err := hostcheck.Want(s, true)
 	if err != nil || !w.LooseFilter || w.NetworkPlugin != "cilium" || w.VXLANPort != 8472 {
 		t.Errorf("preflight wants %+v, %v", w, err)
 	}
-	ports := s.portsToOpen()
+	ports := nodesteps.PortsToOpen(s)
 	if !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
 		t.Errorf("ports %v", ports)
 	}
@@ -103,30 +101,5 @@ func TestNetworkOfAChart(t *testing.T) {
 		if !slices.Contains(w.Ports, own) || strings.Contains(strings.Join(ports, " "), strconv.Itoa(own.Number)) {
 			t.Errorf("%v has to be free and not opened: preflight wants %v, the firewall gets %v", own, w.Ports, ports)
 		}
-	}
-}
-
-// TestSystemOf: without airgap.yaml the cluster itself says which network it has.
-func TestSystemOf(t *testing.T) {
-	client := apitest.Start(t).Client(t)
-	s, err := systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(s.namespaces, []string{"airgap-system", "kube-flannel", "kube-system"}) || !slices.Contains(s.workloads, "DaemonSet kube-flannel/kube-flannel-ds") {
-		t.Errorf("an empty cluster: %+v, %v", s, err)
-	}
-	var node appsv1.DaemonSet
-	if err := yaml.Unmarshal([]byte(`{metadata: {name: calico-node}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`), &node); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := client.AppsV1().DaemonSets("kube-system").Create(t.Context(), &node, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s, err = systemOf(t.Context(), client, nil)
-	if err != nil || !slices.Equal(s.namespaces, []string{"airgap-system", "kube-system"}) || !slices.Contains(s.workloads, "DaemonSet kube-system/calico-node") {
-		t.Errorf("one with calico: %+v, %v", s, err)
 	}
 }

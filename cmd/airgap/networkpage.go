@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -56,16 +58,16 @@ func pageFlag(cmd *cobra.Command, file *string) {
 }
 
 // writeNetworkPage writes the page with what was measured; to no file when none is named.
-func (s *site) writeNetworkPage(file string, m *netprobe.Matrix) error {
+func writeNetworkPage(s *site.Site, file string, m *netprobe.Matrix) error {
 	if file == "" {
 		return nil
 	}
-	can, err := s.canChoose()
+	can, err := hostcheck.CanChoose(s)
 	if err != nil {
 		return err
 	}
-	_, needs := needsOf(s.config, m, can)
-	c := *s.config
+	_, needs := hostcheck.NeedsOf(s.Config, m, can)
+	c := *s.Config
 	switch { // what was chosen may be another way than airgap.yaml's
 	case needs.VXLAN > 0:
 		c.Network.Port = needs.VXLAN
@@ -108,7 +110,7 @@ func newNetworkPage(c *config.Cluster) *netprobe.Page {
 func flows(c *config.Cluster) []netprobe.Flow {
 	var all []netprobe.Flow
 	behind := "administrators"
-	if address := balancer(c); address != "" {
+	if address := hostcheck.Balancer(c); address != "" {
 		behind = "administrators, load balancer"
 		all = append(all, netprobe.Flow{From: allNodes + ", administrators", To: "load balancer " + address, What: "TCP " + portIn(c.Kubernetes.ControlPlaneEndpoint), Kind: netprobe.Balanced,
 			For: "the API, on whichever control-plane node answers: TCP passed through as it is, TLS not ended, back to the host it came from too; health check of TCP 6443; connections kept for five minutes without a word"})

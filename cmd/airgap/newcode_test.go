@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -15,7 +16,7 @@ import (
 // TestNewCodeIsForOneNode: without a name the code is for the only node that has not
 // joined; nothing is made where that is several.
 func TestNewCodeIsForOneNode(t *testing.T) {
-	s := settingsSite(t, "")
+	s := sitetest.SettingsSite(t, "")
 	made := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -25,9 +26,9 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"NodeList","items":[]}`)
 	}))
 	defer server.Close()
-	s.machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	s.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
 	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
-	if err := host.WriteFile(filepath.Join(s.machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
+	if err := host.WriteFile(filepath.Join(s.Machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := (&app{}).newCodeLine(t.Context(), s, "")

@@ -6,17 +6,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -46,14 +43,14 @@ and no cluster is needed.`,
 }
 
 func (a *app) runNodeReport(ctx context.Context, once bool) error {
-	settings, err := host.ReadJSON[reportSettings](reportFile)
+	settings, err := host.ReadJSON[report.Settings](site.ReportFile)
 	if err != nil {
 		return err
 	}
 	if settings.Node == "" {
-		return advice.Add(fmt.Errorf("read %s: it names no node", reportFile), "airgap install and airgap join write it; run them again")
+		return advice.Add(fmt.Errorf("read %s: it names no node", site.ReportFile), "airgap install and airgap join write it; run them again")
 	}
-	c, err := settings.collector(thisMachine())
+	c, err := settings.Collector(site.ThisMachine())
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 		report.Heartbeat = metav1.NowMicro()
 		return a.print(report, func(w io.Writer) error { return writeYAML(w, report) })
 	}
-	client, hangUp, err := settings.client()
+	client, hangUp, err := settings.Client()
 	if err != nil {
 		return err
 	}
@@ -74,25 +71,6 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 	go c.Run(ctx) // ends with the process: a look that hangs must not hold that up
 	w.Run(ctx)
 	return nil
-}
-
-// client has the identity of the kubelet. The certificate is renewed in its file,
-// which client-go reads again each five minutes.
-func (s reportSettings) client() (client dynamic.Interface, hangUp func(), err error) {
-	config, err := kubeadm.Kubeconfig(kubeadm.KubeletConf)
-	if err != nil {
-		return nil, nil, err
-	}
-	if s.APIServer != "" {
-		config.Host = "https://" + s.APIServer
-	}
-	config.Timeout = 10 * time.Second
-	connection, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err = dynamic.NewForConfigAndClient(config, connection)
-	return client, func() { utilnet.CloseIdleConnectionsFor(connection.Transport) }, err
 }
 
 // notify tells systemd about this service, where it runs as one (sd_notify(3)).

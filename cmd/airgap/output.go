@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -76,7 +77,7 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	case asJSON:
 		return writeJSON(a.stdout, v)
 	case asYAML:
-		return writeYAML(a.stdout, fullLists(v))
+		return writeYAML(a.stdout, site.FullLists(v))
 	default:
 		return text(a.stdout)
 	}
@@ -107,7 +108,7 @@ func writeYAML(w io.Writer, v any) error {
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(fullLists(v))
+	return enc.Encode(site.FullLists(v))
 }
 
 // forms write a report in the formats that its kind has; nil for none.

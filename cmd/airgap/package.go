@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/advice"
@@ -38,8 +39,8 @@ func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
 		return nil, err
 	}
 	return packageOf(p, keys.rpm,
-		rpm.File{Path: trustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
-		rpm.File{Path: rpmKeyFile, Data: public, Mode: 0o644})
+		rpm.File{Path: site.TrustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
+		rpm.File{Path: site.RPMKeyFile, Data: public, Mode: 0o644})
 }
 
 // packageOf is the program, its helpers, its units, the registry's user, the
@@ -64,14 +65,14 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 		Summary:     "Kubernetes onto servers that have never seen the internet",
 		Description: packageText,
 		Files: []rpm.File{
-			{Path: installedProgram, Source: p.airgap, Mode: 0o755},
+			{Path: site.InstalledProgram, Source: p.airgap, Mode: 0o755},
 			{Path: helpersDir, Mode: fs.ModeDir | 0o755},
 			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
 			{Path: helpersDir + "/" + probeName, Source: p.probe, Mode: 0o755},
-			{Path: trustDir, Mode: fs.ModeDir | 0o755},
+			{Path: site.TrustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
-			{Path: stateDir, Mode: fs.ModeDir | 0o755},
-			{Path: logDir, Mode: fs.ModeDir | 0o755},
+			{Path: site.StateDir, Mode: fs.ModeDir | 0o755},
+			{Path: site.LogDir, Mode: fs.ModeDir | 0o755},
 		},
 		Requires:   []string{"systemd", "shadow-utils"},
 		PreInstall: makeUser, PreRemove: stopUnits, PostInstall: reload, PostRemove: reload, PostTransaction: restartUnits,
@@ -128,10 +129,9 @@ func rpmVersion(v string) string {
 type programs struct{ airgap, nvml, probe string }
 
 const (
-	installedProgram = "/usr/bin/airgap"
-	helpersDir       = "/usr/libexec/airgap" // nvml.Helper is there, too
-	nvmlName         = "airgap-nvml"
-	probeName        = "airgap-probe"
+	helpersDir = "/usr/libexec/airgap" // nvml.Helper is there, too
+	nvmlName   = "airgap-nvml"
+	probeName  = "airgap-probe"
 )
 
 // time is when the program's commit was made; of a plain build, when it was built.
@@ -160,11 +160,11 @@ func thesePrograms() (programs, error) {
 // helperOf is where airgap.rpm put the helper of a program, or beside the program: under
 // its name, or as a release calls it, with the same end as the program's name.
 func helperOf(program, helper string) string {
-	if program == installedProgram {
+	if program == site.InstalledProgram {
 		return helpersDir + "/" + helper
 	}
 	dir, name := filepath.Split(program)
-	if end, is := strings.CutPrefix(name, "airgap"); is && exists(dir+helper+end) {
+	if end, is := strings.CutPrefix(name, "airgap"); is && site.Exists(dir+helper+end) {
 		return dir + helper + end
 	}
 	return dir + helper

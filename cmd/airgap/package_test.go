@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 )
 
@@ -187,7 +188,7 @@ func TestHelperOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for program, want := range map[string]string{
-		dir + "airgap-1.0-linux-amd64": released, dir + "airgap": dir + "airgap-nvml", dir + "other": dir + "airgap-nvml", installedProgram: "/usr/libexec/airgap/airgap-nvml",
+		dir + "airgap-1.0-linux-amd64": released, dir + "airgap": dir + "airgap-nvml", dir + "other": dir + "airgap-nvml", site.InstalledProgram: "/usr/libexec/airgap/airgap-nvml",
 	} {
 		if got := helperOf(program, nvmlName); got != want {
 			t.Errorf("the helper of %s is %s, want %s", program, got, want)

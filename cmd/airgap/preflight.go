@@ -1,28 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cni"
-	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -107,119 +99,41 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 		return err
 	}
 	defer b.Close()
-	s, err := freshSite(b.Index(), node)
+	s, err := site.Fresh(b.Index(), node)
 	if err != nil {
 		return err
 	}
-	if s.config.SSH == nil {
-		if err := s.takeMeasured(measuredFile); err != nil {
+	if s.Config.SSH == nil {
+		if err := hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
 			return err
 		}
 	}
-	s.medium = host.DeviceOf(dir)
-	store := registry.Store{Dir: storeDir}
-	stored, err := store.Holds(b, t.keys...)
+	s.Medium = host.DeviceOf(dir)
+	store := registry.Store{Dir: site.StoreDir}
+	stored, err := store.Holds(b, t.Keys...)
 	if err != nil {
 		return err
 	}
-	v, err := store.View(b, t.keys...)
-	joins := s.node.Name != s.config.Master().Name
+	v, err := store.View(b, t.Keys...)
+	joins := s.Node.Name != s.Config.Master().Name
 	var dry func(context.Context) error
 	switch {
 	case err == nil:
 		defer v.Close()
-		dry = s.dryRunFrom(v)
+		dry = nodesteps.DryRunFrom(s, v)
 	case !joins || !errors.Is(err, bundle.ErrBase):
 		return err
 	}
-	report, err := s.judge(ctx, choice, stored, dry)
+	report, err := hostcheck.Judge(ctx, s, choice, stored, dry)
 	if err != nil {
 		return err
 	}
 	return a.showPreflight(report)
 }
 
-// judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
-// answer to a later moment.
-func (s *site) judge(ctx context.Context, choice preflight.Choice, stored bool, dry func(context.Context) error) (preflight.Report, error) {
-	facts, err := preflight.Gather(ctx, host.Local{})
-	if err != nil {
-		return preflight.Report{}, err
-	}
-	want, err := s.want(stored)
-	if err != nil {
-		return preflight.Report{}, err
-	}
-	if err := s.askEndpoint(ctx, &want); err != nil {
-		return preflight.Report{}, err
-	}
-	measureDisk(ctx, &want)
-	if existing := s.config.Registry.Existing; existing != nil {
-		want.SiteRegistry = existing.Address
-		want.MissingImages = func() ([]string, error) { return existing.Missing(ctx, s.index.Lock.Images) }
-	}
-	if dry == nil {
-		want.NoTransaction = "airgap join asks dnf, once the registry is up"
-	} else {
-		want.DryTransaction = func() error { return dry(ctx) }
-	}
-	return preflight.Run(ctx, facts, want, choice)
-}
-
-// measureDisk has etcd's disk measured where etcd does not write to it yet. Three seconds
-// are enough to tell a slow one, and few enough to wait for.
-func measureDisk(ctx context.Context, w *preflight.Want) {
-	dir := preflight.EtcdDir
-	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
-		w.NoSyncLatency = "etcd writes there already"
-		return
-	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
-	}
-	w.SyncLatency = func() (time.Duration, error) { return host.SyncLatency(ctx, dir, 3*time.Second) }
-}
-
-// askEndpoint asks for a cluster at the API's address where this host is to start
-// one: the first host, which joins nobody and has not begun.
-func (s *site) askEndpoint(ctx context.Context, w *preflight.Want) error {
-	if s.node.Name != s.config.Master().Name || s.peer.Name != "" {
-		return nil
-	}
-	founds, err := s.machine.Founds()
-	if err != nil || !founds {
-		return err
-	}
-	w.Founds = s.config.Kubernetes.ControlPlaneEndpoint
-	w.Taken = kubeadm.ClusterAt(ctx, w.Founds)
-	return nil
-}
-
-// atRest waits for dnf and kubeadm, which go on when the airgap that started
-// them was killed: until then nothing that is asked of the host holds for long.
-func (s *site) atRest(ctx context.Context, p ui.Progress) error {
-	left := func(what string) func() {
-		return func() { p.Say("waiting for %s, which an interrupted run left at work", what) }
-	}
-	if err := (rpm.Transaction{StateDir: dnfDir}).Await(ctx, left("dnf")); err != nil {
-		return err
-	}
-	return s.machine.Await(ctx, left("kubeadm"))
-}
-
-// judgeAtRest judges the host once nothing is at work on it.
-func (s *site) judgeAtRest(ctx context.Context, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) (preflight.Report, error) {
-	if err := s.atRest(ctx, p); err != nil {
-		return preflight.Report{}, err
-	}
-	return s.judge(ctx, preflight.Choice{Skip: skip}, stored, dry)
-}
-
 // pass lets nothing happen to the host unless all checks pass.
-func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
-	report, err := s.judgeAtRest(ctx, skip, stored, dry, p)
+func (a *app) pass(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
+	report, err := hostcheck.JudgeAtRest(ctx, s, skip, stored, dry, p)
 	if err != nil {
 		return err
 	}
@@ -228,79 +142,6 @@ func (a *app) pass(ctx context.Context, s *site, skip []string, stored bool, dry
 	}
 	p.Say("preflight: %s", report.Summary())
 	return nil
-}
-
-// want is what the host is to become.
-func (s *site) want(stored bool) (preflight.Want, error) {
-	began, lastRun, err := begunHere()
-	if err != nil {
-		return preflight.Want{}, err
-	}
-	c := s.config
-	holds := s.index.Summary()
-	w := preflight.Want{
-		Roles: c.PreflightRoles(s.node.Name), OS: s.index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.facts),
-		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
-		NodeAddress:   s.node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
-		AuditBytes: c.Kubernetes.Audit.Bytes(),
-		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.medium,
-		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
-		ImageBytes: holds.Images.Bytes, BundleCreated: s.index.Created, Ours: began,
-		LastRun: lastRun, Peer: s.peer, Ports: s.portsToHold(), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpu.Present, Driver: gpu.Loaded, Site: c.Preflight,
-	}
-	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
-		w.FirewallLeft = s.portsToOpen()
-	}
-	for _, p := range kubeadm.NodeSysctls() {
-		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
-	}
-	for _, n := range c.Nodes {
-		w.OtherAddresses = append(w.OtherAddresses, n.Address)
-	}
-	if host := balancer(c); host != "" {
-		w.OtherAddresses = append(w.OtherAddresses, host)
-	}
-	packages, _, err := s.packages()
-	if err != nil {
-		return w, err
-	}
-	for _, p := range packages {
-		w.Packages = append(w.Packages, p.Name())
-		if kernel, is := p.Kernel("kernel-devel", "kernel-uek-devel"); is {
-			w.Headers = append(w.Headers, kernel)
-		}
-		if kernel, is := p.Kernel("kernel-modules-extra", "kernel-uek-modules-extra"); is {
-			w.ModulesExtra = append(w.ModulesExtra, kernel)
-		}
-	}
-	w.NouveauOff, w.Installer = s.config.GPU.Source != gpu.Site, s.config.GPU.Source == gpu.Runfile
-	if s.servesRegistry() {
-		w.Roles = append(w.Roles, preflight.Registry)
-	}
-	if s.servesRegistry() && !stored {
-		w.StoreBytes = cmp.Or(s.toStore, holds.Size)
-	}
-	etcd, err := s.machine.EtcdBytes()
-	if etcd > 0 {
-		w.BackupBytes = backup.Takes(etcd)
-	}
-	return w, err
-}
-
-// begunHere reports whether the journal says that airgap works on this host
-// already: then its own files and ports are not in the way. The first steps, a
-// record, open ports and a bundle in the store, are in nobody's way. lastRun is the latest
-// time in the journal, which need not be its last: clocks jump.
-func begunHere() (begun bool, lastRun time.Time, err error) {
-	entries, err := step.OpenJournal(journalFile).Entries()
-	for _, e := range entries {
-		begun = begun || !slices.Contains([]string{"record", "trust", "network-choice", "firewalld", "store"}, e.Step)
-		if e.Time.After(lastRun) {
-			lastRun = e.Time
-		}
-	}
-	return begun, lastRun, err
 }
 
 // showPreflight prints the report and turns a bad one into exit code 3.

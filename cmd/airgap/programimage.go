@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
@@ -18,12 +18,9 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/internal/version"
 )
-
-// probeRepository is the name of the image of airgap-probe. Bundles made before it was a
-// program of its own have airgap.dev/airgap, whose program takes other arguments.
-const probeRepository = "airgap.dev/airgap-probe"
 
 // nobody is a user that no file belongs to.
 const nobody = "65532:65532"
@@ -32,7 +29,7 @@ const nobody = "65532:65532"
 // the same digest.
 func probeImage() bundle.OwnImage {
 	return bundle.OwnImage{
-		Need: bundle.Need{Reference: probeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
+		Need: bundle.Need{Reference: install.ProbeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
 		Make: func() (v1.Image, error) {
 			program, err := os.Executable()
 			if err != nil {
@@ -88,10 +85,13 @@ func newTarLayer(program string) (v1.Layer, error) {
 	return partial.CompressedToLayer(l)
 }
 
-func (l *tarLayer) Digest() (v1.Hash, error)            { return l.digest, nil }
-func (l *tarLayer) Size() (int64, error)                { return l.size, nil }
+func (l *tarLayer) Digest() (v1.Hash, error) { return l.digest, nil }
+
+func (l *tarLayer) Size() (int64, error) { return l.size, nil }
+
 func (l *tarLayer) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
-func (l *tarLayer) Compressed() (io.ReadCloser, error)  { return tarOf(l.program) }
+
+func (l *tarLayer) Compressed() (io.ReadCloser, error) { return tarOf(l.program) }
 
 // tarOf is a tar with the program as /airgap-probe, without anything that differs
 // from host to host.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -177,14 +179,14 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &app{stdin: strings.NewReader(tc.stdin), stderr: io.Discard}
-			s := &site{machine: kubeadm.Machine{Root: t.TempDir()}, config: &config.Cluster{}}
+			s := &site.Site{Machine: kubeadm.Machine{Root: t.TempDir()}, Config: &config.Cluster{}}
 			if tc.want == "" {
 				if got, err := a.readCode(t.Context(), ""); err != nil || got.Reveal() != good {
 					t.Errorf("got %v, %v", got, err)
 				}
 				return
 			}
-			_, err := a.admit(t.Context(), s, &hub{}, "")
+			_, err := a.admit(t.Context(), s, &join.Hub{}, "")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -197,7 +199,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &app{stdin: neverRead{t}, stderr: io.Discard}
-		if _, err := a.admit(t.Context(), &site{machine: kubeadm.Machine{Root: root}, config: &config.Cluster{}}, &hub{}, ""); err != nil {
+		if _, err := a.admit(t.Context(), &site.Site{Machine: kubeadm.Machine{Root: root}, Config: &config.Cluster{}}, &join.Hub{}, ""); err != nil {
 			t.Error(err)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
@@ -19,7 +21,7 @@ func (a *app) registry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
 		Short: "The registry that serves bundles to the cluster",
-		Long: `Serves the bundles in ` + storeDir + ` in place: images under the names that
+		Long: `Serves the bundles in ` + site.StoreDir + ` in place: images under the names that
 upstream gave them, RPMs for dnf, files for joining hosts. Every byte is verified
 when it is first read.`,
 		Example: "  airgap registry status\n  airgap registry import /media/stick/bank\n  airgap registry prune --dry-run",
@@ -37,7 +39,7 @@ type storeFlags struct {
 }
 
 func (f *storeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.store, "store", storeDir, "directory of the bundles")
+	cmd.Flags().StringVar(&f.store, "store", site.StoreDir, "directory of the bundles")
 	keyFlags(cmd, &f.keys)
 }
 
@@ -52,7 +54,7 @@ func (a *app) registryServe() *cobra.Command {
 		Long: `Serves every bundle of the store until it is ended by a signal, with what the site
 has pushed, and copies from the other registries (--peer) what was pushed there.
 airgap install and join start it as ` + registry.UnitName + `, with options in
-` + registryOpts + `, as a user who owns nothing but what was
+` + site.RegistryOpts + `, as a user who owns nothing but what was
 pushed. A bundle that comes later is served after a restart, which airgap registry
 import sees to; a certificate that was renewed is served from the next connection on.`,
 		Example: "  airgap registry serve\n  airgap registry serve --store ./bundles --pki ./pki --pushed '' --port 5443",
@@ -64,11 +66,11 @@ import sees to; a certificate that was renewed is served from the next connectio
 			}
 			certs := registry.PKI{Dir: pki}
 			for _, addr := range others {
-				if err := checkAddress("airgap registry serve: --peer", addr); err != nil {
+				if err := site.CheckAddress("airgap registry serve: --peer", addr); err != nil {
 					return err
 				}
 			}
-			peers, err := registriesAt(others, certs.CAFile())
+			peers, err := verdict.RegistriesAt(others, certs.CAFile())
 			if err != nil {
 				return err
 			}
@@ -91,11 +93,11 @@ import sees to; a certificate that was renewed is served from the next connectio
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&port, "port", registry.DefaultPort, "TCP port")
-	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of registry.crt and registry.key")
-	cmd.Flags().StringVar(&pushed, "pushed", pushedDir, "directory of what is pushed; empty: nobody may push")
-	cmd.Flags().StringVar(&users, "users", usersFile, "htpasswd file of those who may push")
+	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of registry.crt and registry.key")
+	cmd.Flags().StringVar(&pushed, "pushed", site.PushedDir, "directory of what is pushed; empty: nobody may push")
+	cmd.Flags().StringVar(&users, "users", site.UsersFile, "htpasswd file of those who may push")
 	cmd.Flags().StringArrayVar(&others, "peer", nil, "ADDRESS:PORT of another registry of this cluster, whose pushes are copied; may be given more than once")
-	cmd.Flags().StringVar(&join, "join", joinDir, "directory that joining hosts may read")
+	cmd.Flags().StringVar(&join, "join", site.JoinDir, "directory that joining hosts may read")
 	return gives(cmd, asText)
 }
 
@@ -103,11 +105,11 @@ import sees to; a certificate that was renewed is served from the next connectio
 // from the cluster. It is logged, and status and verify show it.
 func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
 	log := slog.New(slog.NewJSONHandler(a.stderr, nil))
-	t, err := trustedKeys(f.keys, storedBundles(f.store)...)
+	t, err := site.TrustedKeys(f.keys, site.StoredBundles(f.store)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := registry.Store{Dir: f.store}.Open(t.keys...)
+	bundles, err := registry.Store{Dir: f.store}.Open(t.Keys...)
 	if err != nil {
 		log.Error("open store", "error", err.Error())
 	}
@@ -154,11 +156,11 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 		Example: "  airgap registry status --receipt /media/stick/bank.receipt",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			t, err := trustedKeys(f.keys, storedBundles(f.store)...)
+			t, err := site.TrustedKeys(f.keys, site.StoredBundles(f.store)...)
 			if err != nil {
 				return err
 			}
-			bundles, broken := registry.Store{Dir: f.store}.Open(t.keys...)
+			bundles, broken := registry.Store{Dir: f.store}.Open(t.Keys...)
 			defer bundle.NewView(bundles...).Close()
 			if receipt != "" {
 				written, err := writeReceipt(receipt, registry.PKI{Dir: pki}, bundles)
@@ -177,7 +179,7 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&receipt, "receipt", "", "file to write, and sign, what the bundles hold to")
-	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of the registry's authority, ca.crt and ca.key")
+	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of the registry's authority, ca.crt and ca.key")
 	return cmd
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
@@ -72,13 +74,13 @@ The registry is restarted when a bundle is new, and serves it.`,
 	f.add(cmd)
 	cmd.Flags().BoolVar(&inPlace, "in-place", false, "serve the bundle from DIR instead of copying it; importing it again without this flag makes a copy")
 	cmd.Flags().StringVar(&from, "from", "", "another registry of this cluster")
-	cmd.Flags().StringVar(&pki, "pki", pkiDir, "directory of the registries' authority, ca.crt")
+	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of the registries' authority, ca.crt")
 	return cmd
 }
 
 // importedFrom opens what is to be imported: the stick's bundle alone, or a peer's
 // with what they rest on.
-func importedFrom(ctx context.Context, from string, pki registry.PKI, args []string, f storeFlags) ([]*bundle.View, *trust, error) {
+func importedFrom(ctx context.Context, from string, pki registry.PKI, args []string, f storeFlags) ([]*bundle.View, *site.Trust, error) {
 	if from == "" {
 		b, t, err := openBundle(args[0], f.keys)
 		if err != nil {
@@ -86,14 +88,14 @@ func importedFrom(ctx context.Context, from string, pki registry.PKI, args []str
 		}
 		return []*bundle.View{bundle.NewView(b)}, t, nil
 	}
-	if err := checkAddress("airgap registry import: --from", from); err != nil {
+	if err := site.CheckAddress("airgap registry import: --from", from); err != nil {
 		return nil, nil, err
 	}
-	t, err := trustedKeys(f.keys, storedBundles(f.store)...)
+	t, err := site.TrustedKeys(f.keys, site.StoredBundles(f.store)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := registryAt(from, pki.CAFile())
+	client, err := verdict.RegistryAt(from, pki.CAFile())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +111,7 @@ func importedFrom(ctx context.Context, from string, pki registry.PKI, args []str
 	}
 	var views []*bundle.View
 	for _, name := range names {
-		v, err := client.View(ctx, name, t.keys...)
+		v, err := client.View(ctx, name, t.Keys...)
 		if err != nil {
 			return views, t, err
 		}
@@ -120,12 +122,12 @@ func importedFrom(ctx context.Context, from string, pki registry.PKI, args []str
 
 // importAll imports each bundle once. What was imported is shown also where the next
 // one failed.
-func (a *app) importAll(ctx context.Context, store registry.Store, views []*bundle.View, t *trust) error {
+func (a *app) importAll(ctx context.Context, store registry.Store, views []*bundle.View, t *site.Trust) error {
 	list := []imported{}
 	var err error
 	for _, b := range bundlesOf(views) {
 		i := imported{Name: b.Index().Name}
-		if i.Was, err = store.Holds(b, t.keys...); err != nil {
+		if i.Was, err = store.Holds(b, t.Keys...); err != nil {
 			break
 		}
 		var linked string
@@ -133,7 +135,7 @@ func (a *app) importAll(ctx context.Context, store registry.Store, views []*bund
 			break
 		}
 		i.Was, i.InPlace = i.Was && linked == "", store.InPlace && (linked != "" || !i.Was)
-		if i.Written, err = store.Import(ctx, b, a.newProgress(), t.keys...); err != nil {
+		if i.Written, err = store.Import(ctx, b, a.newProgress(), t.Keys...); err != nil {
 			break
 		}
 		list = append(list, i)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
@@ -33,10 +34,10 @@ With --prefix USER may push, and delete, only below these names; without it ever
 name that is not reserved. Reserved for bundles are the names of all hosts, such
 as docker.io/… and registry.k8s.io/…, with a dot or a port in their first part,
 and all names that a bundle of this host has or had. Clients have to trust the
-registry's authority, ` + registry.PKI{Dir: pkiDir}.CAFile() + `; podman and skopeo look for
+registry's authority, ` + registry.PKI{Dir: site.PKIDir}.CAFile() + `; podman and skopeo look for
 it in /etc/containers/certs.d/SERVER:5000/.
 
-The password is kept as a bcrypt hash in ` + usersFile + `. It
+The password is kept as a bcrypt hash in ` + site.UsersFile + `. It
 counts at once, on this host: each control-plane host has its own users. A new
 password leaves the prefixes as they are; --prefix '' lifts them. With --remove
 the user's tokens end, too.`,
@@ -44,8 +45,8 @@ the user's tokens end, too.`,
 		Args:    oneArg("the user's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			if users.File == usersFile {
-				users.Group = serviceGroup
+			if users.File == site.UsersFile {
+				users.Group = site.ServiceGroup
 			}
 			if remove {
 				return a.removeUser(users, name)
@@ -67,7 +68,7 @@ the user's tokens end, too.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&users.File, "users", usersFile, "htpasswd file")
+	cmd.Flags().StringVar(&users.File, "users", site.UsersFile, "htpasswd file")
 	cmd.Flags().StringArrayVar(&prefixes, "prefix", nil, "beginning of the names that USER may push to; may be given more than once; '' lifts it")
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the user out")
 	return cmd

@@ -16,6 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -75,7 +78,7 @@ of the images: nobody can push to them, and an earlier push is not served again.
 	}
 	o.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.pushed, "pushed", pushedDir, "directory of what was pushed")
+	f.StringVar(&o.pushed, "pushed", site.PushedDir, "directory of what was pushed")
 	f.StringVar(&o.kubeconfig, "kubeconfig", kubeadm.AdminConf, "kubeconfig of the cluster that pulls from here")
 	f.BoolVar(&o.noPods, "no-pods", false, "do not ask which pods run")
 	f.BoolVar(&o.dropTags, "drop-tags", false, "let the names of images go that only the named bundles have")
@@ -85,12 +88,12 @@ of the images: nobody can push to them, and an earlier push is not served again.
 }
 
 func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) error {
-	t, err := trustedKeys(o.keys, storedBundles(o.store)...)
+	t, err := site.TrustedKeys(o.keys, site.StoredBundles(o.store)...)
 	if err != nil {
 		return err
 	}
 	store := registry.Store{Dir: o.store}
-	bundles, err := store.Open(t.keys...)
+	bundles, err := store.Open(t.Keys...)
 	defer bundle.NewView(bundles...).Close()
 	if err != nil {
 		return advice.Add(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
@@ -105,8 +108,8 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 	if use.Pushed, err = registry.PushedBlobs(ctx, o.pushed, bundles); err != nil {
 		return err
 	}
-	if !o.noPods && exists(o.kubeconfig) {
-		client, err := clusterClient(o.kubeconfig)
+	if !o.noPods && site.Exists(o.kubeconfig) {
+		client, err := verdict.ClusterClient(o.kubeconfig)
 		if err == nil {
 			use.Running, err = runningDigests(ctx, client)
 		}
@@ -117,8 +120,8 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 			on.as = nil // who may not ask for nodes does not know: the newest stays
 		}
 	}
-	if !o.noWayBack && o.store == storeDir {
-		if on.last, err = readUpgradeRecord(); err != nil {
+	if !o.noWayBack && o.store == site.StoreDir {
+		if on.last, err = upgraderecord.Read(); err != nil {
 			return err
 		}
 	}
@@ -131,8 +134,8 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 
 // relied is what counts on bundles as a whole.
 type relied struct {
-	last upgradeRecord   // says which one is the way back
-	as   map[string]bool // by ID: some node is as this one
+	last upgraderecord.Record // says which one is the way back
+	as   map[string]bool      // by ID: some node is as this one
 }
 
 // onlyImported reports whether a bundle is one that no node is as, beside another one that
@@ -220,7 +223,7 @@ func installedBundles(ctx context.Context, client kubernetes.Interface) (map[str
 	}
 	as := map[string]bool{}
 	for _, n := range nodes.Items {
-		as[n.Annotations[bundleNote]] = true
+		as[n.Annotations[site.BundleNote]] = true
 	}
 	return as, nil
 }
@@ -233,7 +236,7 @@ func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
 
 // serveAgain has this host's registry open its store anew, where it runs.
 func serveAgain(ctx context.Context, store string) error {
-	if store != storeDir {
+	if store != site.StoreDir {
 		return nil
 	}
 	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})

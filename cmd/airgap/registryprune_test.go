@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -27,14 +28,14 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 	if before.Index().Name != first[0].Name {
 		before, after = after, before
 	}
-	upgraded := upgradeRecord{From: bundleRef{ID: before.ID()}, To: bundleRef{ID: after.ID()}}
+	upgraded := upgraderecord.Record{From: upgraderecord.BundleRef{ID: before.ID()}, To: upgraderecord.BundleRef{ID: after.ID()}}
 	back := upgraded
 	back.RolledBack = time.Now()
 	for name, tc := range map[string]struct {
-		last  upgradeRecord
+		last  upgraderecord.Record
 		stays bool
 	}{
-		"never upgraded": {upgradeRecord{}, false},
+		"never upgraded": {upgraderecord.Record{}, false},
 		"upgraded":       {upgraded, true},
 		"rolled back":    {back, false},
 	} {
@@ -119,7 +120,7 @@ func TestPruneKeepsTheWayBacksBase(t *testing.T) {
 	to := bundletest.NewWith(t, "to", base.Images...) // whole, with the same in it
 	all := []*bundle.Bundle{base.Open(t), from.Open(t), to.Open(t)}
 	all[2].Index().Created = all[1].Index().Created.Add(time.Hour)
-	for _, last := range []upgradeRecord{{}, {From: bundleRef{ID: all[1].ID()}, To: bundleRef{ID: all[2].ID()}}} {
+	for _, last := range []upgraderecord.Record{{}, {From: upgraderecord.BundleRef{ID: all[1].ID()}, To: upgraderecord.BundleRef{ID: all[2].ID()}}} {
 		list, err := prune(registry.Store{}, all, registry.Use{}, relied{last: last}, pruneOptions{dryRun: true}, nil)
 		if err != nil || len(list) != 3 || list[0].Name != "test" {
 			t.Fatalf("%+v, %v", list, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/registry"
 )
 
@@ -17,7 +18,7 @@ type renewal struct {
 }
 
 func (a *app) registryRenew() *cobra.Command {
-	pki := registry.PKI{Group: serviceGroup}
+	pki := registry.PKI{Group: site.ServiceGroup}
 	cmd := &cobra.Command{
 		Use:   "renew",
 		Short: "Renew the registry's certificate when it ends within 30 days; what " + registry.RenewTimer + " runs",
@@ -42,6 +43,6 @@ this every day.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&pki.Dir, "pki", pkiDir, "directory of the certificates and of the authority's key")
+	cmd.Flags().StringVar(&pki.Dir, "pki", site.PKIDir, "directory of the certificates and of the authority's key")
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap"
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/version"
 )
@@ -40,7 +41,7 @@ func (a *app) release() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.out, "out", "", "directory to make")
-	f.StringVar(&o.keys, "keys", defaultKeyDir(), "directory of the signing keys; those that are not there are made")
+	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
 	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
 	return cmd
 }

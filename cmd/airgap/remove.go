@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
@@ -67,15 +70,15 @@ func (a *app) runRemove(ctx context.Context, name string, o removeOptions) error
 	if err := mustBeRoot("remove"); err != nil {
 		return err
 	}
-	s, err := installedSite(ctx, o.keys)
+	s, err := site.Installed(ctx, o.keys)
 	if err != nil {
 		return err
 	}
-	if name == s.node.Name {
+	if name == s.Node.Name {
 		return advice.Add(fmt.Errorf("remove %s: that is this host", name), "run it on another control-plane host; or airgap reset here takes this host out, too")
 	}
 	if !o.dryRun {
-		release, err := lockHost()
+		release, err := hostcheck.LockHost()
 		if err != nil {
 			return err
 		}
@@ -107,7 +110,7 @@ func (a *app) runRemove(ctx context.Context, name string, o removeOptions) error
 
 // removal is one run of airgap remove.
 type removal struct {
-	site      *site
+	site      *site.Site
 	node      config.Node // of airgap.yaml; else as much as its Node tells
 	options   removeOptions
 	departure *kubeadm.Departure
@@ -118,21 +121,21 @@ type removal struct {
 
 // removal looks at the node and logs in on the other hosts, and refuses what would
 // harm the cluster. Nothing is changed.
-func (a *app) removal(ctx context.Context, s *site, name string, o removeOptions) (*removal, error) {
-	client, err := s.machine.Client(kubeadm.AdminConf)
+func (a *app) removal(ctx context.Context, s *site.Site, name string, o removeOptions) (*removal, error) {
+	client, err := s.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.askRemoved(ctx, client); err != nil {
+	if err := s.AskRemoved(ctx, client); err != nil {
 		return nil, err
 	}
 	r := &removal{site: s, options: o}
-	listed, notListed := s.listed(name)
-	if r.departure, err = s.departing(ctx, name, listed.Address); err != nil {
+	listed, notListed := s.Listed(name)
+	if r.departure, err = join.Departing(ctx, s, name, listed.Address); err != nil {
 		return nil, err
 	}
 	if notListed != nil && r.departure.Gone() {
-		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster none", name, notListed), "airgap.yaml has %s", nodeList(s.config))
+		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster none", name, notListed), "airgap.yaml has %s", site.NodeList(s.Config))
 	}
 	if r.node = listed; notListed != nil {
 		r.node = config.Node{Name: name, Address: r.departure.Address}
@@ -146,7 +149,7 @@ func (a *app) removal(ctx context.Context, s *site, name string, o removeOptions
 // connect logs in on the other hosts. That the one which leaves lets nobody in is an
 // error; the lists of others can be put right later.
 func (r *removal) connect(ctx context.Context, a *app) (err error) {
-	if r.site.config.SSH == nil || r.options.noSSH {
+	if r.site.Config.SSH == nil || r.options.noSSH {
 		return nil
 	}
 	f, err := a.newFleet(r.site, nil, r.options.skip)

@@ -6,20 +6,22 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 )
 
 // fiveNodes is a site of three control-plane hosts and two workers; this host is
 // the named one.
-func fiveNodes(own string) *site {
+func fiveNodes(own string) *site.Site {
 	c := &config.Cluster{}
 	for i, role := range []config.Role{config.ControlPlane, config.ControlPlane, config.ControlPlane, config.Worker, config.Worker} {
 		n := string(rune('1' + i))
 		c.Nodes = append(c.Nodes, config.Node{Name: "node" + n, Address: "10.0.0.1" + n, Roles: []config.Role{role}})
 	}
 	c.Registry.Port = 5000
-	s := &site{config: c, nodes: c.Nodes}
-	s.node, _ = c.Node(own)
+	s := &site.Site{Config: c, Nodes: c.Nodes}
+	s.Node, _ = c.Node(own)
 	return s
 }
 
@@ -38,20 +40,20 @@ func TestLeaveOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fiveNodes(tc.own)
-			s.leaveOut([]string{"node4", "node5"})
-			s.leaveOut(tc.removed) // the last word counts
+			s.LeaveOut([]string{"node4", "node5"})
+			s.LeaveOut(tc.removed) // the last word counts
 			left := ""
-			for _, n := range s.config.Nodes {
+			for _, n := range s.Config.Nodes {
 				left += strings.TrimPrefix(n.Name, "node")
 			}
-			at := s.registries()
+			at := s.Registries()
 			if tc.own == "node4" {
 				slices.Sort(at)
 			}
 			if left != tc.nodes || !slices.Equal(at, tc.registries) {
 				t.Errorf("left %s, registries %v; want %s, %v", left, at, tc.nodes, tc.registries)
 			}
-			if _, err := s.listed("node5"); err != nil {
+			if _, err := s.Listed("node5"); err != nil {
 				t.Errorf("airgap.yaml lists it: %v", err)
 			}
 		})
@@ -62,14 +64,14 @@ func TestLeaveOut(t *testing.T) {
 func TestRemovedFile(t *testing.T) {
 	for _, removed := range [][]string{nil, {"node4", "node5"}} {
 		s := fiveNodes("node1")
-		s.leaveOut(removed)
-		text := s.keptIndex(&hub{signed: map[string][]byte{"bundle.json": nil}})[removedName]
-		got, err := parseRemoved(text)
+		s.LeaveOut(removed)
+		text := join.KeptIndex(s, &join.Hub{Signed: map[string][]byte{"bundle.json": nil}})[site.RemovedName]
+		got, err := site.ParseRemoved(text)
 		if err != nil || !slices.Equal(got, removed) || !json.Valid(text) || string(text) == "null" {
 			t.Errorf("%v became %s, %v, %v", removed, text, got, err)
 		}
 	}
-	if _, err := parseRemoved([]byte("{}")); err == nil {
+	if _, err := site.ParseRemoved([]byte("{}")); err == nil {
 		t.Error("an object is no list")
 	}
 }
@@ -81,11 +83,11 @@ func TestRemovedInWords(t *testing.T) {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 	b.Reset()
-	var nobody *joinAgain
-	if err := nobody.write(&b); err != nil || b.Len() > 0 {
+	var nobody *join.Again
+	if err := nobody.Write(&b); err != nil || b.Len() > 0 {
 		t.Errorf("nobody has joined: %q, %v", b.String(), err)
 	}
-	if err := (&joinAgain{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).write(&b); err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
+	if err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b); err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/registry"
 )
 
@@ -54,10 +56,10 @@ func (r *removal) plan(ctx context.Context) (removePlan, error) {
 // notes are what somebody should know who says yes.
 func (r *removal) notes(ctx context.Context) ([]string, error) {
 	notes, err := r.departure.Notes(ctx)
-	if err != nil || len(r.departure.Own) == 0 || r.departure.Silent != nil || r.site.config.Registry.Existing != nil {
+	if err != nil || len(r.departure.Own) == 0 || r.departure.Silent != nil || r.site.Config.Registry.Existing != nil {
 		return notes, err
 	}
-	all, err := registriesAt(r.site.registries(), registry.PKI{Dir: pkiDir}.CAFile())
+	all, err := verdict.RegistriesAt(r.site.Registries(), registry.PKI{Dir: site.PKIDir}.CAFile())
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -49,7 +52,7 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (removed, error) {
 		return result, err
 	}
 	p.Say("%s has left the cluster", d.Name)
-	r.site.leaveOut(append(r.site.removed, d.Name))
+	r.site.LeaveOut(append(r.site.Removed, d.Name))
 	if err := r.relist(ctx, p); err != nil {
 		return result, err
 	}
@@ -79,14 +82,14 @@ func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *removed)
 
 // takeOut looks anew: the host's reset may have taken out most of it.
 func (r *removal) takeOut(ctx context.Context) error {
-	d, err := r.site.departing(ctx, r.node.Name, r.node.Address)
+	d, err := join.Departing(ctx, r.site, r.node.Name, r.node.Address)
 	if err != nil {
 		return err
 	}
 	if err := d.Leave(ctx); err != nil {
 		return err
 	}
-	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	client, err := r.site.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return err
 	}
@@ -97,18 +100,18 @@ func (r *removal) takeOut(ctx context.Context) error {
 // what it reports on, what joining hosts are told.
 func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 	s := r.site
-	t, err := trustedKeys(r.options.keys, storedBundles(storeDir)...)
+	t, err := site.TrustedKeys(r.options.keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
 		return err
 	}
-	v, err := s.store.Named(s.index.ID(), t.keys...)
+	v, err := s.Store.Named(s.Index.ID(), t.Keys...)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	steps := append(s.firstSteps(), s.registrySteps(v, t.keys, p)...)
-	steps = append(append(steps, s.mirrorStep()), s.runtimeSteps()...)
-	steps = append(steps, s.nodeReportUnitStep(p), s.joinMaterialStep(v.Top()))
+	steps := append(nodesteps.FirstSteps(s), nodesteps.RegistrySteps(s, v, t.Keys, p)...)
+	steps = append(append(steps, nodesteps.MirrorStep(s)), nodesteps.RuntimeSteps(s)...)
+	steps = append(steps, nodesteps.NodeReportUnitStep(s, p), join.MaterialStep(s, v.Top()))
 	_, err = runSteps(ctx, steps, p)
 	return err
 }
@@ -116,7 +119,7 @@ func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 // relistOthers does the same on the other hosts: they join again, which changes
 // nothing but that. It returns what is left to be run there.
 func (r *removal) relistOthers(ctx context.Context, p ui.Progress) ([]string, error) {
-	again, err := r.site.joinAgain(ctx)
+	again, err := join.AgainSteps(ctx, r.site)
 	if err != nil || again == nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ func (r *removal) relistOthers(ctx context.Context, p ui.Progress) ([]string, er
 	return []string{fmt.Sprintf("on %s, where it asks for no code and takes %s out of the lists: %s", strings.Join(left, ", "), r.node.Name, again.Line)}, nil
 }
 
-// joinAgain returns the names of the hosts that have joined again, through SSH.
+// Again returns the names of the hosts that have joined again, through SSH.
 func (r *removal) joinAgain(ctx context.Context, p ui.Progress) (done []string) {
 	if r.fleet == nil {
 		return nil

@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -31,9 +34,9 @@ going to do, and asks. A host whose install was interrupted is taken back as wel
 It can be interrupted at any point and run again.
 
 Afterwards the server is as it was before, but for data, which stays:
-  ` + storeDir + `              bundles: the next install need not copy them again
-  ` + pushedDir + `             images that the site pushed
-  ` + backupDir + `, upgrade    backups: each day's, those from before an upgrade
+  ` + site.StoreDir + `              bundles: the next install need not copy them again
+  ` + site.PushedDir + `             images that the site pushed
+  ` + site.BackupDir + `, upgrade    backups: each day's, those from before an upgrade
   ` + kubeadm.KeptDir + `/etcd-*        etcd's data, moved there, on the last control-plane
                                      host, or one that reaches no other
   /var/lib/containerd, crio          images, which the registry would give again
@@ -80,13 +83,13 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 		return err
 	}
 	if !o.dryRun {
-		release, err := lockHost()
+		release, err := hostcheck.LockHost()
 		if err != nil {
 			return err
 		}
 		defer release()
 	}
-	journal := step.OpenJournal(journalFile)
+	journal := step.OpenJournal(site.JournalFile)
 	steps, err := journal.Standing(resetSteps(o.wipe))
 	if err != nil {
 		return err
@@ -116,7 +119,7 @@ func (a *app) runReset(ctx context.Context, o resetOptions) error {
 // resetRefused is why a reset would delete something else than the cluster's, found out
 // before anything is changed.
 func resetRefused(standing, wipe bool) error {
-	m := thisMachine()
+	m := site.ThisMachine()
 	if standing {
 		if err := kubeadm.ResetRefused(m, wipe); err != nil {
 			return err
@@ -133,8 +136,10 @@ func resetRefused(standing, wipe bool) error {
 	return kubeadm.WipeRefused(m)
 }
 
-// ownData are airgap's own directories with data; logDir itself is airgap.rpm's.
-func ownData() []string { return []string{storeDir, pushedDir, backupDir, upgradeDir, kubeadm.KeptDir} }
+// ownData are airgap's own directories with data; LogDir itself is airgap.rpm's.
+func ownData() []string {
+	return []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, kubeadm.KeptDir}
+}
 
 func planReset(steps []step.Step, wipe bool) (resetPlan, error) {
 	var plan resetPlan
@@ -198,7 +203,7 @@ func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.
 	if err != nil {
 		return result, err
 	}
-	if result.Listed, err = kubeadm.StillListed(thisMachine()); err != nil {
+	if result.Listed, err = kubeadm.StillListed(site.ThisMachine()); err != nil {
 		return result, err
 	}
 	data, err := dataHere(false)
@@ -219,7 +224,7 @@ func (a *app) takeBack(ctx context.Context, journal *step.Journal, steps []step.
 // dataHere lists the directories with data of a cluster that is, or was, on
 // this host.
 func dataHere(standing bool) ([]string, error) {
-	m := thisMachine()
+	m := site.ThisMachine()
 	list := kubeadm.Kept
 	if standing {
 		list = kubeadm.Data
@@ -228,7 +233,7 @@ func dataHere(standing bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{storeDir, pushedDir, backupDir, upgradeDir, logDir} {
+	for _, dir := range []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, site.LogDir} {
 		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 			data = append(data, dir)
 		}
@@ -238,10 +243,10 @@ func dataHere(standing bool) ([]string, error) {
 }
 
 func wipeData(ctx context.Context) error {
-	if err := kubeadm.WipeData(ctx, thisMachine()); err != nil {
+	if err := kubeadm.WipeData(ctx, site.ThisMachine()); err != nil {
 		return err
 	}
-	err := host.EmptyTree(logDir)
+	err := host.EmptyTree(site.LogDir)
 	for _, dir := range ownData() {
 		err = errors.Join(err, host.RemoveTree(dir))
 	}
@@ -250,22 +255,22 @@ func wipeData(ctx context.Context) error {
 
 // forget removes what airgap keeps in mind of the host whose file system begins
 // at root, also its last upgrade, which its next cluster knows nothing of; the backups of
-// before that one stay. Drafts that a killed run left in undoDir go along. The lock goes
+// before that one stay. Drafts that a killed run left in UndoDir go along. The lock goes
 // after the journal, so that nobody begins another one before.
 func forget(root string) error {
-	if err := host.RemoveTree(filepath.Join(root, undoDir)); err != nil {
+	if err := host.RemoveTree(filepath.Join(root, site.UndoDir)); err != nil {
 		return err
 	}
-	removeAbandoned(filepath.Join(root, stateDir, "airgap-restore-")) // a killed restore's copy of the backup
-	for _, name := range []string{upgradeRecordFile, upgradeBaselineFile} {
+	site.RemoveAbandoned(filepath.Join(root, site.StateDir, "airgap-restore-")) // a killed restore's copy of the backup
+	for _, name := range []string{upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}
 	}
-	if err := host.Remove(filepath.Join(root, upgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
+	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
 		return err
 	}
-	for _, name := range []string{kubeadm.JoinConf, knownHostsFile, measuredFile, journalFile, lockFile} {
+	for _, name := range []string{kubeadm.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -13,8 +15,8 @@ import (
 func TestForget(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
-		journalFile, lockFile, measuredFile, host.Draft(versionlockUndo), knownHostsFile, host.Draft(knownHostsFile),
-		upgradeRecordFile, upgradeBaselineFile,
+		site.JournalFile, site.LockFile, site.MeasuredFile, host.Draft(site.VersionlockUndo), site.KnownHostsFile, host.Draft(site.KnownHostsFile),
+		upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile,
 	} {
 		write(t, filepath.Join(root, name))
 	}
@@ -22,7 +24,7 @@ func TestForget(t *testing.T) {
 		if err := forget(root); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := os.ReadDir(filepath.Join(root, stateDir)); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(filepath.Join(root, site.StateDir)); err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	}
@@ -32,8 +34,8 @@ func TestForget(t *testing.T) {
 // one before it was like may still be wanted.
 func TestForgetKeepsBackups(t *testing.T) {
 	root := t.TempDir()
-	kept := filepath.Join(root, upgradeDir, "before-0123456789ab/20261124T080000Z/etcd.db")
-	for _, name := range []string{kept, filepath.Join(root, upgradeRecordFile), filepath.Join(root, upgradeBaselineFile)} {
+	kept := filepath.Join(root, site.UpgradeDir, "before-0123456789ab/20261124T080000Z/etcd.db")
+	for _, name := range []string{kept, filepath.Join(root, upgraderecord.UpgradeRecordFile), filepath.Join(root, upgraderecord.UpgradeBaselineFile)} {
 		write(t, name)
 	}
 	if err := forget(root); err != nil {
@@ -42,7 +44,7 @@ func TestForgetKeepsBackups(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(root, upgradeDir)); err != nil || len(left) != 1 {
+	if left, err := os.ReadDir(filepath.Join(root, site.UpgradeDir)); err != nil || len(left) != 1 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -51,13 +53,13 @@ func TestForgetKeepsBackups(t *testing.T) {
 // says that a reset has to go on, and the lock that keeps others away.
 func TestForgetEndsWithTheJournal(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{journalFile, lockFile, knownHostsFile + "/in the way"} {
+	for _, name := range []string{site.JournalFile, site.LockFile, site.KnownHostsFile + "/in the way"} {
 		write(t, filepath.Join(root, name))
 	}
 	if err := forget(root); err == nil {
 		t.Error("no word of what stays")
 	}
-	for _, name := range []string{journalFile, lockFile} {
+	for _, name := range []string{site.JournalFile, site.LockFile} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}

@@ -8,6 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -62,7 +68,7 @@ before or after, which deletes them, and join it.
 
 Not in a backup, and not restored: images that the site has pushed to the registries
 (push them again), what pods kept on volumes of their hosts, add-ons' data. What the
-old host's journal said is kept in ` + restoredDir + `.`,
+old host's journal said is kept in ` + site.RestoredDir + `.`,
 		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
 		Args:    oneArg("the backup's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,7 +96,7 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 	if err := mustBeRoot("restore"); err != nil {
 		return err
 	}
-	from, remove, err := a.fetchBackup(ctx, dir, stateDir, o.backup)
+	from, remove, err := a.fetchBackup(ctx, dir, site.StateDir, o.backup)
 	if err != nil {
 		return err
 	}
@@ -103,32 +109,32 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 		return err
 	}
 	defer v.Close()
-	s, err := newSite(v.Top().Index(), o.node)
+	s, err := site.New(v.Top().Index(), o.node)
 	if err != nil {
 		return err
 	}
-	s.required, s.medium = t.required, host.DeviceOf(o.bundle)
+	s.Required, s.Medium = t.Required, host.DeviceOf(o.bundle)
 	r := restoration{site: s, from: from}
 	if err := r.check(ctx); err != nil {
 		return err
 	}
-	stored, err := s.stored(v, t.keys)
+	stored, err := install.Stored(s, v, t.Keys)
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
-		return a.rehearse(ctx, s, rehearsal{command: "restore", skip: o.skip, stored: stored, packages: s.dryRunFrom(v), steps: r.steps(v, t.keys, ui.Discard())})
+		return a.rehearse(ctx, s, rehearsal{command: "restore", skip: o.skip, stored: stored, packages: nodesteps.DryRunFrom(s, v), steps: r.steps(v, t.Keys, ui.Discard())})
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
 	defer release()
 	p := a.newProgress()
-	if err := a.pass(ctx, s, o.skip, stored, s.dryRunFrom(v), p); err != nil {
+	if err := a.pass(ctx, s, o.skip, stored, nodesteps.DryRunFrom(s, v), p); err != nil {
 		return err
 	}
-	done, err := runSteps(ctx, r.steps(v, t.keys, p), p)
+	done, err := runSteps(ctx, r.steps(v, t.Keys, p), p)
 	if err != nil {
 		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
@@ -145,7 +151,7 @@ type restored struct {
 	Unchanged int               `json:"unchanged"`
 	Verified  bool              `json:"verified"`       // nobody was missing, and all was well
 	Lost      []string          `json:"lost,omitempty"` // nodes that have to join anew
-	Join      []joinLine        `json:"join,omitempty"`
+	Join      []join.Line       `json:"join,omitempty"`
 	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
 	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
 }
@@ -154,7 +160,7 @@ type restored struct {
 // not what a verdict would ask for: there is one when nobody is.
 func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, o restoreOptions, p ui.Progress) error {
 	result := restored{
-		Node: r.site.node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
+		Node: r.site.Node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
 		Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: backupKey(),
 	}
 	p.Now("Wait for the other hosts to be heard of, or given up")
@@ -171,7 +177,7 @@ func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result
 		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
 	}
 	if len(lost)+len(strangers) == 0 {
-		report, err := r.site.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, systemOnly: true, skip: o.skip, timeout: time.Duration(o.timeout), joinedOnly: true}, p)
+		report, err := verdict.OfSite(ctx, r.site, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: o.skip, Timeout: time.Duration(o.timeout), JoinedOnly: true}, p)
 		if err != nil {
 			return err
 		}
@@ -201,21 +207,21 @@ func (r restored) write(w io.Writer) error {
 	for _, name := range r.Lost {
 		fmt.Fprintf(w, "Node %s is lost: join a host in its place, and run airgap verify then\n", name)
 	}
-	return writeJoinLines(w, r.Join)
+	return join.WriteLines(w, r.Join)
 }
 
-// joinLine is how a lost host joins, with a code if that is wanted.
-func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool, say func(string, ...any)) (joinLine, error) {
+// LineFor is how a lost host joins, with a code if that is wanted.
+func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool, say func(string, ...any)) (join.Line, error) {
 	if withCode {
-		return r.site.joinLineWithCode(ctx, n, say)
+		return join.LineWithCode(ctx, r.site, n, say)
 	}
-	return r.site.joinLine(n)
+	return join.LineFor(r.site, n)
 }
 
 // lost are the nodes of airgap.yaml that the cluster misses, and others that it
 // misses.
 func (r restoration) lost(ctx context.Context) (nodes []config.Node, strangers []string, err error) {
-	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	client, err := r.site.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,11 +229,11 @@ func (r restoration) lost(ctx context.Context) (nodes []config.Node, strangers [
 	if err != nil {
 		return nil, nil, err
 	}
-	if nodes, err = r.site.missingNodes(ctx); err != nil {
+	if nodes, err = join.MissingNodes(ctx, r.site); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range silent {
-		if n, err := r.site.config.Node(name); err == nil {
+		if n, err := r.site.Config.Node(name); err == nil {
 			nodes = append(nodes, n)
 		} else {
 			strangers = append(strangers, name)

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -54,12 +57,12 @@ func aBackup(t *testing.T, files map[string]string) *savedCluster {
 
 // TestRestoreIsOfTheSameCluster: all that differs is said at once.
 func TestRestoreIsOfTheSameCluster(t *testing.T) {
-	r := restoration{settingsSite(t, ""), aBackup(t, nil)}
+	r := restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}
 	if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "no control-plane host") {
 		t.Errorf("on a worker: %v", err)
 	}
-	r.site.node = r.site.config.Nodes[0]
-	r.site.config.Name, r.site.config.Kubernetes.PodSubnet = "bank-b", "10.1.0.0/16"
+	r.site.Node = r.site.Config.Nodes[0]
+	r.site.Config.Name, r.site.Config.Kubernetes.PodSubnet = "bank-b", "10.1.0.0/16"
 	err := r.check(t.Context())
 	for _, says := range []string{"it is not the same cluster", "the cluster's name was bank, and is bank-b", "the pods' network was 10.244.0.0/16", "encryption of Secrets was off"} {
 		if err == nil || !strings.Contains(err.Error(), says) || advice.Of(err) == "" {
@@ -71,19 +74,19 @@ func TestRestoreIsOfTheSameCluster(t *testing.T) {
 // TestInherited: reset knows every step that a restore has and an installation has
 // not, and each comes before what it is for.
 func TestInherited(t *testing.T) {
-	r := restoration{settingsSite(t, ""), aBackup(t, map[string]string{usersFile: "ci:hash", journalFile: "{}"})}
+	r := restoration{sitetest.SettingsSite(t, ""), aBackup(t, map[string]string{site.UsersFile: "ci:hash", site.JournalFile: "{}"})}
 	inherited := r.inherited()
-	if got := strings.Join(names(inherited), " "); got != "restored authority users" {
+	if got := strings.Join(sitetest.StepNames(inherited), " "); got != "restored authority users" {
 		t.Errorf("got %s", got)
 	}
-	known := names(resetSteps(false))
+	known := sitetest.StepNames(resetSteps(false))
 	for _, s := range inherited {
 		if !slices.Contains(known, s.Name) {
 			t.Errorf("reset does not know %s", s.Name)
 		}
 	}
-	if without := (restoration{settingsSite(t, ""), aBackup(t, nil)}).inherited(); len(without) != 2 {
-		t.Errorf("nobody may push, and there are %v", names(without))
+	if without := (restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}).inherited(); len(without) != 2 {
+		t.Errorf("nobody may push, and there are %v", sitetest.StepNames(without))
 	}
 }
 
@@ -93,7 +96,7 @@ func TestStepsTakeTheirPlaces(t *testing.T) {
 	instead(steps, at("kubeadm", "restore"))
 	steps = insertAfter(steps, "record", at("restored", ""), at("authority", ""))
 	steps = insertAfter(steps, "kubeadm", at("old-codes", ""))
-	if got := strings.Join(names(steps), " "); got != "record restored authority kubeadm old-codes network" || steps[3].Title != "restore" {
+	if got := strings.Join(sitetest.StepNames(steps), " "); got != "record restored authority kubeadm old-codes network" || steps[3].Title != "restore" {
 		t.Errorf("got %s", got)
 	}
 	defer func() {
@@ -107,7 +110,7 @@ func TestStepsTakeTheirPlaces(t *testing.T) {
 // TestRestoredKeys: which keys the bundle must be signed with never comes from the backup. A site
 // that required some is asked to name them, so that the requirement is not lost with the cluster.
 func TestRestoredKeys(t *testing.T) {
-	saved := aBackup(t, map[string]string{requiredFile: "SHA256:aa\nSHA256:bb\n"})
+	saved := aBackup(t, map[string]string{site.RequiredFile: "SHA256:aa\nSHA256:bb\n"})
 	if err := saved.heldTo(nil); err == nil || !strings.Contains(err.Error(), "--require-key is missing") || !strings.Contains(advice.Of(err), "SHA256:aa, SHA256:bb") {
 		t.Errorf("without the flag: %v, %s", err, advice.Of(err))
 	}
@@ -122,7 +125,7 @@ func TestRestoredKeys(t *testing.T) {
 func TestRestoredSaysWhoIsMissing(t *testing.T) {
 	r := restored{
 		Node: "cp1", Of: "cp2", Taken: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC), Etcd: etcd.SnapshotInfo{Keys: 321}, Changed: 30, Unchanged: 3,
-		Lost: []string{"w1"}, Strangers: []string{"w9"}, Join: []joinLine{{Node: "w1", Line: "airgap join 192.0.2.11:5000", Code: "abcdef.0123456789abcdef"}},
+		Lost: []string{"w1"}, Strangers: []string{"w9"}, Join: []join.Line{{Node: "w1", Line: "airgap join 192.0.2.11:5000", Code: "abcdef.0123456789abcdef"}},
 	}
 	var out bytes.Buffer
 	if err := r.write(&out); err != nil {
@@ -141,14 +144,14 @@ func TestRestoredSaysWhoIsMissing(t *testing.T) {
 // TestUntilFounded: what was brought on the way to the cluster is not brought again
 // once the host has one.
 func TestUntilFounded(t *testing.T) {
-	s := settingsSite(t, "")
-	s.machine.Root = t.TempDir()
+	s := sitetest.SettingsSite(t, "")
+	s.Machine.Root = t.TempDir()
 	asked := false
 	held := restoration{site: s}.untilFounded(step.Step{Done: func(context.Context) (bool, error) { asked = true; return false, nil }})
 	if done, err := held.Done(t.Context()); done || err != nil || !asked {
 		t.Errorf("before: %v, %v", done, err)
 	}
-	file := filepath.Join(s.machine.Root, "/var/lib/airgap/kubeadm.state")
+	file := filepath.Join(s.Machine.Root, "/var/lib/airgap/kubeadm.state")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("ended\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -17,22 +18,22 @@ import (
 
 // restoration brings a saved cluster to this host.
 type restoration struct {
-	site *site
+	site *site.Site
 	from *savedCluster
 }
 
 // check is all that can be known before anything is changed, but for preflight.
 func (r restoration) check(ctx context.Context) error {
-	s, k := r.site, r.site.config.Kubernetes
-	if !s.servesRegistry() {
-		return advice.Add(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.node.Name), "run airgap restore on one of those; this host joins then")
+	s, k := r.site, r.site.Config.Kubernetes
+	if !s.ServesRegistry() {
+		return advice.Add(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.Node.Name), "run airgap restore on one of those; this host joins then")
 	}
 	differs := r.from.Agrees(k)
-	if name := r.from.Cluster; name != "" && name != s.config.Name {
-		differs = errors.Join(fmt.Errorf("the cluster's name was %s, and is %s in airgap.yaml", name, s.config.Name), differs)
+	if name := r.from.Cluster; name != "" && name != s.Config.Name {
+		differs = errors.Join(fmt.Errorf("the cluster's name was %s, and is %s in airgap.yaml", name, s.Config.Name), differs)
 	}
 	if differs != nil {
-		return advice.Add(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.from.Dir, s.index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
+		return advice.Add(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.from.Dir, s.Index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
 	}
 	if err := r.hostIsFree(); err != nil {
 		return err
@@ -41,8 +42,8 @@ func (r restoration) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.take(choice)
-	founds, err := s.machine.Founds()
+	s.Take(choice)
+	founds, err := s.Machine.Founds()
 	if err != nil || !founds {
 		return err
 	}
@@ -62,7 +63,7 @@ func (r restoration) hostIsFree() error {
 	if here != nil && here.Backup == r.from.Sums {
 		return nil
 	}
-	standing, err := step.OpenJournal(journalFile).Standing(resetSteps(false))
+	standing, err := step.OpenJournal(site.JournalFile).Standing(resetSteps(false))
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ type restoredFrom struct {
 const restoredName = "backup.json"
 
 func restoredHere() (*restoredFrom, error) {
-	path := filepath.Join(restoredDir, restoredName)
+	path := filepath.Join(site.RestoredDir, restoredName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -28,7 +29,7 @@ func (o *backupOptions) flags(cmd *cobra.Command, otherwise string) {
 }
 
 func (o *backupOptions) trust() (backup.Trust, error) {
-	fingerprints, keys, err := keysOf("--backup-key", o.keys)
+	fingerprints, keys, err := site.KeysOf("--backup-key", o.keys)
 	return backup.Trust{Keys: keys, Fingerprints: fingerprints, Anyone: o.unsigned}, err
 }
 
@@ -39,7 +40,7 @@ func (a *app) fetchBackup(ctx context.Context, dir, parent string, o backupOptio
 	if err != nil {
 		return nil, nil, err
 	}
-	into, remove, err := scratchIn(parent, "restore")
+	into, remove, err := site.ScratchIn(parent, "restore")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,7 +69,7 @@ func explainBackup(ctx context.Context, err error) error {
 	case errors.Is(err, backup.ErrIdentity):
 		return advice.Add(err, "name the file of a private half of backup.encryptTo: --identity FILE")
 	}
-	return advice.Add(err, "name the directory that holds SHA256SUMS, in "+backupDir+" or a copy of it; where it is damaged, use another backup")
+	return advice.Add(err, "name the directory that holds SHA256SUMS, in "+site.BackupDir+" or a copy of it; where it is damaged, use another backup")
 }
 
 // readIdentity takes the private half of a recipient from the file, the terminal or stdin.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -27,7 +28,7 @@ type savedCluster struct {
 
 // checkBackup reads and checks the whole of a backup.
 func checkBackup(ctx context.Context, c *backup.Contents) (s *savedCluster, err error) {
-	pki := registry.PKI{Dir: pkiDir}
+	pki := registry.PKI{Dir: site.PKIDir}
 	s = &savedCluster{Contents: c}
 	if s.etcd, err = c.Check(ctx, time.Now(), pki.CAFile(), pki.CAKeyFile()); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func checkBackup(ctx context.Context, c *backup.Contents) (s *savedCluster, err 
 // heldTo refuses to bring a cluster back with fewer demands on its bundles than it had. Which
 // keys those are, the operator says, and not the backup.
 func (s *savedCluster) heldTo(given []string) error {
-	text, err := s.File(requiredFile)
+	text, err := s.File(site.RequiredFile)
 	if errors.Is(err, fs.ErrNotExist) || len(given) > 0 {
 		return nil
 	}
@@ -59,8 +60,8 @@ func (s *savedCluster) heldTo(given []string) error {
 }
 
 // choice is how pods' packets travelled; nil where airgap.yaml says it.
-func (s *savedCluster) choice() (*networkChoice, error) {
-	path := filepath.Join(networkDir, choiceName)
+func (s *savedCluster) choice() (*site.NetworkChoice, error) {
+	path := filepath.Join(site.NetworkDir, site.ChoiceName)
 	if !s.Has(path) {
 		return nil, nil
 	}
@@ -68,5 +69,5 @@ func (s *savedCluster) choice() (*networkChoice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseChoice(text)
+	return site.ParseChoice(text)
 }

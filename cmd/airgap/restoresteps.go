@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -17,12 +19,12 @@ import (
 // steps are those of an installation. Some are given what the backup has, where a
 // new cluster would make its own.
 func (r restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
-	s, m, k := r.site, r.site.machine, r.site.config.Kubernetes
-	steps := s.installSteps(v, trusted, p)
+	s, m, k := r.site, r.site.Machine, r.site.Config.Kubernetes
+	steps := install.Steps(s, v, trusted, p)
 	if k.EncryptionAtRest != kubeadm.NoEncryption {
 		instead(steps, kubeadm.Encryption(m, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.from.keys[kubeadm.EncryptionFile], nil }))
 	}
-	instead(steps, kubeadm.Restore(m, k, s.kubeNode(), s.facts, kubeadm.Saved{Keys: r.from.keys, Snapshot: r.from.Snapshot()}))
+	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.from.keys, Snapshot: r.from.Snapshot()}))
 	steps = insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.from.etcd.Revision))
 	return insertAfter(steps, "record", r.inherited()...)
 }
@@ -30,21 +32,21 @@ func (r restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 // again are the steps for a host that had that very cluster, and has left it: what it
 // shares with the other hosts is there.
 func (r restoration) again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
-	s, m, k := r.site, r.site.machine, r.site.config.Kubernetes
-	steps := s.installSteps(v, trusted, p)
-	instead(steps, kubeadm.Restore(m, k, s.kubeNode(), s.facts, kubeadm.Saved{Keys: r.from.keys, Snapshot: r.from.Snapshot()}))
+	s, m, k := r.site, r.site.Machine, r.site.Config.Kubernetes
+	steps := install.Steps(s, v, trusted, p)
+	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.from.keys, Snapshot: r.from.Snapshot()}))
 	return insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.from.etcd.Revision))
 }
 
 // inherited are the steps that a new cluster has none of.
 func (r restoration) inherited() []step.Step {
-	pki := registry.PKI{Dir: pkiDir, Group: serviceGroup}
+	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	steps := []step.Step{
 		r.historyStep(),
 		r.untilFounded(registry.AuthorityStep(pki, r.from.ca, func(context.Context) ([]byte, error) { return r.from.caKey, nil })),
 	}
-	if users, err := r.from.File(usersFile); err == nil {
-		steps = append(steps, r.untilFounded(registry.UsersStep(registry.Users{File: usersFile, Group: serviceGroup}, users)))
+	if users, err := r.from.File(site.UsersFile); err == nil {
+		steps = append(steps, r.untilFounded(registry.UsersStep(registry.Users{File: site.UsersFile, Group: site.ServiceGroup}, users)))
 	}
 	return steps
 }
@@ -54,10 +56,10 @@ func (r restoration) inherited() []step.Step {
 func (r restoration) historyStep() step.Step {
 	about, err := json.MarshalIndent(restoredFrom{r.from.Sums, r.from.Node, r.from.Taken}, "", "  ")
 	files := map[string][]byte{restoredName: about}
-	if journal, missing := r.from.File(journalFile); missing == nil {
-		files[filepath.Base(journalFile)] = journal
+	if journal, missing := r.from.File(site.JournalFile); missing == nil {
+		files[filepath.Base(site.JournalFile)] = journal
 	}
-	s := filesStep("restored", "Keep what the backup says of its host", restoredDir, files)
+	s := site.FilesStep("restored", "Keep what the backup says of its host", site.RestoredDir, files)
 	if err != nil {
 		s.Done = func(context.Context) (bool, error) { return false, err }
 	}
@@ -69,7 +71,7 @@ func (r restoration) historyStep() step.Step {
 func (r restoration) untilFounded(s step.Step) step.Step {
 	done := s.Done
 	s.Done = func(ctx context.Context) (bool, error) {
-		if there, err := r.site.machine.Joined(); there || err != nil {
+		if there, err := r.site.Machine.Joined(); there || err != nil {
 			return there, err
 		}
 		return done(ctx)

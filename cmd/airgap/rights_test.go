@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cni"
-	"airgap.dev/airgap/gpu"
-	"airgap.dev/airgap/verify/dataplane/deploy"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
 // TestRightsOfOurAccounts lists what the ServiceAccounts of airgap's manifests may do at the API

@@ -12,6 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -85,25 +89,25 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	if err := mustBeRoot("rollback"); err != nil {
 		return err
 	}
-	if err := thisMachine().RefuseAmidReplacement("take the last upgrade back"); err != nil {
+	if err := site.ThisMachine().RefuseAmidReplacement("take the last upgrade back"); err != nil {
 		return err
 	}
 	var rules []string
 	var err error
-	if o.skip, rules, err = splitSkip(o.skip); err != nil {
+	if o.skip, rules, err = verdict.SplitSkip(o.skip); err != nil {
 		return err
 	}
 	r := &rollback{upgrade: upgrade{app: a, options: upgradeOptions{keys: o.keys, skip: o.skip, rules: rules, noSSH: o.noSSH, drainTimeout: 15 * time.Minute, timeout: o.timeout}}, yes: o.yes}
-	record, err := readUpgradeRecord()
+	record, err := upgraderecord.Read()
 	if err != nil {
 		return err
 	}
-	joined, err := thisMachine().Joined()
+	joined, err := site.ThisMachine().Joined()
 	if err != nil {
 		return err
 	}
 	r.installs = record.Changed || o.of != "" && !o.forget
-	if r.record = record; record.takenBack(o, joined) {
+	if r.record = record; takenBack(record, o, joined) {
 		return a.print(installed{}, func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "nothing to do: of that upgrade there is nothing, or nothing any more, on this host")
 			return err
@@ -113,12 +117,12 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 		return err
 	}
 	defer r.view.Close()
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
 	defer release()
-	if first := r.site.config.Master(); r.site.node.Name != first.Name {
+	if first := r.site.Config.Master(); r.site.Node.Name != first.Name {
 		if err := r.confirmStandDown(ctx, first.Name); err != nil {
 			return err
 		}
@@ -133,7 +137,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 	defer r.fleet.close()
 	r.fleet.awaitBusy()
 	r.p = a.newProgress()
-	if err := r.site.atRest(ctx, r.p); err != nil {
+	if err := hostcheck.AtRest(ctx, r.site, r.p); err != nil {
 		return err
 	}
 	steps := r.forgetSteps
@@ -155,7 +159,7 @@ func (a *app) runRollback(ctx context.Context, o rollbackOptions) error {
 // may also know nothing of an upgrade that was broken off before it was prepared; what it
 // knows of the one before must stay then, for the cluster is as that one left it. One that
 // is in no cluster has none to leave.
-func (r upgradeRecord) takenBack(o rollbackOptions, joined bool) bool {
+func takenBack(r upgraderecord.Record, o rollbackOptions, joined bool) bool {
 	if o.of == "" {
 		return false
 	}
@@ -173,26 +177,26 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
 		return advice.Add(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
 	}
-	t, err := trustedKeys(o.keys, storedBundles(storeDir)...)
+	t, err := site.TrustedKeys(o.keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
 		return err
 	}
-	r.trusted = t.keys
+	r.trusted = t.Keys
 	if err := r.openView(); err != nil {
 		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, or the one that it is a delta against, puts it into the store", r.record.From.Name)
 	}
-	if r.site, err = newSite(r.view.Top().Index(), ""); err != nil {
+	if r.site, err = site.New(r.view.Top().Index(), ""); err != nil {
 		return err
 	}
-	r.site.required, r.old, r.target = t.required, r.site, r.record.From.ID
-	if !r.record.Changed || r.site.node.Name != r.site.config.Master().Name {
+	r.site.Required, r.old, r.target = t.Required, r.site, r.record.From.ID
+	if !r.record.Changed || r.site.Node.Name != r.site.Config.Master().Name {
 		return nil
 	}
-	newest, err := backupsBefore(r.record.To.ID).Newest()
+	newest, err := upgraderecord.BackupsBefore(r.record.To.ID).Newest()
 	if err != nil || newest == nil {
 		return advice.Add(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
 	}
-	if r.backup, err = openBackupBefore(ctx, newest.Dir, backupKeys, o.backup); ctx.Err() != nil {
+	if r.backup, err = openBackupBefore(ctx, newest.Dir, site.BackupKeys, o.backup); ctx.Err() != nil {
 		return ctx.Err()
 	} else if errors.Is(err, backup.ErrUnsigned) {
 		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "if the upgrade was begun by an airgap that did not sign, and nobody but root could write there: airgap rollback --allow-unsigned")
@@ -228,8 +232,8 @@ func openBackupBefore(ctx context.Context, dir string, keys backup.KeyDir, o bac
 
 // otherCopies is where another copy of the backup may be.
 func (r *rollback) otherCopies() string {
-	dir := backupsBefore(r.record.To.ID).Dir
-	if len(r.site.config.ControlPlanes()) == 1 {
+	dir := upgraderecord.BackupsBefore(r.record.To.ID).Dir
+	if len(r.site.Config.ControlPlanes()) == 1 {
 		return "airgap backup --dir may have put a copy elsewhere, from before the upgrade: put it into " + dir + " in the place of this one, decrypted; airgap restore brings the cluster back from any backup"
 	}
 	return "each other control-plane host has a copy of its own, made before it was upgraded, in " + dir + ": put one in the place of this host's, as it is, and name that host's key, which airgap status prints there: airgap rollback --backup-key SHA256:…"
@@ -238,7 +242,7 @@ func (r *rollback) otherCopies() string {
 // openView opens the bundle of before, with what it leaves out: not of those that are about to
 // go.
 func (r *rollback) openView() (err error) {
-	store := registry.Store{Dir: storeDir}
+	store := registry.Store{Dir: site.StoreDir}
 	v, err := store.Named(r.record.From.ID, r.trusted...)
 	if err != nil {
 		return err
@@ -279,10 +283,10 @@ func (r *rollback) confirm(ctx context.Context) error {
 
 // confirmStandDown is for who runs it on another host than the first one says.
 func (r *rollback) confirmStandDown(ctx context.Context, first string) error {
-	if r.yes || !r.site.servesRegistry() {
+	if r.yes || !r.site.ServesRegistry() {
 		return nil
 	}
-	return r.agreed(ctx, fmt.Sprintf("airgap rollback begins on %s, which says when it is this host's turn. Here it takes %s out of the upgraded cluster.", first, r.site.node.Name))
+	return r.agreed(ctx, fmt.Sprintf("airgap rollback begins on %s, which says when it is this host's turn. Here it takes %s out of the upgraded cluster.", first, r.site.Node.Name))
 }
 
 // agreed is nil when the person says yes to what will be.
@@ -300,25 +304,25 @@ func (r *rollback) agreed(ctx context.Context, what string) error {
 
 // standDownHere is rollback on another control-plane host.
 func (r *rollback) standDownHere(ctx context.Context, o rollbackOptions) error {
-	if !r.site.servesRegistry() {
-		return advice.Add(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.config.Master().Name)
+	if !r.site.ServesRegistry() {
+		return advice.Add(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.Config.Master().Name)
 	}
 	steps := []step.Step{r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
 	if o.forget {
 		steps = steps[1:]
 	}
 	r.p = r.app.newProgress()
-	if err := r.site.atRest(ctx, r.p); err != nil {
+	if err := hostcheck.AtRest(ctx, r.site, r.p); err != nil {
 		return err
 	}
 	if _, err := runSteps(ctx, steps, r.p); err != nil {
 		return err
 	}
-	if err := noteUpgrade(func(u *upgradeRecord) { u.RolledBack = time.Now().UTC() }); err != nil {
+	if err := upgraderecord.Note(func(u *upgraderecord.Record) { u.RolledBack = time.Now().UTC() }); err != nil {
 		return err
 	}
-	return r.app.print(installed{Node: r.site.node.Name}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: has forgotten bundle %s; airgap rollback on %s goes on\n", r.site.node.Name, r.record.To.Name, r.site.config.Master().Name)
+	return r.app.print(installed{Node: r.site.Node.Name}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: has forgotten bundle %s; airgap rollback on %s goes on\n", r.site.Node.Name, r.record.To.Name, r.site.Config.Master().Name)
 		return err
 	})
 }

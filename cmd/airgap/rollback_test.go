@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
@@ -50,7 +53,7 @@ func TestForgetBundles(t *testing.T) {
 			}
 		}
 		r := &rollback{installs: tc.installs, made: before.Open(t).Index().Created, upgrade: upgrade{
-			site: &site{store: store}, trusted: keys, record: upgradeRecord{From: bundleRef{ID: id(before)}, To: bundleRef{ID: tc.to}},
+			site: &site.Site{Store: store}, trusted: keys, record: upgraderecord.Record{From: upgraderecord.BundleRef{ID: id(before)}, To: upgraderecord.BundleRef{ID: tc.to}},
 		}}
 		if names, err := r.laterBundles(); err != nil || tc.to == id(next) && tc.installs != slices.Equal(names, []string{"later"}) {
 			t.Errorf("%s: newer are %q, %v", name, names, err)
@@ -71,8 +74,8 @@ func TestForgetBundles(t *testing.T) {
 // TestLatecomers: a control-plane host that the bundle of before does not have would go on in
 // the cluster's name.
 func TestLatecomers(t *testing.T) {
-	c := clusterFrom(t)
-	r := &rollback{upgrade: upgrade{site: &site{config: c, nodes: c.Nodes}}}
+	c := sitetest.ClusterFrom(t)
+	r := &rollback{upgrade: upgrade{site: &site.Site{Config: c, Nodes: c.Nodes}}}
 	for want, names := range map[string][]string{"": {"cp1"}, "cp2 cp3": {"cp1", "cp2", "cp3"}} {
 		var members []etcd.Member
 		for _, name := range names {
@@ -116,24 +119,24 @@ func TestKeepRemoved(t *testing.T) {
 // earlier upgrade brought.
 func TestTakenBack(t *testing.T) {
 	now := time.Now()
-	next, before := bundleRef{ID: "c0ffee0123456789"}, bundleRef{ID: "badcafe012345678"}
+	next, before := upgraderecord.BundleRef{ID: "c0ffee0123456789"}, upgraderecord.BundleRef{ID: "badcafe012345678"}
 	for name, tc := range map[string]struct {
-		record upgradeRecord
+		record upgraderecord.Record
 		o      rollbackOptions
 		joined bool
 		want   bool
 	}{
-		"nobody says which":                     {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{}, true, false},
-		"it is under way":                       {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, true, false},
-		"it is leaving":                         {upgradeRecord{To: next}, rollbackOptions{of: next.ID}, false, false},
-		"it is to be forgotten":                 {upgradeRecord{To: next}, rollbackOptions{of: next.ID[:12], forget: true}, true, false},
-		"it has left already":                   {upgradeRecord{To: next, RolledBack: now}, rollbackOptions{of: next.ID}, false, true},
-		"it was never prepared":                 {upgradeRecord{}, rollbackOptions{of: next.ID, forget: true}, true, true},
-		"it knows of the upgrade before":        {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID[:12], forget: true}, true, true},
-		"it should leave, and was not prepared": {upgradeRecord{To: before, Ended: now}, rollbackOptions{of: next.ID}, true, false},
-		"it is in no cluster":                   {upgradeRecord{}, rollbackOptions{of: next.ID}, false, true},
+		"nobody says which":                     {upgraderecord.Record{To: next, RolledBack: now}, rollbackOptions{}, true, false},
+		"it is under way":                       {upgraderecord.Record{To: next}, rollbackOptions{of: next.ID}, true, false},
+		"it is leaving":                         {upgraderecord.Record{To: next}, rollbackOptions{of: next.ID}, false, false},
+		"it is to be forgotten":                 {upgraderecord.Record{To: next}, rollbackOptions{of: next.ID[:12], forget: true}, true, false},
+		"it has left already":                   {upgraderecord.Record{To: next, RolledBack: now}, rollbackOptions{of: next.ID}, false, true},
+		"it was never prepared":                 {upgraderecord.Record{}, rollbackOptions{of: next.ID, forget: true}, true, true},
+		"it knows of the upgrade before":        {upgraderecord.Record{To: before, Ended: now}, rollbackOptions{of: next.ID[:12], forget: true}, true, true},
+		"it should leave, and was not prepared": {upgraderecord.Record{To: before, Ended: now}, rollbackOptions{of: next.ID}, true, false},
+		"it is in no cluster":                   {upgraderecord.Record{}, rollbackOptions{of: next.ID}, false, true},
 	} {
-		if got := tc.record.takenBack(tc.o, tc.joined); got != tc.want {
+		if got := takenBack(tc.record, tc.o, tc.joined); got != tc.want {
 			t.Errorf("%s: taken back %t", name, got)
 		}
 	}
@@ -152,10 +155,10 @@ func TestCameLater(t *testing.T) {
 // again, which have forgotten it.
 func TestPreparedNoMore(t *testing.T) {
 	client := fake.NewClientset(
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Annotations: map[string]string{preparedNote: "new", bundleNote: "old"}}},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: map[string]string{preparedNote: "old"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Annotations: map[string]string{site.PreparedNote: "new", site.BundleNote: "old"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: map[string]string{site.PreparedNote: "old"}}},
 	)
-	r := &rollback{upgrade: upgrade{client: client, record: upgradeRecord{To: bundleRef{ID: "new"}}}}
+	r := &rollback{upgrade: upgrade{client: client, record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: "new"}}}}
 	look := func() {
 		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -173,7 +176,7 @@ func TestPreparedNoMore(t *testing.T) {
 	if err := r.unpreparedStep().Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if look(); len(r.prepared()) > 0 || r.nodes["w1"].Annotations[preparedNote] != "old" {
+	if look(); len(r.prepared()) > 0 || r.nodes["w1"].Annotations[site.PreparedNote] != "old" {
 		t.Errorf("the Nodes say %v", r.nodes)
 	}
 }
@@ -181,7 +184,7 @@ func TestPreparedNoMore(t *testing.T) {
 // TestUnsaid: the backup says in the name of hosts that they are as before; each has to say so
 // itself, unless the upgrade has not come to it.
 func TestUnsaid(t *testing.T) {
-	c := clusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w9, address: 192.0.2.29, roles: [worker]}\npackages:")
+	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w9, address: 192.0.2.29, roles: [worker]}\npackages:")
 	for _, tc := range []struct {
 		verified []string
 		want     string
@@ -191,11 +194,11 @@ func TestUnsaid(t *testing.T) {
 	} {
 		var objects []runtime.Object
 		for _, name := range []string{"cp1", "cp2", "w1"} {
-			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{bundleNote: "old"}}})
+			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{site.BundleNote: "old"}}})
 		}
 		client := fake.NewClientset(objects...)
 		r := &rollback{upgrade: upgrade{
-			client: client, site: &site{config: c, node: c.Nodes[0]}, record: upgradeRecord{Verified: tc.verified},
+			client: client, site: &site.Site{Config: c, Node: c.Nodes[0]}, record: upgraderecord.Record{Verified: tc.verified},
 			nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "w1": {}},
 		}}
 		if err := r.unsay(t.Context()); err != nil {
@@ -207,7 +210,7 @@ func TestUnsaid(t *testing.T) {
 		}
 		var still []string
 		for i := range nodes.Items {
-			if noted(&nodes.Items[i], bundleNote, "old") == nil {
+			if site.Noted(&nodes.Items[i], site.BundleNote, "old") == nil {
 				still = append(still, nodes.Items[i].Name)
 			}
 		}
@@ -261,7 +264,7 @@ func TestAwaitSilence(t *testing.T) {
 func TestStandDownIsAsked(t *testing.T) {
 	var stderr bytes.Buffer
 	c := docsConfig(t, "")
-	r := &rollback{upgrade: upgrade{app: &app{stdin: strings.NewReader("yes\n"), stderr: &stderr}, site: &site{config: c, node: c.Nodes[1]}}}
+	r := &rollback{upgrade: upgrade{app: &app{stdin: strings.NewReader("yes\n"), stderr: &stderr}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
 	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
 	if codeOf(err) != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
 		t.Errorf("nobody is there: %v, %q", err, stderr.String())
@@ -270,7 +273,7 @@ func TestStandDownIsAsked(t *testing.T) {
 	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
 		t.Errorf("with --yes: %v", err)
 	}
-	r.yes, r.site.node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
+	r.yes, r.site.Node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
 	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
 		t.Errorf("a worker, which is refused without a question: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm/etcd"
@@ -19,7 +21,7 @@ func (r *rollback) possible(ctx context.Context) error {
 	if slices.Contains(r.record.Back, "stand-down") {
 		return nil
 	}
-	if err := r.site.machine.RoomToReturn(r.backup.etcd.Bytes, 0); err != nil {
+	if err := r.site.Machine.RoomToReturn(r.backup.etcd.Bytes, 0); err != nil {
 		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
 	}
 	if len(r.record.Back) > 0 {
@@ -27,7 +29,7 @@ func (r *rollback) possible(ctx context.Context) error {
 	}
 	// Another host may have removed some. Where the upgrade broke even the way to ask, what this
 	// host knows has to do.
-	if err := r.site.ofThisCluster(ctx); ctx.Err() != nil {
+	if err := join.OfThisCluster(ctx, r.site); ctx.Err() != nil {
 		return err
 	}
 	late, err := r.latecomers(ctx)
@@ -47,7 +49,7 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 	if err == nil || ctx.Err() != nil {
 		return late, ctx.Err()
 	}
-	index, err := storedIndex(r.site.store, r.trusted, func(i *bundle.Index) bool { return i.ID() == r.record.To.ID })
+	index, err := site.StoredIndex(r.site.Store, r.trusted, func(i *bundle.Index) bool { return i.ID() == r.record.To.ID })
 	if err != nil {
 		return nil, ctx.Err() // nobody knows: it may have been taken out
 	}
@@ -61,7 +63,7 @@ func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
 
 // knows reports whether a member's host is in the bundle to go back to.
 func (r *rollback) knows(m etcd.Member) bool {
-	return slices.ContainsFunc(r.site.nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
+	return slices.ContainsFunc(r.site.Nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
 }
 
 // strangers are members whose host that bundle does not have.
@@ -85,7 +87,7 @@ func atEtcdsPlace(hosts []config.Node, known func(etcd.Member) bool, answers fun
 }
 
 func (r *rollback) members(ctx context.Context) ([]etcd.Member, error) {
-	member, err := r.site.machine.LocalEtcd()
+	member, err := r.site.Machine.LocalEtcd()
 	if err != nil {
 		return nil, err
 	}

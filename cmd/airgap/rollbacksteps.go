@@ -12,6 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -49,14 +52,14 @@ func (r *rollback) forgetSteps() []step.Step {
 		}
 	}
 	s := r.site
-	steps = append(steps, r.forgetBundleStep(), s.joinMaterialStep(r.view.Top()))
+	steps = append(steps, r.forgetBundleStep(), join.MaterialStep(s, r.view.Top()))
 	return append(steps, r.unpreparedStep(), r.rolledBackStep())
 }
 
 // beginStep notes, before any host has left, that there is no way but back, and which nodes
 // were removed: the restored cluster does not know of those of since.
 func (r *rollback) beginStep() step.Step {
-	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return r.site.layOutRemoved() })
+	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return join.LayOutRemoved(r.site) })
 }
 
 // onceStep is done when it is noted so: nothing on the host tells.
@@ -64,14 +67,14 @@ func (r *rollback) onceStep(name, title string, run func(context.Context) error)
 	return step.Step{
 		Name: "rollback-" + name, Title: title,
 		Done: func(context.Context) (bool, error) {
-			u, err := readUpgradeRecord()
+			u, err := upgraderecord.Read()
 			return slices.Contains(u.Back, name), err
 		},
 		Run: func(ctx context.Context) error {
 			if err := run(ctx); err != nil {
 				return err
 			}
-			return noteUpgrade(func(u *upgradeRecord) { u.Back = append(u.Back, name) })
+			return upgraderecord.Note(func(u *upgraderecord.Record) { u.Back = append(u.Back, name) })
 		},
 	}
 }
@@ -87,7 +90,7 @@ func (r *rollback) unpreparedStep() step.Step {
 		},
 		Run: func(ctx context.Context) error {
 			for _, name := range r.prepared() {
-				if err := annotate(ctx, r.client, name, preparedNote, ""); err != nil {
+				if err := site.Annotate(ctx, r.client, name, site.PreparedNote, ""); err != nil {
 					return err
 				}
 			}
@@ -99,7 +102,7 @@ func (r *rollback) unpreparedStep() step.Step {
 // prepared are the nodes that say they have what they need of the new bundle.
 func (r *rollback) prepared() (names []string) {
 	for name, n := range r.nodes {
-		if noted(&n, preparedNote, r.record.To.ID) == nil {
+		if site.Noted(&n, site.PreparedNote, r.record.To.ID) == nil {
 			names = append(names, name)
 		}
 	}
@@ -111,11 +114,11 @@ func (r *rollback) rolledBackStep() step.Step {
 	return step.Step{
 		Name: "rolled-back", Title: "Note that the upgrade was taken back",
 		Done: func(context.Context) (bool, error) {
-			u, err := readUpgradeRecord()
+			u, err := upgraderecord.Read()
 			return !u.RolledBack.IsZero(), err
 		},
 		Run: func(context.Context) error {
-			return noteUpgrade(func(u *upgradeRecord) { u.RolledBack = time.Now().UTC() })
+			return upgraderecord.Note(func(u *upgraderecord.Record) { u.RolledBack = time.Now().UTC() })
 		},
 	}
 }
@@ -124,9 +127,9 @@ func (r *rollback) rolledBackStep() step.Step {
 // first: there is no cluster to ask which of them have joined.
 func (r *rollback) others() []config.Node {
 	var masters, workers []config.Node
-	for _, n := range r.site.config.Nodes {
+	for _, n := range r.site.Config.Nodes {
 		switch {
-		case n.Name == r.site.node.Name:
+		case n.Name == r.site.Node.Name:
 		case n.Has(config.ControlPlane):
 			masters = append(masters, n)
 		default:
@@ -139,8 +142,8 @@ func (r *rollback) others() []config.Node {
 // standDown keeps etcd's data on the first host, for whoever may still want to look
 // at what was written since.
 func (r *rollback) standDown(ctx context.Context) error {
-	m := r.site.machine
-	m.Wipe = r.site.node.Name != r.site.config.Master().Name
+	m := r.site.Machine
+	m.Wipe = r.site.Node.Name != r.site.Config.Master().Name
 	return m.StandDown(ctx)
 }
 
@@ -175,12 +178,12 @@ func (r *rollback) forgetBundles(ctx context.Context) error {
 		return err
 	}
 	for i, b := range going {
-		if err := registry.KeepPushed(ctx, pushedDir, b, slices.Concat(going[i+1:], staying)); ctx.Err() != nil {
+		if err := registry.KeepPushed(ctx, site.PushedDir, b, slices.Concat(going[i+1:], staying)); ctx.Err() != nil {
 			return err
 		} else if err != nil { // the control plane is down: what was pushed can be pushed again
 			r.p.Say("warning: %v", err)
 		}
-		if err := r.site.store.Remove(b); err != nil {
+		if err := r.site.Store.Remove(b); err != nil {
 			return err
 		}
 	}
@@ -189,7 +192,7 @@ func (r *rollback) forgetBundles(ctx context.Context) error {
 
 // divided are the bundles of this host's store that go, the newest first, and that stay.
 func (r *rollback) divided() (going, staying []*bundle.Bundle, err error) {
-	bundles, err := r.site.store.Open(r.trusted...)
+	bundles, err := r.site.Store.Open(r.trusted...)
 	for _, b := range bundle.NewestFirst(bundles) {
 		if r.goes(b) {
 			going = append(going, b)
@@ -291,16 +294,16 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 // removedAgain takes nodes out that the backup has and that were removed since: their hosts
 // are reset, or dead.
 func (r *rollback) removedAgain(ctx context.Context) error {
-	client, err := r.site.machine.Client(kubeadm.AdminConf)
+	client, err := r.site.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
 		return err
 	}
-	return keepRemoved(ctx, client, r.site.removed)
+	return keepRemoved(ctx, client, r.site.Removed)
 }
 
 func keepRemoved(ctx context.Context, client kubernetes.Interface, names []string) error {
 	for _, name := range names {
-		_, err := patiently(ctx, func(ctx context.Context) (any, error) {
+		_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) {
 			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("delete node %s: %w", name, err)
@@ -323,8 +326,8 @@ func (r *rollback) unsay(ctx context.Context) error {
 	}
 	for _, n := range r.others() {
 		_, was := r.nodes[n.Name]
-		if was && (n.Has(config.ControlPlane) || slices.Contains(r.record.Verified, r.site.node.Name)) {
-			if err := annotate(ctx, r.client, n.Name, bundleNote, ""); err != nil {
+		if was && (n.Has(config.ControlPlane) || slices.Contains(r.record.Verified, r.site.Node.Name)) {
+			if err := site.Annotate(ctx, r.client, n.Name, site.BundleNote, ""); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -51,7 +57,7 @@ type status struct {
 	Unsaved      bool           `json:"unsaved,omitempty"`      // a control plane without any backup
 	Next         []string       `json:"next,omitempty"`         // what to do
 
-	Running []runningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
+	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
 	command string    // that installed this host, or began to
 	copied  string    // what it takes where the stick is gone
@@ -101,9 +107,9 @@ const stepTimeout = 15 * time.Second
 // readStatus tells what it can. What it cannot is a problem, on the screen: a
 // status is asked for when something is broken.
 func readStatus(ctx context.Context, keys []string, node string) *status {
-	st := &status{Registry: "none", Busy: errors.Is(hostAtRest(), errBusy), now: time.Now()}
+	st := &status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), now: time.Now()}
 	st.tellHost(host.Local{})
-	entries, err := step.OpenJournal(journalFile).Entries()
+	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	st.problem(err)
 	k, err := knownHere(keys, node)
 	st.problem(err)
@@ -115,7 +121,7 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 	if k.site != nil {
 		st.describe(k)
 		var health registry.Health
-		st.Registry, health = k.site.askRegistry(ctx)
+		st.Registry, health = askRegistry(ctx, k.site)
 		st.Lags, st.Damage = health.Lags, health.Damage
 		if health.Problem != "" {
 			st.Problems = append(st.Problems, health.Problem)
@@ -123,17 +129,17 @@ func readStatus(ctx context.Context, keys []string, node string) *status {
 		for _, repository := range health.Hidden {
 			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
 		}
-		if k.site.servesRegistry() && strings.HasPrefix(st.Registry, "answers") {
-			st.Running = append(st.Running, runningProgram{Unit: registry.UnitName, Version: runningVersion(health)})
+		if k.site.ServesRegistry() && strings.HasPrefix(st.Registry, "answers") {
+			st.Running = append(st.Running, report.RunningProgram{Unit: registry.UnitName, Version: report.RunningVersion(health)})
 		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
-	st.tellHealth(ctx, thisMachine())
-	if runs, err := approverVersion(ctx, host.Local{}); err == nil && runs != "" {
-		st.Running = append(st.Running, runningProgram{Unit: kubeadm.ApproverUnit, Version: runs})
+	st.tellHealth(ctx, site.ThisMachine())
+	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
+		st.Running = append(st.Running, report.RunningProgram{Unit: kubeadm.ApproverUnit, Version: runs})
 	}
 	if runs := reportingVersion(ctx); runs != "" {
-		st.Running = append(st.Running, runningProgram{Unit: nodereport.UnitName, Version: runs})
+		st.Running = append(st.Running, report.RunningProgram{Unit: nodereport.UnitName, Version: runs})
 	}
 	st.tellOutdated()
 	st.judge(entries, now)
@@ -151,16 +157,16 @@ func (st *status) problem(err error) {
 }
 
 func (st *status) describe(k *known) {
-	st.Cluster, st.Kubernetes = k.site.config.Name, k.site.config.Kubernetes.Tag()
-	st.Node, st.Address, st.Roles = k.site.node.Name, k.site.node.Address, k.site.node.Roles
-	held := describe(k.site.index)
+	st.Cluster, st.Kubernetes = k.site.Config.Name, k.site.Config.Kubernetes.Tag()
+	st.Node, st.Address, st.Roles = k.site.Node.Name, k.site.Node.Address, k.site.Node.Roles
+	held := describe(k.site.Index)
 	st.Bundle, st.From, st.command, st.copied = &held, k.from, k.command, k.copied
 }
 
 // known is what a host's own files say about how it was installed.
 type known struct {
 	stored  []*bundle.Bundle
-	site    *site // nil when nothing tells
+	site    *site.Site // nil when nothing tells
 	steps   []step.Step
 	from    string
 	command string
@@ -177,71 +183,71 @@ func (k *known) close() {
 // keeps. A host on which airgap never got so far has neither.
 func knownHere(keys []string, node string) (*known, error) {
 	k := &known{}
-	store := registry.Store{Dir: storeDir}
+	store := registry.Store{Dir: site.StoreDir}
 	names, err := store.List()
-	if err != nil || len(names) == 0 && !exists(indexDir) {
+	if err != nil || len(names) == 0 && !site.Exists(site.IndexDir) {
 		return k, err
 	}
-	t, err := trustedKeys(keys, append(storedBundles(storeDir), indexDir)...)
+	t, err := site.TrustedKeys(keys, append(site.StoredBundles(site.StoreDir), site.IndexDir)...)
 	if err != nil {
 		return k, err
 	}
 	var broken error
-	k.stored, broken = store.Open(t.keys...)
+	k.stored, broken = store.Open(t.Keys...)
 	if len(k.stored) > 0 {
 		err = k.asMaster(bundle.NewView(bundle.NewestFirst(k.stored)...), t, node)
-	} else if exists(indexDir) {
+	} else if site.Exists(site.IndexDir) {
 		err = k.asWorker(t, node)
 	}
 	return k, errors.Join(broken, err)
 }
 
 // asMaster is a host with a store: the first, or one that joined it.
-func (k *known) asMaster(v *bundle.View, t *trust, node string) (err error) {
-	if k.site, err = newSite(v.Top().Index(), node); err != nil {
+func (k *known) asMaster(v *bundle.View, t *site.Trust, node string) (err error) {
+	if k.site, err = site.New(v.Top().Index(), node); err != nil {
 		return err
 	}
-	k.from, k.command, k.site.required = storeDir, "install", t.required
-	if k.site.node.Name == k.site.config.Master().Name {
+	k.from, k.command, k.site.Required = site.StoreDir, "install", t.Required
+	if k.site.Node.Name == k.site.Config.Master().Name {
 		k.copied = v.Top().Dir()
-		k.steps = k.site.installSteps(v, t.keys, ui.Discard())
+		k.steps = install.Steps(k.site, v, t.Keys, ui.Discard())
 		return nil
 	}
 	k.command = "join"
-	h, err := k.site.recall(v.Top().Index(), t.keys)
-	k.steps = k.site.stepsAgain(h, v)
+	h, err := recall(k.site, v.Top().Index(), t.Keys)
+	k.steps = stepsAgain(k.site, h, v)
 	return err
 }
 
-func (k *known) asWorker(t *trust, node string) error {
-	signed, err := bundle.ReadSigned(indexDir, t.keys...)
+func (k *known) asWorker(t *site.Trust, node string) error {
+	signed, err := bundle.ReadSigned(site.IndexDir, t.Keys...)
 	if err != nil {
 		return err
 	}
-	if k.site, err = newSite(signed.Index, node); err != nil {
+	if k.site, err = site.New(signed.Index, node); err != nil {
 		return err
 	}
-	k.from, k.command, k.site.required = indexDir, "join", t.required
-	h, err := k.site.recall(signed.Index, t.keys)
+	k.from, k.command, k.site.Required = site.IndexDir, "join", t.Required
+	h, err := recall(k.site, signed.Index, t.Keys)
 	if err != nil {
 		return err
 	}
-	h.signed = signed.Files
-	k.steps = k.site.stepsAgain(h, bundle.NewView())
+	h.Signed = signed.Files
+	k.steps = stepsAgain(k.site, h, bundle.NewView())
 	return nil
 }
 
 // recall is what join kept of the hub, for asking whether its steps hold. An
 // authority that is gone is missed by its own step.
-func (s *site) recall(index *bundle.Index, keys []*ecdsa.PublicKey) (*hub, error) {
-	ca, err := os.ReadFile(registry.PKI{Dir: pkiDir}.CAFile())
-	return &hub{addr: s.registryOf(s.config.Master()), ca: ca, index: index, trusted: keys}, host.IgnoreMissing(err)
+func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Hub, error) {
+	ca, err := os.ReadFile(registry.PKI{Dir: site.PKIDir}.CAFile())
+	return &join.Hub{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
 }
 
 // askRegistry tells whether this host's registry answers, and what it says.
-func (s *site) askRegistry(ctx context.Context) (string, registry.Health) {
+func askRegistry(ctx context.Context, s *site.Site) (string, registry.Health) {
 	var none registry.Health
-	client, err := s.registryClient()
+	client, err := verdict.RegistryClient(s)
 	if err != nil {
 		return "unknown: " + err.Error(), none
 	}
@@ -251,5 +257,5 @@ func (s *site) askRegistry(ctx context.Context) (string, registry.Health) {
 	if err != nil {
 		return "silent: " + err.Error(), none
 	}
-	return "answers at " + s.registryAddr(), health
+	return "answers at " + s.RegistryAddr(), health
 }

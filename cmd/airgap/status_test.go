@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/registry"
@@ -101,8 +103,8 @@ func TestStatusScreens(t *testing.T) {
 		return &status{
 			now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
 			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
-			Bundle: &held, From: storeDir, Store: []storedBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: storeDir + "/bank",
-			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: backupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
+			Bundle: &held, From: site.StoreDir, Store: []storedBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
+			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
 		}
 	}
 	var steps []string
@@ -162,14 +164,14 @@ func TestStatusScreens(t *testing.T) {
 		},
 		"outdated": func() *status {
 			st := node()
-			st.Running = []runningProgram{{Unit: registry.UnitName, Version: unknownVersion}, {Unit: nodereport.UnitName, Version: "1.2.3"}}
+			st.Running = []report.RunningProgram{{Unit: registry.UnitName, Version: report.UnknownVersion}, {Unit: nodereport.UnitName, Version: "1.2.3"}}
 			st.tellOutdated()
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
 		"joined": func() *status {
 			st := node()
-			st.Node, st.Address, st.Roles, st.From, st.command, st.copied, st.Store = "node4", "10.0.0.14", []config.Role{config.Worker}, indexDir, "join", "", nil
+			st.Node, st.Address, st.Roles, st.From, st.command, st.copied, st.Store = "node4", "10.0.0.14", []config.Role{config.Worker}, site.IndexDir, "join", "", nil
 			st.Host, st.Health, st.Backup = "node4", &clusterHealth{OK: true, Says: "this node is ready"}, nil
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -75,10 +76,10 @@ func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	list, err := certificatesOf(m.Host)
 	st.problem(err)
 	st.Certificates = endSoon(list, st.now)
-	if !slices.Contains(st.Roles, config.ControlPlane) || !exists(kubeadm.AdminConf) {
+	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kubeadm.AdminConf) {
 		return
 	}
-	newest, err := backups().Newest()
+	newest, err := site.Backups().Newest()
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil
 	if newest != nil {
@@ -102,10 +103,10 @@ func endSoon(list []certificate, now time.Time) []certificate {
 // its own one; nil where this host is no node yet.
 func askCluster(ctx context.Context, m kubeadm.Machine, node string) (*clusterHealth, error) {
 	conf := kubeadm.AdminConf
-	if !exists(conf) {
+	if !site.Exists(conf) {
 		conf = kubeadm.KubeletConf
 	}
-	if !exists(conf) {
+	if !site.Exists(conf) {
 		return nil, nil //nolint:nilnil // as said above
 	}
 	client, err := m.Client(conf)

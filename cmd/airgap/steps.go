@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -11,7 +12,7 @@ import (
 // host's lock.
 func runSteps(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
 	n := 0
-	return step.Run(ctx, step.OpenJournal(journalFile), steps, func(e step.Event) {
+	return step.Run(ctx, step.OpenJournal(site.JournalFile), steps, func(e step.Event) {
 		if e.Outcome != "" {
 			showStep(p, e)
 			return

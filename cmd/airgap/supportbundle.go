@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/redact"
@@ -64,7 +66,7 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 	if file == "" {
 		file = about.Name() + ".tar.gz"
 	}
-	if err := checkLater("--file", file); err != nil {
+	if err := site.CheckLater("--file", file); err != nil {
 		return err
 	}
 	if err := notThere(file); err != nil {
@@ -135,7 +137,7 @@ func (b supportBundle) write(w io.Writer) error {
 
 // about says which host this is.
 func (e *evidence) about() support.About {
-	about := support.About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: whoami(), Notes: []string{}}
+	about := support.About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: verdict.Whoami(), Notes: []string{}}
 	if name, err := os.Hostname(); err == nil {
 		about.Host = name
 	}

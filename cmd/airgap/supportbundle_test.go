@@ -20,44 +20,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/cluster/support/supporttest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
-
-// rootHost is a host of which the files lie below a directory, and every command says
-// the same.
-type rootHost struct {
-	dir, says string
-}
-
-func (h rootHost) FS() fs.FS { return os.DirFS(h.dir) }
-
-func (h rootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
-	switch cmd.Name {
-	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // which the survey reads
-		if cmd.Stdout == nil {
-			return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
-		}
-	case "firewall-cmd":
-		return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
-	case "nft":
-		return []byte(h.says), &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "what went wrong: " + h.says, Err: errors.New("exit status 1")}
-	}
-	if cmd.Stdout != nil {
-		_, err := io.WriteString(cmd.Stdout, h.says)
-		return nil, err
-	}
-	return []byte(h.says), nil
-}
 
 // sickHost is a prepared root full of secrets. Each is in a file of its own, where a host
 // has it, and in poison, which every log, configuration and command says.
@@ -205,7 +179,7 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
 	defer api.Close()
 	s = newSickHost(t, api.URL)
-	e := &evidence{machine: kubeadm.Machine{Host: rootHost{dir: s.dir, says: s.poison}, Root: s.dir}}
+	e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.dir, Says: s.poison}, Root: s.dir}}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	var stdout, stderr bytes.Buffer
 	a := &app{stdout: &stdout, stderr: &stderr, output: asJSON, progress: "json"}
@@ -265,7 +239,7 @@ func TestNoKeyIsListed(t *testing.T) {
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
 		s.write(t, name, "x")
 	}
-	e := &evidence{machine: kubeadm.Machine{Host: rootHost{dir: s.dir}}}
+	e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.dir}}}
 	if got := e.configFiles(); !slices.Equal(got, []string{"etc/kubernetes/apiserver/audit-policy.yaml"}) {
 		t.Errorf("listed %v", got)
 	}
@@ -317,7 +291,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{rootHost{dir: t.TempDir()}, cancel}}}
+	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}
 	a := &app{stdout: io.Discard, stderr: io.Discard, progress: "plain"}
 	if err := a.runSupportBundle(ctx, filepath.Join(dir, "a.tar.gz"), e); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -332,7 +306,7 @@ func TestSupportBundleLeavesNothing(t *testing.T) {
 
 // interruptedHost gets Ctrl-C while journalctl reads.
 type interruptedHost struct {
-	rootHost
+	sitetest.RootHost
 	cancel func()
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
@@ -15,7 +16,7 @@ import (
 
 // ofAirgap is what airgap wrote down: its journal, and its logs.
 func (e *evidence) ofAirgap() []support.Part {
-	all := []support.Part{e.log("airgap/journal.jsonl", "airgap's journal: which steps ran, when, and how they ended", journalFile[1:], some)}
+	all := []support.Part{e.log("airgap/journal.jsonl", "airgap's journal: which steps ran, when, and how they ended", site.JournalFile[1:], some)}
 	for _, name := range e.found("var/log/airgap/*.log", "var/log/airgap/*/*.log") {
 		all = append(all, e.log(below("airgap", strings.TrimPrefix(name, "var/log/airgap/")), "What a command of airgap's said", name, some))
 	}

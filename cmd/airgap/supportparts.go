@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
@@ -24,7 +25,7 @@ type evidence struct {
 }
 
 func newEvidence(keys []string, node string) *evidence {
-	return &evidence{machine: thisMachine(), keys: keys, node: node}
+	return &evidence{machine: site.ThisMachine(), keys: keys, node: node}
 }
 
 func (e *evidence) fs() fs.FS { return e.machine.Host.FS() }
@@ -110,7 +111,7 @@ func (e *evidence) dnfHistory(ctx context.Context, w io.Writer) error {
 	if len(e.found(history)) == 0 {
 		return support.NoneHere("there is no /%s", history)
 	}
-	dir, remove, err := scratch("support")
+	dir, remove, err := site.Scratch("support")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -92,11 +96,11 @@ func (e *evidence) verify(ctx context.Context) (r verify.Report, err error) {
 	if !e.has(kubeadm.AdminConf) {
 		return r, support.NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
 	}
-	s, err := storedSite(e.keys, e.node)
+	s, err := site.Stored(e.keys, e.node)
 	if err != nil {
 		return r, err
 	}
-	return s.verify(ctx, verifyOptions{kubeconfig: kubeadm.AdminConf, timeout: aLook, soak: steady, keys: e.keys}, ui.Discard())
+	return verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
 }
 
 // preflight judges this host by the bundle in its store, or by the index that it
@@ -110,7 +114,7 @@ func (e *evidence) preflight(ctx context.Context) (r preflight.Report, err error
 		}
 		return r, err
 	}
-	return k.site.judge(ctx, preflight.Choice{Skip: []string{"etcd-fsync"}}, true, nil)
+	return hostcheck.Judge(ctx, k.site, preflight.Choice{Skip: []string{"etcd-fsync"}}, true, nil)
 }
 
 func (e *evidence) cards(ctx context.Context) (*gpuStatus, error) {
@@ -139,14 +143,14 @@ func (e *evidence) facts(ctx context.Context, w io.Writer) error {
 
 // nodeReport has each part no longer than this one has.
 func (e *evidence) nodeReport(ctx context.Context, w io.Writer) error {
-	settings, err := host.ReadJSON[reportSettings](reportFile)
+	settings, err := host.ReadJSON[report.Settings](site.ReportFile)
 	if err != nil {
 		return err
 	}
 	if settings.Node == "" {
-		return support.NoneHere("this host does not report yet: there is no %s", reportFile)
+		return support.NoneHere("this host does not report yet: there is no %s", site.ReportFile)
 	}
-	c, err := settings.collector(e.machine)
+	c, err := settings.Collector(e.machine)
 	if err != nil {
 		return err
 	}

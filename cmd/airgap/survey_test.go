@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/preflight"
 )
@@ -38,17 +39,17 @@ func TestSurveyedCards(t *testing.T) {
 		}
 	}
 	xids := []nvml.Logged{{Address: "0000:3d:00.0", Number: 79, Times: 1, Last: time.Unix(1763856005, 0).UTC()}}
-	here := cardFiles(h100("0000:17:00.0"), loaded)
+	here := sitetest.CardFiles(sitetest.H100("0000:17:00.0"), loaded)
 	for name, test := range map[string]struct {
-		host    cardHost
+		host    sitetest.CardHost
 		want    *nvml.Report
 		xids    []nvml.Logged
 		unknown string
 	}{
-		"no driver":               {cardHost{MapFS: cardFiles(h100("0000:17:00.0")), says: says, log: fellOff}, nil, nil, ""},
-		"another version's":       {cardHost{MapFS: here, log: fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
-		"two, a lost one":         {cardHost{MapFS: here, says: says, log: fellOff}, said, xids, ""},
-		"a log that is not to be": {cardHost{MapFS: here, says: says, log: unreadable}, said, nil, "read the kernel's log: no journal"},
+		"no driver":               {sitetest.CardHost{MapFS: sitetest.CardFiles(sitetest.H100("0000:17:00.0")), Says: says, Log: fellOff}, nil, nil, ""},
+		"another version's":       {sitetest.CardHost{MapFS: here, Log: fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
+		"two, a lost one":         {sitetest.CardHost{MapFS: here, Says: says, Log: fellOff}, said, xids, ""},
+		"a log that is not to be": {sitetest.CardHost{MapFS: here, Says: says, Log: sitetest.Unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
 		facts, err := preflight.Survey(t.Context(), test.host)
 		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) || !reflect.DeepEqual(facts.Xids, test.xids) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -16,25 +18,25 @@ import (
 // made for going back: that takes neither a bundle nor a configuration, only
 // what each step wrote down. The titles say what is taken back.
 func resetSteps(wipe bool) []step.Step {
-	m := thisMachine()
+	m := site.ThisMachine()
 	m.Wipe = wipe
 	cards := gpu.Setup{Host: m.Host, Root: m.Root}
 	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
 		back("Remove what else has come since", kubeadm.Record(m)),
-		back("Forget which keys bundles must be signed with", trustStep(requiredFile, nil)),
-		back("Forget how pods' packets travel", filesStep("network-choice", "", networkDir, nil)),
-		back("Forget the backup that this host was restored from", filesStep("restored", "", restoredDir, nil)),
+		back("Forget which keys bundles must be signed with", nodesteps.TrustStep(site.RequiredFile, nil)),
+		back("Forget how pods' packets travel", site.FilesStep("network-choice", "", site.NetworkDir, nil)),
+		back("Forget the backup that this host was restored from", site.FilesStep("restored", "", site.RestoredDir, nil)),
 		back("Close the cluster's ports in firewalld", kubeadm.FirewalldStep(m, kubeadm.Firewall{})),
-		back("Forget the registry's authority", filesStep("authority", "", pkiDir, nil)),
-		back("Forget who may push to the registry", registry.UsersStep(registry.Users{File: usersFile}, nil)),
+		back("Forget the registry's authority", site.FilesStep("authority", "", site.PKIDir, nil)),
+		back("Forget who may push to the registry", registry.UsersStep(registry.Users{File: site.UsersFile}, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
-		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: pkiDir}, nil)),
-		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: registryOpts, UsersFile: usersFile, Pushed: pushedDir})),
-		back("Forget the signed index", filesStep("index", "", indexDir, nil)),
+		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: site.PKIDir}, nil)),
+		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: site.RegistryOpts, UsersFile: site.UsersFile, Pushed: site.PushedDir})),
+		back("Forget the signed index", site.FilesStep("index", "", site.IndexDir, nil)),
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
-		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: dnfDir, Log: dnfLog})),
-		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: versionlockUndo})),
+		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
+		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
 		back("No more load kernel modules at boot", kubeadm.Modules(m, false)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
 		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
@@ -48,7 +50,7 @@ func resetSteps(wipe bool) []step.Step {
 		back("Remove the runtime", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
 		back("Have fapolicyd trust the runtime no more", kubeadm.FapolicydStep(m, kubeadm.Runtime{})),
 		back("Take the mirror from the runtime's configuration", registry.RemoveMirrors(
-			registry.Mirror{Dir: certsDir, CAFile: existingCAFile}, registry.Mirror{CRIO: true, Dir: kubeadm.CRIOContainers})),
+			registry.Mirror{Dir: site.CertsDir, CAFile: site.ExistingCAFile}, registry.Mirror{CRIO: true, Dir: kubeadm.CRIOContainers})),
 		back("Stop the runtime", kubeadm.RuntimeService(m, kubeadm.RuntimeOptions{})),
 		back("Have crictl ask for no runtime of ours", kubeadm.CrictlStep(m, kubeadm.Runtime{})),
 		back("Forget that the runtime has pulled", kubeadm.PullStep(m, "", "")),
@@ -57,9 +59,9 @@ func resetSteps(wipe bool) []step.Step {
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
 		back("Stop the approver of join tokens", kubeadm.ApproverStep(m)),
-		back("Take no more backups", backup.Step(backups(), nil)),
+		back("Take no more backups", backup.Step(site.Backups(), nil)),
 		back("Stop the timers that verify and renew", upkeep.Step(host.Local{}, upkeep.MetricsDir, nil)),
-		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: reportFile})),
-		back("Remove what joining hosts read", filesStep("join-material", "", joinDir, nil)),
+		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: site.ReportFile})),
+		back("Remove what joining hosts read", site.FilesStep("join-material", "", site.JoinDir, nil)),
 	}
 }

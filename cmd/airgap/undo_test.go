@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -23,12 +26,12 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{index: &bundle.Index{}, config: c, node: c.Nodes[0], machine: thisMachine()}
+	s := &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
 	back := resetSteps(false)
 	for command, steps := range map[string][]step.Step{
-		"install":                      s.installSteps(bundle.NewView(), nil, ui.Discard()),
-		"join of a worker":             s.workerSteps(&hub{}, nil, nil, ui.Discard()),
-		"join of a control-plane host": s.controlPlaneSteps(&hub{}, bundle.NewView(), nil, nil, ui.Discard()),
+		"install":                      install.Steps(s, bundle.NewView(), nil, ui.Discard()),
+		"join of a worker":             join.WorkerSteps(s, &join.Hub{}, nil, nil, ui.Discard()),
+		"join of a control-plane host": join.ControlPlaneSteps(s, &join.Hub{}, bundle.NewView(), nil, nil, ui.Discard()),
 	} {
 		last := -1
 		for _, forth := range steps {

@@ -16,6 +16,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
@@ -90,13 +95,13 @@ func (a *app) upgrade() *cobra.Command {
 type upgrade struct {
 	app     *app
 	options upgradeOptions
-	site    *site // as the new bundle has it
-	old     *site // as the cluster is
+	site    *site.Site // as the new bundle has it
+	old     *site.Site // as the cluster is
 	view    *bundle.View
 	trusted []*ecdsa.PublicKey
 	fleet   *fleet // nil: the other hosts are worked on by hand
 	target  string // ID of the bundle that the hosts are brought to
-	record  upgradeRecord
+	record  upgraderecord.Record
 	client  kubernetes.Interface
 	nodes   map[string]corev1.Node // of the cluster, as they were at the start
 	p       ui.Progress
@@ -104,10 +109,10 @@ type upgrade struct {
 
 // upgraded is the result on stdout.
 type upgraded struct {
-	From      bundleRef `json:"from"`
-	To        bundleRef `json:"to"`
-	Changed   int       `json:"changed"`   // steps that ran
-	Unchanged int       `json:"unchanged"` // steps whose result held already
+	From      upgraderecord.BundleRef `json:"from"`
+	To        upgraderecord.BundleRef `json:"to"`
+	Changed   int                     `json:"changed"`   // steps that ran
+	Unchanged int                     `json:"unchanged"` // steps whose result held already
 }
 
 func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) error {
@@ -115,10 +120,10 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 		return err
 	}
 	var err error
-	if o.skip, o.rules, err = splitSkip(o.skip); err != nil {
+	if o.skip, o.rules, err = verdict.SplitSkip(o.skip); err != nil {
 		return err
 	}
-	if err := thisMachine().RefuseAmidReplacement("upgrade"); err != nil {
+	if err := site.ThisMachine().RefuseAmidReplacement("upgrade"); err != nil {
 		return err
 	}
 	v, t, err := openWhole(dir, o.keys)
@@ -126,11 +131,11 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 		return err
 	}
 	defer v.Close()
-	u := &upgrade{app: a, options: o, view: v, trusted: t.keys}
+	u := &upgrade{app: a, options: o, view: v, trusted: t.Keys}
 	if err := u.open(ctx, t); err != nil {
 		return err
 	}
-	release, err := lockHost()
+	release, err := hostcheck.LockHost()
 	if err != nil {
 		return err
 	}
@@ -143,7 +148,7 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	u.fleet.awaitBusy()
 	u.p = a.newProgress()
 	if !o.dryRun {
-		if err := u.site.mendTorn(ctx, u.p); err != nil {
+		if err := join.MendTorn(ctx, u.site, u.p); err != nil {
 			return err
 		}
 	}
@@ -181,38 +186,38 @@ func (r upgraded) write(w io.Writer) error {
 }
 
 // open finds out what is to be upgraded from, and whether this is the host to do it.
-func (u *upgrade) open(ctx context.Context, t *trust) error {
+func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
 	index := u.view.Top().Index()
-	s, err := freshSite(index, "")
+	s, err := site.Fresh(index, "")
 	if err != nil {
 		return err
 	}
-	s.required = t.required
+	s.Required = t.Required
 	u.site, u.target = s, index.ID()
-	if first := s.config.Master(); s.node.Name != first.Name {
-		return advice.Add(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.node.Name, first.Name), "run the same command there")
+	if first := s.Config.Master(); s.Node.Name != first.Name {
+		return advice.Add(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.Node.Name, first.Name), "run the same command there")
 	}
-	joined, err := s.machine.Joined()
+	joined, err := s.Machine.Joined()
 	if err != nil {
 		return err
 	}
 	if !joined {
 		return advice.Add(errors.New("upgrade the cluster: this host is not in one"), "airgap install %s sets one up", u.view.Top().Dir())
 	}
-	if u.record, err = readUpgradeRecord(); err != nil {
+	if u.record, err = upgraderecord.Read(); err != nil {
 		return err
 	}
-	if err := u.record.refuseAmidRollback(); err != nil {
+	if err := u.record.RefuseAmidRollback(); err != nil {
 		return err
 	}
-	if u.record.under() && u.record.To.ID != u.target {
+	if u.record.Under() && u.record.To.ID != u.target {
 		return advice.Add(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
 			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
 	}
 	if err := u.openOld(ctx); err != nil || u.record.Changed {
 		return err
 	}
-	return newestIn(u.site.store, u.trusted, u.site.index)
+	return newestIn(u.site.Store, u.trusted, u.site.Index)
 }
 
 // newestIn refuses a bundle beside one in the store that was made later, whoever brought
@@ -237,26 +242,26 @@ func newestIn(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Ind
 func (u *upgrade) openOld(ctx context.Context) error {
 	var index *bundle.Index
 	var err error
-	if u.record.under() {
-		index, err = storedIndex(u.site.store, u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
+	if u.record.Under() {
+		index, err = site.StoredIndex(u.site.Store, u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
 	} else {
-		index, err = u.site.installedIndex(ctx, u.trusted)
+		index, err = u.site.InstalledIndex(ctx, u.trusted)
 	}
 	if err != nil {
 		return err
 	}
-	if u.old, err = newSite(index, u.site.node.Name); err != nil {
+	if u.old, err = site.New(index, u.site.Node.Name); err != nil {
 		return err
 	}
-	if u.record.under() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
+	if u.record.Under() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
 		return nil // it goes on, or has come to its end
 	}
 	if index.ID() != u.target {
-		if err := newerThan(u.site.index, index); err != nil {
+		if err := newerThan(u.site.Index, index); err != nil {
 			return err
 		}
 	}
-	u.record, err = newUpgrade(index, u.site.index)
+	u.record, err = upgraderecord.New(index, u.site.Index)
 	return err
 }
 
@@ -275,10 +280,10 @@ func newerThan(next, now *bundle.Index) error {
 // upgrade.
 func (u *upgrade) others() []config.Node {
 	var masters, workers []config.Node
-	for _, n := range u.site.config.Nodes {
+	for _, n := range u.site.Config.Nodes {
 		_, there := u.nodes[n.Name]
 		switch {
-		case n.Name == u.site.node.Name || !there:
+		case n.Name == u.site.Node.Name || !there:
 		case n.Has(config.ControlPlane):
 			masters = append(masters, n)
 		default:
@@ -302,7 +307,7 @@ func (u *upgrade) rehearse() error {
 	if u.fleet != nil { // it is their own program that judges them
 		changed += ", but that the other hosts have this bundle's airgap.rpm now"
 	}
-	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
+	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
 		words = append(words, n.Name)
 	}
 	return u.app.print(r, func(w io.Writer) error {
@@ -315,11 +320,11 @@ func (u *upgrade) rehearse() error {
 // compare judges the cluster by how it was before the upgrade, but for nodes that were removed
 // since. Containers that were started anew are what an upgrade does.
 func (u *upgrade) compare(ctx context.Context) error {
-	before, err := (&verifyModes{baseline: compareBaseline, file: upgradeBaselineFile}).before()
+	before, err := (&verdict.Modes{Baseline: verdict.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
 	if err != nil {
 		return err
 	}
-	for _, name := range u.site.removed {
+	for _, name := range u.site.Removed {
 		delete(before.Snapshot.Nodes, name)
 	}
 	v, err := u.verification(false)
@@ -332,8 +337,8 @@ func (u *upgrade) compare(ctx context.Context) error {
 
 // verification is of the nodes that there are: others of airgap.yaml join later.
 func (u *upgrade) verification(systemOnly bool) (verify.Options, error) {
-	v, err := u.site.verification(verifyOptions{
-		kubeconfig: kubeadm.AdminConf, systemOnly: systemOnly, skip: u.options.rules, timeout: time.Duration(u.options.timeout),
+	v, err := verdict.Verification(u.site, verdict.Options{
+		Kubeconfig: kubeadm.AdminConf, SystemOnly: systemOnly, Skip: u.options.rules, Timeout: time.Duration(u.options.timeout),
 	}, u.p)
 	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
 	facts := v.Facts

@@ -14,32 +14,14 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
-
-const upgradable = `apiVersion: airgap.dev/v1alpha1
-kind: Cluster
-name: bank
-kubernetes: {version: 1.35.8, controlPlaneEndpoint: "k8s.bank.example:6443"}
-nodes:
-  - {name: cp1, address: 192.0.2.11, roles: [control-plane]}
-  - {name: w1, address: 192.0.2.21, roles: [worker]}
-packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
-`
-
-func clusterFrom(t *testing.T, edits ...string) *config.Cluster {
-	t.Helper()
-	c, err := config.Parse("airgap.yaml", []byte(strings.NewReplacer(edits...).Replace(upgradable)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // TestFixed: what a running cluster cannot change is told all at once; the rest is no
 // matter.
@@ -60,7 +42,7 @@ func TestFixed(t *testing.T) {
 		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := &upgrade{old: &site{config: clusterFrom(t)}, site: &site{config: clusterFrom(t, tc.edits...)}}
+			u := &upgrade{old: &site.Site{Config: sitetest.ClusterFrom(t)}, site: &site.Site{Config: sitetest.ClusterFrom(t, tc.edits...)}}
 			err := u.fixed()
 			if (err == nil) != (len(tc.says) == 0) {
 				t.Fatalf("got %v, want %q", err, tc.says)
@@ -77,8 +59,8 @@ func TestFixed(t *testing.T) {
 // TestOrderOfHosts: control-plane hosts come before workers, and a node that has not
 // joined has nothing to be upgraded.
 func TestOrderOfHosts(t *testing.T) {
-	c := clusterFrom(t, "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:")
-	u := &upgrade{site: &site{config: c, node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
+	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:")
+	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
 	var names []string
 	for _, n := range u.others() {
 		names = append(names, n.Name)
@@ -122,25 +104,11 @@ func TestNewestInTheStore(t *testing.T) {
 	}
 }
 
-// TestSplitSkip: what is left out of an upgrade may be a check, a rule, both, or a mistake.
-func TestSplitSkip(t *testing.T) {
-	checks, rules, err := splitSkip([]string{"swap", "pods", "conntrack"})
-	if err != nil || !slices.Contains(checks, "swap") || slices.Contains(checks, "pods") || !slices.Contains(rules, "pods") || slices.Contains(rules, "swap") {
-		t.Errorf("checks %q, rules %q, %v", checks, rules, err)
-	}
-	if _, _, err := splitSkip([]string{"swpa"}); err == nil || !strings.Contains(err.Error(), "--skip swpa: there is no such check, and no such rule") {
-		t.Errorf("a mistake: %v", err)
-	}
-	if _, err := preflight.Run(t.Context(), &preflight.Facts{}, preflight.Want{}, preflight.Choice{Skip: checks}); err != nil {
-		t.Errorf("preflight does not take them: %v", err)
-	}
-}
-
 // TestAlone: a host is drained where its pods can go somewhere.
 func TestAlone(t *testing.T) {
 	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
-	c := clusterFrom(t)
-	u := &upgrade{site: &site{config: c, node: c.Nodes[0]}, nodes: map[string]corev1.Node{
+	c := sitetest.ClusterFrom(t)
+	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{
 		"cp1": {Spec: corev1.NodeSpec{Taints: taint}}, "w1": {},
 	}}
 	for i, want := range []bool{false, true} {
@@ -170,7 +138,7 @@ func TestCordonedBefore(t *testing.T) {
 		changed bool
 		want    string
 	}{{false, "w1"}, {true, "cp1"}} {
-		u := &upgrade{site: &site{config: clusterFrom(t)}, record: upgradeRecord{Cordoned: []string{"cp1"}, Changed: tc.changed}}
+		u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t)}, record: upgraderecord.Record{Cordoned: []string{"cp1"}, Changed: tc.changed}}
 		if strangers := u.know(nodes); !slices.Equal(strangers, []string{"w9"}) {
 			t.Errorf("strangers: %v", strangers)
 		}
@@ -180,70 +148,12 @@ func TestCordonedBefore(t *testing.T) {
 	}
 }
 
-// TestOnlyTheFirstHostIsAmidAnUpgrade: the others are not told of its end, and must not
-// keep it from what comes after for ever.
-func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
-	c := clusterFrom(t)
-	under := upgradeRecord{To: bundleRef{Name: "next", ID: "id"}, Began: time.Now()}
-	other := c.Nodes[slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name != c.Master().Name })]
-	first, second := &site{config: c, node: c.Master()}, &site{config: c, node: other}
-	if err := first.refuseAmidUpgrade(under, nil, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not ended") {
-		t.Errorf("the first host says %v", err)
-	}
-	if err := second.refuseAmidUpgrade(under, []string{"w1"}, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not come to w1") {
-		t.Errorf("another host, amid it, says %v", err)
-	}
-	if err := second.refuseAmidUpgrade(under, nil, "turn"); err != nil {
-		t.Error(err)
-	}
-	under.Ended = time.Now()
-	if err := first.refuseAmidUpgrade(under, nil, "turn"); err != nil {
-		t.Error(err)
-	}
-	under.Back = []string{"begins"}
-	if err := first.refuseAmidUpgrade(under, nil, "turn"); err == nil {
-		t.Error("nothing is refused amid a rollback")
-	}
-}
-
-// TestWithout: a node that says nothing of itself has not been reached.
-func TestWithout(t *testing.T) {
-	note := func(name string, notes map[string]string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: notes}}
-	}
-	got := without([]corev1.Node{note("cp1", map[string]string{bundleNote: "id"}), note("cp2", map[string]string{bundleNote: "old", preparedNote: "id"}), note("w1", nil)}, bundleNote, "id")
-	if !slices.Equal(got, []string{"cp2", "w1"}) {
-		t.Errorf("got %q", got)
-	}
-}
-
-// TestNoUpgradeAmidRollback: a host that has left the cluster must not go on in it.
-func TestNoUpgradeAmidRollback(t *testing.T) {
-	now := time.Now()
-	to := bundleRef{Name: "next", ID: "id", Kubernetes: "1.36.3"}
-	for name, tc := range map[string]struct {
-		r       upgradeRecord
-		refused bool
-	}{
-		"none":                    {upgradeRecord{}, false},
-		"an upgrade under way":    {upgradeRecord{To: to}, false},
-		"it is being taken back":  {upgradeRecord{To: to, Back: []string{"begins"}}, true},
-		"also where it had ended": {upgradeRecord{To: to, Ended: now, Back: []string{"begins", "down-cp2"}}, true},
-		"it was taken back":       {upgradeRecord{To: to, Back: []string{"begins", "compare"}, RolledBack: now}, false},
-	} {
-		err := tc.r.refuseAmidRollback()
-		if (err != nil) != tc.refused || err != nil && !strings.Contains(err.Error(), "is being taken back") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestRehearse: the program that judged the other hosts is there now.
 func TestRehearse(t *testing.T) {
-	c := clusterFrom(t)
+	c := sitetest.ClusterFrom(t)
 	for f, says := range map[*fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
 		var stdout bytes.Buffer
-		u := &upgrade{app: &app{stdout: &stdout}, fleet: f, site: &site{config: c, node: c.Master()}}
+		u := &upgrade{app: &app{stdout: &stdout}, fleet: f, site: &site.Site{Config: c, Node: c.Master()}}
 		u.record.To.ID = strings.Repeat("0", 64)
 		if err := u.rehearse(); err != nil || !strings.HasSuffix(stdout.String(), says) {
 			t.Errorf("%v, %q", err, stdout.String())
@@ -253,9 +163,9 @@ func TestRehearse(t *testing.T) {
 
 // TestUpgraded wants version, readiness and the host's own word.
 func TestUpgraded(t *testing.T) {
-	u := &upgrade{target: "id", site: &site{config: clusterFrom(t)}}
+	u := &upgrade{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t)}}
 	node := func(version, note string, ready corev1.ConditionStatus) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{bundleNote: note}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{site.BundleNote: note}}}
 		n.Status.NodeInfo.KubeletVersion = version
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 		return n
@@ -267,30 +177,10 @@ func TestUpgraded(t *testing.T) {
 		{node("v1.35.8", "id", corev1.ConditionTrue), ""},
 		{node("v1.34.1", "id", corev1.ConditionTrue), "its kubelet is v1.34.1"},
 		{node("v1.35.8", "id", corev1.ConditionUnknown), "not ready"},
-		{node("v1.35.8", "old", corev1.ConditionTrue), bundleNote},
+		{node("v1.35.8", "old", corev1.ConditionTrue), site.BundleNote},
 	} {
 		if err := u.upgraded(tc.node); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("got %v, want %q", err, tc.says)
-		}
-	}
-}
-
-// TestUnder: an upgrade that ended or was taken back is over.
-func TestUnder(t *testing.T) {
-	now := time.Now()
-	for _, tc := range []struct {
-		r    upgradeRecord
-		want bool
-	}{
-		{upgradeRecord{}, false},
-		{upgradeRecord{To: bundleRef{ID: "b"}}, true},
-		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now}, false},
-		{upgradeRecord{To: bundleRef{ID: "b"}, RolledBack: now}, false},
-		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}}, true},
-		{upgradeRecord{To: bundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}, RolledBack: now}, false},
-	} {
-		if got := tc.r.under(); got != tc.want {
-			t.Errorf("%+v: %v", tc.r, got)
 		}
 	}
 }

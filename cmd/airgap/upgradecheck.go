@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
 )
 
 // check finds what would stop the upgrade, before anything is changed. What the
@@ -36,8 +35,8 @@ func (u *upgrade) check(ctx context.Context) error {
 		if err := u.undisturbed(ctx); err != nil {
 			return err
 		}
-		if len(u.site.config.ControlPlanes()) == 1 {
-			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.node.Name)
+		if len(u.site.Config.ControlPlanes()) == 1 {
+			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.Node.Name)
 		}
 	}
 	return u.app.gate(ctx, u.site, u.options.skip, u.view, u.trusted, u.fleet, u.p)
@@ -45,7 +44,7 @@ func (u *upgrade) check(ctx context.Context) error {
 
 // fixed refuses what a running cluster cannot change.
 func (u *upgrade) fixed() error {
-	was, is := u.old.config, u.site.config
+	was, is := u.old.Config, u.site.Config
 	var all []string
 	for _, f := range []struct{ name, was, is string }{
 		{"name", was.Name, is.Name},
@@ -82,13 +81,13 @@ func (u *upgrade) fixed() error {
 // look asks the cluster for its nodes. After a power cut amid the upgrade the API server
 // takes its time.
 func (u *upgrade) look(ctx context.Context) (err error) {
-	if u.client, err = u.site.machine.Client(kubeadm.AdminConf); err != nil {
+	if u.client, err = u.site.Machine.Client(kubeadm.AdminConf); err != nil {
 		return err
 	}
 	if err := u.awaitAPI(ctx); err != nil {
 		return advice.Add(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
 	}
-	nodes, err := patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	nodes, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
@@ -109,7 +108,7 @@ func (u *upgrade) know(nodes []corev1.Node) (strangers []string) {
 	}
 	for _, n := range nodes {
 		u.nodes[n.Name] = n
-		if _, err := u.site.config.Node(n.Name); err != nil {
+		if _, err := u.site.Config.Node(n.Name); err != nil {
 			strangers = append(strangers, n.Name)
 		}
 		if n.Spec.Unschedulable && !u.record.Changed {
@@ -124,7 +123,7 @@ func (u *upgrade) know(nodes []corev1.Node) (strangers []string) {
 // that what is told in the end is what the last one was answered.
 func (u *upgrade) awaitAPI(ctx context.Context) error {
 	var said bool
-	_, err := patientlyFor(ctx, u.site.config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
+	_, err := site.PatientlyFor(ctx, u.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
 		_, err := u.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err != nil && !said {
 			said = true
@@ -141,7 +140,7 @@ func (u *upgrade) awaitAPI(ctx context.Context) error {
 // order compares versions: of the API server, which is what the upgrade starts from,
 // and of the kubelets.
 func (u *upgrade) order(ctx context.Context) error {
-	version, err := patiently(ctx, func(context.Context) (string, error) {
+	version, err := site.Patiently(ctx, func(context.Context) (string, error) {
 		v, err := u.client.Discovery().ServerVersion()
 		if err != nil {
 			return "", err
@@ -151,7 +150,7 @@ func (u *upgrade) order(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask the API server for its version: %w", err)
 	}
-	want := u.site.config.Kubernetes.Version
+	want := u.site.Config.Kubernetes.Version
 	if err := kubeadm.UpgradePath(version, want); err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (u *upgrade) order(ctx context.Context) error {
 // undisturbed wants a cluster that takes writes and is well, with nothing in it that
 // would hold the upgrade up, and a way back.
 func (u *upgrade) undisturbed(ctx context.Context) error {
-	if err := u.site.notFull(ctx); err != nil {
+	if err := join.NotFull(ctx, u.site); err != nil {
 		return err
 	}
 	if err := u.noWayBack(); err != nil && !u.options.noWayBack {
@@ -185,7 +184,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		return advice.Add(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
 	}
 	var drained []string
-	for _, n := range append([]config.Node{u.site.node}, u.others()...) {
+	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
 		if u.alone(n) {
 			continue
 		}
@@ -194,7 +193,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.config.Kubernetes, u.site.node.Name, drained...); err != nil {
+	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.Config.Kubernetes, u.site.Node.Name, drained...); err != nil {
 		return err
 	}
 	v, err := u.verification(true)
@@ -205,33 +204,4 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		return advice.Add(err, "mend what is broken before the upgrade; --skip leaves a rule out")
 	}
 	return nil
-}
-
-// installedIndex is that of the bundle which this host is as: by what it says of
-// itself, or, where an older airgap said nothing, the newest one of its store but for
-// the one at hand.
-func (s *site) installedIndex(ctx context.Context, trusted []*ecdsa.PublicKey) (*bundle.Index, error) {
-	id, err := s.ownNote(ctx, bundleNote)
-	if err != nil {
-		return nil, err
-	}
-	if id == s.index.ID() {
-		return s.index, nil
-	}
-	return storedIndex(s.store, trusted, func(i *bundle.Index) bool { return i.ID() == id || id == "" && i.ID() != s.index.ID() })
-}
-
-// storedIndex is that of the newest bundle of a store that is wanted. One that is not
-// whole, or was pruned, is none that airgap rollback could go back to.
-func storedIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
-	bundles, err := store.Open(trusted...)
-	for _, b := range bundles {
-		defer b.Close()
-	}
-	for _, b := range bundle.NewestFirst(bundles) {
-		if wanted(b.Index()) {
-			return b.Index(), nil
-		}
-	}
-	return nil, advice.Add(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
 }

@@ -11,13 +11,16 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/v3"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/apitest"
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // keyPair is a certificate that signs itself, and its key.
@@ -68,7 +71,7 @@ func withFullEtcd(t *testing.T) kubeadm.Machine {
 
 // TestFullEtcdStopsTheUpgrade: before anything else is asked, let alone changed.
 func TestFullEtcdStopsTheUpgrade(t *testing.T) {
-	u := &upgrade{site: &site{config: clusterFrom(t), machine: withFullEtcd(t)}, p: ui.Discard()}
+	u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: withFullEtcd(t)}, p: ui.Discard()}
 	err := u.undisturbed(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(advice.Of(err), "alarm disarm") {
 		t.Errorf("got %v, advice %q", err, advice.Of(err))

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -19,7 +21,7 @@ import (
 
 // prepareStep has all other hosts get what they will need, at the same time.
 func (u *upgrade) prepareStep(others []config.Node) step.Step {
-	prepared := func(n *corev1.Node) error { return noted(n, preparedNote, u.target) }
+	prepared := func(n *corev1.Node) error { return site.Noted(n, site.PreparedNote, u.target) }
 	return step.Step{
 		Name: "prepare", Title: "Bring images and registries of the other hosts up to date",
 		Done: func(ctx context.Context) (bool, error) { return u.all(ctx, others, prepared) },
@@ -84,25 +86,18 @@ func (u *upgrade) work(ctx context.Context, n config.Node) error {
 // upgraded is nil for a host that says that it is as the bundle has it, and whose
 // kubelet shows it.
 func (u *upgrade) upgraded(node *corev1.Node) error {
-	if have := node.Status.NodeInfo.KubeletVersion; have != u.site.config.Kubernetes.Tag() {
+	if have := node.Status.NodeInfo.KubeletVersion; have != u.site.Config.Kubernetes.Tag() {
 		return fmt.Errorf("its kubelet is %s", have)
 	}
 	if !kubeadm.NodeReady(node) {
 		return errors.New("it is not ready")
 	}
-	return noted(node, bundleNote, u.target)
+	return site.Noted(node, site.BundleNote, u.target)
 }
 
 // released reports whether a host takes pods, or did not before the upgrade either.
 func (u *upgrade) released(node *corev1.Node) bool {
 	return !node.Spec.Unschedulable || slices.Contains(u.record.Cordoned, node.Name)
-}
-
-func noted(node *corev1.Node, key, id string) error {
-	if node.Annotations[key] != id {
-		return fmt.Errorf("it has not said so (annotation %s)", key)
-	}
-	return nil
 }
 
 // keepsPodsOff is a taint that pods seldom tolerate. Kubernetes' own say how a host is just
@@ -122,7 +117,7 @@ func (u *upgrade) members(nodes []config.Node) []*member {
 // byHand says what somebody has to run on hosts that nobody reaches through SSH, and
 // waits until it is done.
 func (u *upgrade) byHand(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, flags ...string) error {
-	line, err := u.site.joinLine(nodes[0])
+	line, err := join.LineFor(u.site, nodes[0])
 	if err != nil {
 		return err
 	}

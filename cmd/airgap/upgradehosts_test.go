@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
@@ -50,7 +51,7 @@ func TestOrderOfVersions(t *testing.T) {
 			var node corev1.Node
 			node.Status.NodeInfo.KubeletVersion = tc.kubelet
 			u := &upgrade{
-				site:   &site{config: clusterFrom(t, "1.35.8", "1.36.3")},
+				site:   &site.Site{Config: sitetest.ClusterFrom(t, "1.35.8", "1.36.3")},
 				client: answering(t, map[string]string{"/version": fmt.Sprintf(`{"gitVersion":%q}`, tc.api)}),
 				nodes:  map[string]corev1.Node{"w1": node},
 			}
@@ -69,7 +70,7 @@ func TestOrderOfVersions(t *testing.T) {
 // by name, and says where to look.
 func TestHostIsNotBack(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"nodeInfo":{"kubeletVersion":"v1.36.3"},"conditions":[{"type":"Ready","status":"Unknown"}]}}`
-	u := &upgrade{target: "id", site: &site{config: clusterFrom(t, "1.35.8", "1.36.3")}, client: answering(t, map[string]string{"/api/v1/nodes/w1": node}), p: ui.Discard()}
+	u := &upgrade{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t, "1.35.8", "1.36.3")}, client: answering(t, map[string]string{"/api/v1/nodes/w1": node}), p: ui.Discard()}
 	hosts := []config.Node{{Name: "w1"}}
 	err := advice.Add(u.await(t.Context(), hosts, u.upgraded, 300*time.Millisecond), "as airgap upgrade wraps it")
 	if _, is := errors.AsType[*kubeadm.Failure](err); !is || !strings.Contains(err.Error(), "wait 300ms for the upgraded host to be back in the cluster: w1: it is not ready") {

@@ -7,6 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
@@ -16,7 +22,7 @@ import (
 // steps is the whole upgrade, in order.
 func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	s := u.site
-	images, err := s.imagesStep()
+	images, err := join.ImagesStep(s)
 	if err != nil {
 		return nil, err
 	}
@@ -24,13 +30,13 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := append([]step.Step{recordStep(u.record), anew(u.baselineStep(), recordedChange)}, s.registrySteps(u.view, u.trusted, u.p)...)
-	steps = append(steps, s.joinMaterialStep(u.view.Top()), images)
+	steps := append([]step.Step{upgraderecord.RecordStep(u.record), anew(u.baselineStep(), upgraderecord.RecordedChange)}, nodesteps.RegistrySteps(s, u.view, u.trusted, u.p)...)
+	steps = append(steps, join.MaterialStep(s, u.view.Top()), images)
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
-	steps = append(steps, anew(backupBefore(u.record.To.ID), recordedChange), u.changedStep())
-	steps = append(append(steps, own...), u.compareStep(s.node.Name, "after "+s.node.Name))
+	steps = append(steps, anew(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep())
+	steps = append(append(steps, own...), u.compareStep(s.Node.Name, "after "+s.Node.Name))
 	var workers []step.Step
 	for _, n := range u.others() {
 		one := []step.Step{u.hostStep(n), u.compareStep(n.Name, "after "+n.Name)}
@@ -40,21 +46,9 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 			workers = append(workers, one...)
 		}
 	}
-	steps = append(append(steps, s.upgrade(true).KubeProxy()), workers...)
-	steps = append(steps, s.clusterSteps(u.view, u.p)...)
+	steps = append(append(steps, join.Upgrade(s, true).KubeProxy()), workers...)
+	steps = append(steps, install.ClusterSteps(s, u.view, u.p)...)
 	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
-}
-
-// recordStep begins an upgrade on a control-plane host.
-func recordStep(to upgradeRecord) step.Step {
-	return step.Step{
-		Name: "upgrade-record", Title: "Write down what is upgraded from and to",
-		Done: func(context.Context) (bool, error) {
-			r, err := readUpgradeRecord()
-			return r.To.ID == to.To.ID && r.Began.Equal(to.Began), err
-		},
-		Run: func(context.Context) error { return beginUpgrade(to) },
-	}
 }
 
 // baselineStep writes the cluster down as it is, also what the site's own workloads
@@ -62,7 +56,7 @@ func recordStep(to upgradeRecord) step.Step {
 func (u *upgrade) baselineStep() step.Step {
 	return step.Step{
 		Name: "baseline", Title: "Write the cluster down as it is before the upgrade",
-		Done: func(context.Context) (bool, error) { return exists(upgradeBaselineFile), nil },
+		Done: func(context.Context) (bool, error) { return site.Exists(upgraderecord.UpgradeBaselineFile), nil },
 		Run: func(ctx context.Context) error {
 			v, err := u.verification(false)
 			if err != nil {
@@ -73,20 +67,14 @@ func (u *upgrade) baselineStep() step.Step {
 			if err != nil {
 				return err
 			}
-			modes := verifyModes{baseline: saveBaseline, file: upgradeBaselineFile}
-			cluster, err := modes.cluster(ctx, u.client, nil)
+			modes := verdict.Modes{Baseline: verdict.SaveBaseline, File: upgraderecord.UpgradeBaselineFile}
+			cluster, err := modes.Cluster(ctx, u.client, nil)
 			if err != nil {
 				return err
 			}
-			return modes.save(report, cluster, u.p)
+			return modes.Save(report, cluster, u.p)
 		},
 	}
-}
-
-// recordedChange reports whether an upgrade has begun to change the first host.
-func recordedChange() (bool, error) {
-	r, err := readUpgradeRecord()
-	return r.Changed, err
 }
 
 // anew is a step that writes down what was before: each run does so until the first host
@@ -112,12 +100,12 @@ func anew(s step.Step, changed func() (bool, error)) step.Step {
 func (u *upgrade) changedStep() step.Step {
 	return step.Step{
 		Name: "upgrade-begins", Title: "Note that the first host is about to be changed",
-		Done: func(context.Context) (bool, error) { return recordedChange() },
+		Done: func(context.Context) (bool, error) { return upgraderecord.RecordedChange() },
 		Run: func(ctx context.Context) error {
 			if err := u.look(ctx); err != nil { // other hosts may have taken days to be prepared
 				return err
 			}
-			return noteUpgrade(func(r *upgradeRecord) { r.Changed, r.Cordoned = true, u.record.Cordoned })
+			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Changed, r.Cordoned = true, u.record.Cordoned })
 		},
 	}
 }
@@ -128,14 +116,14 @@ func (u *upgrade) compareStep(host, when string) step.Step {
 	return step.Step{
 		Name: "compare-" + host, Title: "Compare the cluster with what it was like, " + when,
 		Done: func(context.Context) (bool, error) {
-			r, err := readUpgradeRecord()
+			r, err := upgraderecord.Read()
 			return slices.Contains(r.Verified, host), err
 		},
 		Run: func(ctx context.Context) error {
 			if err := u.compare(ctx); err != nil {
 				return err
 			}
-			return noteUpgrade(func(r *upgradeRecord) { r.Verified = append(r.Verified, host) })
+			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Verified = append(r.Verified, host) })
 		},
 	}
 }
@@ -144,11 +132,11 @@ func (u *upgrade) endStep() step.Step {
 	return step.Step{
 		Name: "upgrade-ends", Title: "Note that the upgrade has come to its end",
 		Done: func(context.Context) (bool, error) {
-			r, err := readUpgradeRecord()
+			r, err := upgraderecord.Read()
 			return !r.Ended.IsZero(), err
 		},
 		Run: func(context.Context) error {
-			return noteUpgrade(func(r *upgradeRecord) { r.Ended = time.Now().UTC() })
+			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Ended = time.Now().UTC() })
 		},
 	}
 }
@@ -163,7 +151,7 @@ func (u *upgrade) drainStep(n config.Node) step.Step {
 			if err != nil {
 				return false, err
 			}
-			return node.Annotations[upgradeNote] == u.target && (node.Spec.Unschedulable || u.alone(n)), nil
+			return node.Annotations[site.UpgradeNote] == u.target && (node.Spec.Unschedulable || u.alone(n)), nil
 		},
 		Run: func(ctx context.Context) error { return u.drain(ctx, n) },
 	}
@@ -175,7 +163,7 @@ func (u *upgrade) drain(ctx context.Context, n config.Node) error {
 	} else if err := kubeadm.Drain(ctx, u.client, n.Name, kubeadm.DrainOptions{Timeout: u.options.drainTimeout, Say: u.p.Say}); err != nil {
 		return err
 	}
-	return annotate(ctx, u.client, n.Name, upgradeNote, u.target)
+	return site.Annotate(ctx, u.client, n.Name, site.UpgradeNote, u.target)
 }
 
 // alone reports whether no other host takes pods.

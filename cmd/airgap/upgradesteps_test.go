@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -39,15 +42,15 @@ func TestWrittenDownAnew(t *testing.T) {
 // backup, before the first host is changed; then one host comes after the other, each
 // compared before the next, control-plane hosts before workers.
 func TestStepsOfAnUpgrade(t *testing.T) {
-	c := clusterFrom(t, "1.35.8", "1.36.3", "packages:", `  - {name: w2, address: 192.0.2.22, roles: [worker]}
+	c := sitetest.ClusterFrom(t, "1.35.8", "1.36.3", "packages:", `  - {name: w2, address: 192.0.2.22, roles: [worker]}
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
   - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
 packages:`)
 	m := kubeadm.Machine{Host: filesHost{fstest.MapFS{"proc/1/comm": {Data: []byte("systemd\n")}}}, Root: t.TempDir()}
-	putFiles(t, m.Root, map[string]string{stateDir + "/kubeadm.state": "ended\n", stateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
+	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
 	u := &upgrade{
-		site: &site{index: &bundle.Index{}, config: c, node: c.Nodes[0], machine: m}, view: bundle.NewView(), p: ui.Discard(),
-		record: upgradeRecord{To: bundleRef{ID: strings.Repeat("b", 64)}},
+		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
+		record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}},
 		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
 	}
 	steps, err := u.steps(t.Context())
@@ -62,12 +65,12 @@ packages:`)
 		"network", "compare-", "upgrade-ends",
 	}
 	var got []string
-	for _, name := range names(steps) {
+	for _, name := range sitetest.StepNames(steps) {
 		if slices.Contains(want, name) {
 			got = append(got, name)
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the order is\n%q, want\n%q; all steps: %q", got, want, names(steps))
+		t.Errorf("the order is\n%q, want\n%q; all steps: %q", got, want, sitetest.StepNames(steps))
 	}
 }

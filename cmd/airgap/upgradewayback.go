@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
@@ -16,21 +17,21 @@ import (
 // restore will judge their copies: the authorities' keys may be kept elsewhere, or not
 // fit, etcd's data may lie where airgap does not restore them, or room lack.
 func (u *upgrade) noWayBack() error {
-	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.machine.Root, path)) }
+	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.Machine.Root, path)) }
 	id, err := kubeadm.ReadIdentity(read)
 	if err != nil {
 		return err
 	}
 	_, keys := kubeadm.SavedKeys(read, id.Encrypted, time.Now())
-	etcd, err := u.site.machine.EtcdBytes()
+	etcd, err := u.site.Machine.EtcdBytes()
 	if err != nil {
 		return err
 	}
-	return errors.Join(id.Agrees(u.old.config.Kubernetes), keys, registryKey(read), u.site.machine.RoomToReturn(etcd, etcd))
+	return errors.Join(id.Agrees(u.old.Config.Kubernetes), keys, registryKey(read), u.site.Machine.RoomToReturn(etcd, etcd))
 }
 
 func registryKey(read func(path string) ([]byte, error)) error {
-	pki := registry.PKI{Dir: pkiDir}
+	pki := registry.PKI{Dir: site.PKIDir}
 	ca, err := read(pki.CAFile())
 	if err != nil {
 		return fmt.Errorf("read the registry's authority: %w", err)

@@ -11,6 +11,9 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -32,7 +35,7 @@ func upgradableHost(t *testing.T) map[string]string {
 		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.6-0", "--name=cp1"),
 		kubeadm.AdminConf:                                        "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://k8s.bank.example:6443'}}]\n",
 	}
-	for _, name := range []string{kubePKI + "ca", kubePKI + "front-proxy-ca", kubePKI + "etcd/ca", pkiDir + "/ca"} {
+	for _, name := range []string{kubePKI + "ca", kubePKI + "front-proxy-ca", kubePKI + "etcd/ca", site.PKIDir + "/ca"} {
 		files[name+".crt"], files[name+".key"] = keyPair(t)
 	}
 	certificate, key := keyPair(t)
@@ -57,7 +60,7 @@ func TestNoWayBack(t *testing.T) {
 		{"there is one", "", nil, ""},
 		{"the authority's key is kept elsewhere", "", map[string]string{kubePKI + "ca.key": ""}, "ca.key"},
 		{"a key that does not fit", "", map[string]string{kubePKI + "etcd/ca.key": upgradableHost(t)[kubePKI+"ca.key"]}, "etcd/ca"},
-		{"the registry's key is not there", "", map[string]string{pkiDir + "/ca.key": ""}, "read the registry's authority"},
+		{"the registry's key is not there", "", map[string]string{site.PKIDir + "/ca.key": ""}, "read the registry's authority"},
 		{"Secrets that nobody could read", "", map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\nspec: {containers: [{image: 'a:v1.35.8', command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n"}, "encryption"},
 		{"etcd's data elsewhere", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
 		{"another network than the bundle's", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
@@ -74,7 +77,7 @@ func TestNoWayBack(t *testing.T) {
 					}
 				}
 			}
-			u := &upgrade{site: &site{machine: m}, old: &site{config: clusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
+			u := &upgrade{site: &site.Site{Machine: m}, old: &site.Site{Config: sitetest.ClusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
 			err := u.noWayBack()
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want %q", err, tc.says)
@@ -89,16 +92,16 @@ func TestNoWayBack(t *testing.T) {
 // TestBackupWantsRoom: a host that runs etcd keeps a copy of it before it is upgraded, and
 // preflight asks each of them for its room.
 func TestBackupWantsRoom(t *testing.T) {
-	s := settingsSite(t, "")
-	s.machine.Root = t.TempDir()
+	s := sitetest.SettingsSite(t, "")
+	s.Machine.Root = t.TempDir()
 	for _, size := range []int64{0, 5 << 30} {
 		if size > 0 {
-			putFiles(t, s.machine.Root, map[string]string{"/var/lib/etcd/member/snap/db": ""})
-			if err := os.Truncate(filepath.Join(s.machine.Root, "/var/lib/etcd/member/snap/db"), size); err != nil {
+			putFiles(t, s.Machine.Root, map[string]string{"/var/lib/etcd/member/snap/db": ""})
+			if err := os.Truncate(filepath.Join(s.Machine.Root, "/var/lib/etcd/member/snap/db"), size); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if w, err := s.want(true); err != nil || (w.BackupBytes > size) != (size > 0) {
+		if w, err := hostcheck.Want(s, true); err != nil || (w.BackupBytes > size) != (size > 0) {
 			t.Errorf("beside an etcd of %d bytes: %d wanted, %v", size, w.BackupBytes, err)
 		}
 	}
@@ -113,7 +116,7 @@ func TestOldBundleIsGone(t *testing.T) {
 	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
 	gone := func(when string) {
 		t.Helper()
-		if _, err := storedIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(advice.Of(err), "airgap registry import DIR") {
+		if _, err := site.StoredIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(advice.Of(err), "airgap registry import DIR") {
 			t.Errorf("%s: %v, advice %q", when, err, advice.Of(err))
 		}
 	}
@@ -121,7 +124,7 @@ func TestOldBundleIsGone(t *testing.T) {
 	if _, err := store.Import(t.Context(), old, ui.Discard(), keys...); err != nil {
 		t.Fatal(err)
 	}
-	if index, err := storedIndex(store, keys, of); err != nil || index.ID() != old.ID() {
+	if index, err := site.StoredIndex(store, keys, of); err != nil || index.ID() != old.ID() {
 		t.Errorf("there: %v", err)
 	}
 	parts, err := filepath.Glob(filepath.Join(store.Dir, "*", "bundle.tar.*"))

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/verify"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -99,7 +99,7 @@ func (c *oneNode) run(code int, args []string) (stdout, stderr string) {
 func savesAndCompares(t *testing.T, c *oneNode) {
 	c.ready(corev1.ConditionFalse)
 	file, metrics := filepath.Join(t.TempDir(), "before.json"), filepath.Join(t.TempDir(), "airgap.prom")
-	_, said := c.verify(exitVerify, "--timeout", "2s", "--soak", "1s", "--baseline", saveBaseline, file, "--textfile", metrics)
+	_, said := c.verify(exitVerify, "--timeout", "2s", "--soak", "1s", "--baseline", verdict.SaveBaseline, file, "--textfile", metrics)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o644 || !strings.Contains(said, "before.json (1 node, 0 workloads, 1 finding)") {
 		t.Fatalf("the baseline: %v, %v\n%s", info, err, said)
@@ -107,7 +107,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if text, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(text), "\nairgap_verify_ok 0\n") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if shown, _ := c.verify(exitOK, "--soak", "100ms", "--baseline", compareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
+	if shown, _ := c.verify(exitOK, "--soak", "100ms", "--baseline", verdict.CompareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
 		t.Errorf("compared:\n%s", shown)
 	}
 	c.ready(corev1.ConditionTrue)
@@ -119,7 +119,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if err := host.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shown, said := c.verify(exitError, "--baseline", compareBaseline, file)
+	shown, said := c.verify(exitError, "--baseline", verdict.CompareBaseline, file)
 	if shown != "" || !strings.Contains(said, "it is of another cluster (x") || !strings.Contains(said, "hint: name this cluster's baseline") {
 		t.Errorf("another cluster's baseline:\n%s%s", shown, said)
 	}
@@ -127,7 +127,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 
 func writesPage(t *testing.T, c *oneNode) {
 	page, _ := c.verify(exitOK, "--soak", "100ms", "--output", "html")
-	for _, want := range []string{"The cluster is well", "127.0.0.1:", "<td>v1.", whoami(), `<td class="outcome holds">`} {
+	for _, want := range []string{"The cluster is well", "127.0.0.1:", "<td>v1.", verdict.Whoami(), `<td class="outcome holds">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page:\n%s", want, page)
 		}
@@ -225,34 +225,4 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 		t.Errorf("left on the screen:\n%s", screen)
 	}
 	c.ready(corev1.ConditionTrue)
-}
-
-// TestLookingIn: an image that runs under a registry's own address is there by
-// the name after it.
-func TestLookingIn(t *testing.T) {
-	for repository, want := range map[string]string{
-		"10.0.0.1:5000/team/hello": "team/hello", "10.0.0.2:5000/hello": "hello",
-		"registry.k8s.io/pause": "registry.k8s.io/pause", "10.0.0.3:5000/team/hello": "10.0.0.3:5000/team/hello",
-	} {
-		exists := lookingIn([]string{"10.0.0.1:5000", "10.0.0.2:5000"}, func(_ context.Context, asked, _ string) (bool, error) { return asked == want, nil })
-		if found, err := exists(t.Context(), repository, "sha256:0"); !found || err != nil {
-			t.Errorf("%s is not asked for as %s", repository, want)
-		}
-	}
-}
-
-// TestBaselineOfNamespaces: what is compared is what was saved, of the same namespaces.
-func TestBaselineOfNamespaces(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "before.json")
-	empty := verify.Snapshot{Nodes: map[string]verify.NodeState{}, Workloads: map[string]verify.WorkloadState{}, Containers: map[string]verify.ContainerState{}}
-	b := verify.Baseline{APIVersion: "airgap.dev/v1alpha1", Kind: "VerifyBaseline", Cluster: "x", Taken: time.Now(), Namespaces: []string{"app", "shop"}, Snapshot: empty}
-	if err := host.Write(file, 0o644, b.Write); err != nil {
-		t.Fatal(err)
-	}
-	for scope, says := range map[string]string{"app shop": "", "": "it is of the namespaces app, shop, this is to be of the whole cluster", "app": "this is to be of the namespaces app"} {
-		_, err := (&verifyModes{baseline: compareBaseline, file: file, scope: strings.Fields(scope)}).before()
-		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("of %q: %v, want %q", scope, err, says)
-		}
-	}
 }

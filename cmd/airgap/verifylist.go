@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/verify"
 )
 
@@ -14,7 +14,7 @@ func (a *app) listRules() error {
 	if err := a.noReport("airgap verify --list"); err != nil {
 		return err
 	}
-	all := verify.Rules(registriesWhole())
+	all := verify.Rules(verdict.RegistriesWhole())
 	return a.print(all, func(w io.Writer) error {
 		for _, r := range all {
 			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, looksAt(r)); err != nil {
@@ -34,13 +34,4 @@ func looksAt(r verify.RuleInfo) string {
 		text += "; with " + r.Needs
 	}
 	return text
-}
-
-// noSuchRule names the rules that may have been meant.
-func noSuchRule(id string, all []verify.RuleInfo) error {
-	var ids []string
-	for _, r := range all {
-		ids = append(ids, r.ID)
-	}
-	return advice.Usagef("airgap verify: there is no rule %q%s (airgap verify --list has all)", id, butNear(id, ids))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify"
 )
@@ -13,17 +14,17 @@ import (
 // watch tells every change until ctx ends or the time is up, then how things
 // stand. Changes are results, so the progress here is not one that ends with
 // the first result.
-func (a *app) watch(ctx context.Context, v verify.Options, m verifyModes) error {
+func (a *app) watch(ctx context.Context, v verify.Options, m verdict.Modes) error {
 	a.endProgress()
 	p := ui.New(a.stderr, ui.Format(a.progress))
 	p.Say("watching; Ctrl-C ends it with the verdict")
 	tell := a.teller(p)
 	v.Progress, v.Watch = p, tell
-	if m.textfile != "" {
-		v.Seen = complaining(m.writeTextfile, p)
+	if m.Textfile != "" {
+		v.Seen = complaining(m.WriteTextfile, p)
 	}
 	report, err := verify.Run(ctx, v)
-	failed := m.writeTextfile(report)
+	failed := m.WriteTextfile(report)
 	if a.output == asJSON {
 		tell(verify.Event{Time: time.Now(), Event: verify.Verdict, Report: &report})
 	}
@@ -34,7 +35,7 @@ func (a *app) watch(ctx context.Context, v verify.Options, m verifyModes) error 
 	if a.output == asText {
 		return after(a.showVerdict(report), failed)
 	}
-	return after(verdict(report), failed)
+	return after(exitOf(report), failed)
 }
 
 // complaining says what went wrong once, and goes on: the next time may do.

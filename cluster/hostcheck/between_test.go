@@ -1,0 +1,182 @@
+package hostcheck
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// TestResultsBetween: auto takes what passes and says so; what the installation itself
+// mends stops nothing, and what nobody mends does.
+func TestResultsBetween(t *testing.T) {
+	both := func(v netprobe.Verdict) []netprobe.Verdict {
+		back := v
+		v.From, v.To, back.From, back.To = 0, 1, 1, 0
+		return []netprobe.Verdict{v, back}
+	}
+	matrix := func(sets ...[]netprobe.Verdict) *netprobe.Matrix {
+		m := &netprobe.Matrix{Tried: 2, Of: 2, OneNetwork: true, Hosts: []netprobe.Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}}
+		for _, set := range sets {
+			m.Verdicts = append(m.Verdicts, set...)
+		}
+		return m
+	}
+	vxlan := func(port int, state netprobe.State) []netprobe.Verdict {
+		return both(netprobe.Verdict{Kind: netprobe.VXLANTCP, Port: port, State: state})
+	}
+	size := func(bytes int) []netprobe.Verdict {
+		state := netprobe.Narrow
+		if bytes == 1500 {
+			state = netprobe.Open
+		}
+		return both(netprobe.Verdict{Kind: netprobe.Size, Size: bytes, MTU: 1500, State: state})
+	}
+	closed := append(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.NetworkCloses)...)
+	routed := func(state netprobe.State) []netprobe.Verdict {
+		return both(netprobe.Verdict{Kind: netprobe.Routed, State: state})
+	}
+	tests := []struct {
+		name      string
+		m         *netprobe.Matrix
+		auto      bool
+		firewalld string
+		fails     []string
+		says      string // by encapsulation
+	}{
+		{"all passes", matrix(vxlan(8472, netprobe.Open), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"small packets only", matrix(vxlan(8472, netprobe.Narrow), size(1400)), true, "", nil, "packets of 1400 bytes between hosts"},
+		{"small packets only, and no choice", matrix(vxlan(8472, netprobe.Narrow), size(1400)), false, "", []string{preflight.VXLANPath, preflight.PathMTU}, "1400"},
+		{"streams break for another reason", matrix(vxlan(8472, netprobe.Narrow), size(1500)), true, "", []string{preflight.VXLANPath}, "VXLAN on UDP 8472"},
+		{"the other port", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), true, "", nil, "VXLAN on UDP 4789"},
+		{"the other port, and no choice", matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)), false, "", []string{preflight.VXLANPath, preflight.Encapsulate}, "let UDP to port 8472 pass"},
+		{"no tunnel passes", matrix(closed, routed(netprobe.Open), size(1500)), true, "", nil, "no tunnel"},
+		{"nor do pods' addresses", matrix(closed, routed(netprobe.NetworkCloses), size(1500)), true, "", []string{preflight.VXLANPath, preflight.Encapsulate}, "Without a tunnel packets with pods' addresses do not pass"},
+		{"pods' addresses that nobody needs", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, kubeadm.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := &config.Cluster{Network: cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto, Port: 8472}}
+			c.HostSettings.Firewalld = test.firewalld
+			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != kubeadm.LeaveFirewalld}
+			if test.auto {
+				can.Ports, can.Native = netprobe.Ports(8472), true
+			}
+			between := resultsBetween(c, test.m, can)
+			failed := map[string]bool{}
+			for id, r := range between {
+				failed[id] = r.Status == preflight.Fail
+			}
+			for _, id := range test.fails {
+				if !failed[id] {
+					t.Errorf("%s passes: %+v", id, between[id])
+				}
+				delete(failed, id)
+			}
+			for id, is := range failed {
+				if is {
+					t.Errorf("%s fails: %+v", id, between[id])
+				}
+			}
+			if !strings.Contains(between[preflight.Encapsulate].Found, test.says) {
+				t.Errorf("encapsulation says %q, want %q", between[preflight.Encapsulate].Found, test.says)
+			}
+		})
+	}
+}
+
+// TestResultsCrossSubnet: within a subnet there is no tunnel, so pods' addresses have to pass.
+func TestResultsCrossSubnet(t *testing.T) {
+	for state, fails := range map[netprobe.State]bool{netprobe.Open: false, netprobe.NetworkCloses: true} {
+		m := &netprobe.Matrix{Tried: 1, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
+			{From: 0, To: 1, Kind: netprobe.Routed, State: state}, {From: 0, To: 1, Kind: netprobe.VXLANTCP, Port: 4789, State: netprobe.Open},
+		}}
+		c := &config.Cluster{Network: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4789}}
+		got := resultsBetween(c, m, netprobe.Can{Ports: []int{4789}})[preflight.PortsReach]
+		if (got.Status == preflight.Fail) != fails {
+			t.Errorf("%s: %+v", state, got)
+		}
+	}
+}
+
+// TestPodsAreTried: nobody sends packets with pods' addresses where a tunnel carries all of them.
+func TestPodsAreTried(t *testing.T) {
+	for _, test := range []struct {
+		network cni.Config
+		want    bool
+	}{
+		{cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto}, true},
+		{cni.Config{Plugin: cni.Flannel, Encapsulation: cni.VXLAN}, false},
+		{cni.Config{Plugin: cni.Calico, Encapsulation: cni.Auto}, false},
+		{cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet}, true},
+		{cni.Config{Plugin: cni.Cilium, Encapsulation: cni.Native}, true},
+	} {
+		c := &config.Cluster{Network: test.network}
+		c.Kubernetes.PodSubnet = "10.244.0.0/16"
+		if got := pods(c); got.IsValid() != test.want {
+			t.Errorf("%s, %s: %s", test.network.Plugin, test.network.Encapsulation, got)
+		}
+	}
+}
+
+// TestIdleIsWanted: what a report wants of a balancer is never what it was found to do.
+func TestIdleIsWanted(t *testing.T) {
+	for want, idles := range map[string][]*netprobe.Idle{
+		"not measured":                       {nil},
+		"kept for 300 s without a word":      {{For: 35, Result: netprobe.Silence, Ended: true}},
+		"kept for 60 s without a word; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.Silence}},
+		"kept for 1800 s without a word":     {{For: 1800, Result: netprobe.Answered}},
+	} {
+		m := &netprobe.Matrix{VIPs: map[int]*netprobe.VIP{}}
+		for i, one := range idles {
+			m.VIPs[i] = &netprobe.VIP{Idle: one}
+		}
+		if got := idle(m); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestBalancedBy: an address that a control-plane host has itself leads to that one alone.
+func TestBalancedBy(t *testing.T) {
+	c := &config.Cluster{}
+	c.Kubernetes.ControlPlaneEndpoint = "10.0.0.10:6443"
+	hosts := []netprobe.Host{{Name: "cp1", ControlPlane: true}, {Name: "cp2", ControlPlane: true}}
+	for want, vips := range map[string]map[int]*netprobe.VIP{
+		"not measured": nil,
+		"10.0.0.10:6443 leads all hosts to every contr": {0: {Hits: map[int]int{0: 2, 1: 2}}},
+		"10.0.0.10:6443 leads all hosts to cp1, where ": {0: {Hits: map[int]int{0: 2}, Own: true}, 1: {Hits: map[int]int{0: 2}}},
+	} {
+		got := resultsBetween(c, &netprobe.Matrix{Hosts: hosts, VIPs: vips}, netprobe.Can{Ports: []int{8472}})[preflight.LoadBalancer]
+		if got.Status != preflight.Pass || !strings.HasPrefix(got.Found, want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+}
+
+// TestResultsOfNothing: what nobody could measure does not pass.
+func TestResultsOfNothing(t *testing.T) {
+	m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
+		{From: 0, To: 1, Kind: netprobe.Size, MTU: 1500, State: netprobe.NetworkCloses}, {From: 1, To: 0, Kind: netprobe.Size, Size: 1500, MTU: 1500, State: netprobe.Open},
+	}}
+	can := netprobe.Can{Ports: []int{8472}}
+	between := resultsBetween(&config.Cluster{}, m, can)
+	if got := between[preflight.PathMTU]; got.Status != preflight.Warn || !strings.Contains(got.Found, "none of any size was seen to arrive: from a") {
+		t.Errorf("no packet arrives: %+v", got)
+	}
+	if got := between[preflight.Clocks]; got.Status != preflight.Skip {
+		t.Errorf("no clock was compared: %+v", got)
+	}
+	m.Skews = []netprobe.Skew{{From: 0, To: 1, Ahead: -3 * time.Millisecond}}
+	if got := resultsBetween(&config.Cluster{}, m, can)[preflight.Clocks]; got.Status != preflight.Pass || got.Found != "within 3ms; compared in 1 of 2 directions" {
+		t.Errorf("one was: %+v", got)
+	}
+}

@@ -1,0 +1,175 @@
+// Package hostcheck judges this host, and what was measured between hosts, before anything is
+// changed.
+package hostcheck
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/preflight"
+)
+
+// Judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
+// answer to a later moment.
+func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bool, dry func(context.Context) error) (preflight.Report, error) {
+	facts, err := preflight.Gather(ctx, host.Local{})
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	want, err := Want(s, stored)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	if err := askEndpoint(ctx, s, &want); err != nil {
+		return preflight.Report{}, err
+	}
+	measureDisk(ctx, &want)
+	if existing := s.Config.Registry.Existing; existing != nil {
+		want.SiteRegistry = existing.Address
+		want.MissingImages = func() ([]string, error) { return existing.Missing(ctx, s.Index.Lock.Images) }
+	}
+	if dry == nil {
+		want.NoTransaction = "airgap join asks dnf, once the registry is up"
+	} else {
+		want.DryTransaction = func() error { return dry(ctx) }
+	}
+	return preflight.Run(ctx, facts, want, choice)
+}
+
+// measureDisk has etcd's disk measured where etcd does not write to it yet. Three seconds
+// are enough to tell a slow one, and few enough to wait for.
+func measureDisk(ctx context.Context, w *preflight.Want) {
+	dir := preflight.EtcdDir
+	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
+		w.NoSyncLatency = "etcd writes there already"
+		return
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	w.SyncLatency = func() (time.Duration, error) { return host.SyncLatency(ctx, dir, 3*time.Second) }
+}
+
+// askEndpoint asks for a cluster at the API's address where this host is to start
+// one: the first host, which joins nobody and has not begun.
+func askEndpoint(ctx context.Context, s *site.Site, w *preflight.Want) error {
+	if s.Node.Name != s.Config.Master().Name || s.Peer.Name != "" {
+		return nil
+	}
+	founds, err := s.Machine.Founds()
+	if err != nil || !founds {
+		return err
+	}
+	w.Founds = s.Config.Kubernetes.ControlPlaneEndpoint
+	w.Taken = kubeadm.ClusterAt(ctx, w.Founds)
+	return nil
+}
+
+// AtRest waits for dnf and kubeadm, which go on when the airgap that started
+// them was killed: until then nothing that is asked of the host holds for long.
+func AtRest(ctx context.Context, s *site.Site, p ui.Progress) error {
+	left := func(what string) func() {
+		return func() { p.Say("waiting for %s, which an interrupted run left at work", what) }
+	}
+	if err := (rpm.Transaction{StateDir: site.DnfDir}).Await(ctx, left("dnf")); err != nil {
+		return err
+	}
+	return s.Machine.Await(ctx, left("kubeadm"))
+}
+
+// JudgeAtRest judges the host once nothing is at work on it.
+func JudgeAtRest(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) (preflight.Report, error) {
+	if err := AtRest(ctx, s, p); err != nil {
+		return preflight.Report{}, err
+	}
+	return Judge(ctx, s, preflight.Choice{Skip: skip}, stored, dry)
+}
+
+// Want is what the host is to become.
+func Want(s *site.Site, stored bool) (preflight.Want, error) {
+	began, lastRun, err := begunHere()
+	if err != nil {
+		return preflight.Want{}, err
+	}
+	c := s.Config
+	holds := s.Index.Summary()
+	w := preflight.Want{
+		Roles: c.PreflightRoles(s.Node.Name), OS: s.Index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.Facts),
+		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
+		NodeAddress:   s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
+		AuditBytes: c.Kubernetes.Audit.Bytes(),
+		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
+		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
+		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
+		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
+		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpu.Present, Driver: gpu.Loaded, Site: c.Preflight,
+	}
+	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+		w.FirewallLeft = nodesteps.PortsToOpen(s)
+	}
+	for _, p := range kubeadm.NodeSysctls() {
+		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
+	}
+	for _, n := range c.Nodes {
+		w.OtherAddresses = append(w.OtherAddresses, n.Address)
+	}
+	if host := Balancer(c); host != "" {
+		w.OtherAddresses = append(w.OtherAddresses, host)
+	}
+	packages, _, err := nodesteps.Packages(s)
+	if err != nil {
+		return w, err
+	}
+	for _, p := range packages {
+		w.Packages = append(w.Packages, p.Name())
+		if kernel, is := p.Kernel("kernel-devel", "kernel-uek-devel"); is {
+			w.Headers = append(w.Headers, kernel)
+		}
+		if kernel, is := p.Kernel("kernel-modules-extra", "kernel-uek-modules-extra"); is {
+			w.ModulesExtra = append(w.ModulesExtra, kernel)
+		}
+	}
+	w.NouveauOff, w.Installer = s.Config.GPU.Source != gpu.Site, s.Config.GPU.Source == gpu.Runfile
+	if s.ServesRegistry() {
+		w.Roles = append(w.Roles, preflight.Registry)
+	}
+	if s.ServesRegistry() && !stored {
+		w.StoreBytes = cmp.Or(s.ToStore, holds.Size)
+	}
+	etcd, err := s.Machine.EtcdBytes()
+	if etcd > 0 {
+		w.BackupBytes = backup.Takes(etcd)
+	}
+	return w, err
+}
+
+// begunHere reports whether the journal says that airgap works on this host
+// already: then its own files and ports are not in the way. The first steps, a
+// record, open ports and a bundle in the store, are in nobody's way. lastRun is the latest
+// time in the journal, which need not be its last: clocks jump.
+func begunHere() (begun bool, lastRun time.Time, err error) {
+	entries, err := step.OpenJournal(site.JournalFile).Entries()
+	for _, e := range entries {
+		begun = begun || !slices.Contains([]string{"record", "trust", "network-choice", "firewalld", "store"}, e.Step)
+		if e.Time.After(lastRun) {
+			lastRun = e.Time
+		}
+	}
+	return begun, lastRun, err
+}

@@ -1,0 +1,73 @@
+package hostcheck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+)
+
+// LockHost makes sure that one command at a time changes this host. The lock
+// ends with the process, however it ends.
+func LockHost() (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(site.LockFile), 0o755); err != nil {
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	f, err := os.OpenFile(site.LockFile, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil && !isAt(f, site.LockFile) { // a reset that has just ended took it away
+		f.Close()
+		return LockHost()
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, busy()
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock this host: %w", err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// HostAtRest is an error while another command changes this host. Unlike
+// LockHost it leaves no file behind.
+func HostAtRest() error {
+	f, err := os.Open(site.LockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask for this host's lock: %w", err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return busy()
+	} else if err != nil {
+		return fmt.Errorf("ask for this host's lock: %w", err)
+	}
+	return nil
+}
+
+var ErrBusy = errors.New("another airgap command is changing this host")
+
+func busy() error { return advice.Add(ErrBusy, "wait for it; fuser -v %s names it", site.LockFile) }
+
+// isAt reports whether the open file is the one at path.
+func isAt(f *os.File, path string) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(here, there)
+}

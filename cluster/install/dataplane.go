@@ -1,0 +1,32 @@
+package install
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/dataplane/deploy"
+)
+
+// dataPlaneStep brings the pods that try the pod network to the cluster.
+func dataPlaneStep(s *site.Site) step.Step {
+	return deploy.Step(
+		func() (string, error) { return probeImageOf(s.Index.Lock) },
+		func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) })
+}
+
+// probeImageOf is the image of airgap-probe in a lock, by tag and by digest.
+func probeImageOf(l bundle.Lock) (string, error) {
+	for _, i := range l.Images {
+		if strings.HasPrefix(i.Name, ProbeRepository+":") {
+			return i.Name + "@" + i.Digest, nil
+		}
+	}
+	return "", advice.Add(fmt.Errorf("find the image %s: the bundle does not have it", ProbeRepository), "make the bundle again with this airgap")
+}

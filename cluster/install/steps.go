@@ -1,0 +1,57 @@
+// Package install has the steps of the first host.
+package install
+
+import (
+	"crypto/ecdsa"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// Stored reports whether the store needs no room for the bundle any more.
+func Stored(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
+	held, err := s.Store.Holds(v.Top(), trusted...)
+	return held || s.Store.InPlace, err
+}
+
+// Steps is the whole installation of the first host, in order.
+func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+	m, c := s.Machine, s.Config
+	steps := append(nodesteps.FirstSteps(s), nodesteps.RegistrySteps(s, v, trusted, p)...)
+	steps = append(steps, nodesteps.Steps(s, nodesteps.FromView(v), s.RegistryAddr(), p)...)
+	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
+	steps = append(steps,
+		kubeadm.Init(m, c.Kubernetes, s.KubeNode(), s.Facts),
+		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
+		kubeadm.Permissions(m, c.Kubernetes),
+		kubeadm.ApproverStep(m),
+		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote))
+	return append(steps, ClusterSteps(s, v, p)...)
+}
+
+// ClusterSteps are what the first host brings into the cluster, once there is one.
+func ClusterSteps(s *site.Site, v *bundle.View, p ui.Progress) []step.Step {
+	m, c := s.Machine, s.Config
+	var steps []step.Step
+	if c.Kubernetes.DNS == kubeadm.NoDNS {
+		steps = append(steps, kubeadm.NoForwarding(m))
+	}
+	steps = append(steps, NetworkStep(s, nodesteps.FromView(v)), dataPlaneStep(s))
+	steps = append(steps, nodesteps.DeviceSteps(s)...)
+	steps = append(steps,
+		backup.Step(site.Backups(), c.Backup.EncryptTo),
+		nodesteps.UpkeepStep(s),
+		nodesteps.VerifyReaderStep(s),
+		nodesteps.NodeReportStep(s),
+		nodesteps.NodeReportUnitStep(s, p),
+		join.MaterialStep(s, v.Top()),
+	)
+	return append(steps, addonSteps(s, nodesteps.FromView(v))...)
+}

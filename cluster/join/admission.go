@@ -1,0 +1,48 @@
+package join
+
+import (
+	"context"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// Admission is what lets a host into the cluster: its ticket, which it gets when that
+// is first needed, once.
+type Admission struct {
+	Entry kubeadm.Entry
+	shown *kubeadm.Ticket
+}
+
+func (a *Admission) Ticket(ctx context.Context) (*kubeadm.Ticket, error) {
+	if a.shown != nil {
+		return a.shown, nil
+	}
+	var err error
+	a.shown, err = a.Entry.Admit(ctx)
+	return a.shown, err
+}
+
+// authorityKey is the key of the registry's authority.
+func (a *Admission) authorityKey(ctx context.Context) ([]byte, error) {
+	return a.shared(ctx, registry.PKI{Dir: site.PKIDir}.CAKeyFile())
+}
+
+// encryptionKeys is the file of the keys that Secrets are encrypted with.
+func (a *Admission) encryptionKeys(ctx context.Context) ([]byte, error) {
+	return a.shared(ctx, kubeadm.EncryptionFile)
+}
+
+// shared is a file out of the parcel for control-plane hosts.
+func (a *Admission) shared(ctx context.Context, name string) ([]byte, error) {
+	ticket, err := a.Ticket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := ticket.Parcel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keys[name], nil
+}

@@ -1,0 +1,189 @@
+package join
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// Hub is the registry host as a joining host sees it.
+type Hub struct {
+	Addr     string
+	CA       []byte
+	client   *http.Client
+	Trusted  []*ecdsa.PublicKey
+	Required []string          // fingerprints, by --require-key
+	Signed   map[string][]byte // the signed index and what vouches for it
+	Index    *bundle.Index
+	Material kubeadm.JoinMaterial
+	Removed  []string            // nodes of airgap.yaml that were removed since
+	Choice   *site.NetworkChoice // how pods' packets travel; nil where airgap.yaml says it
+	Ahead    time.Duration       // of its clock before this host's
+}
+
+func (h *Hub) url(path string) string { return "https://" + h.Addr + path }
+
+// ReachHub gets the authority by its hash, then the signed index.
+func ReachHub(ctx context.Context, addr, caHash string, keys []string) (*Hub, error) {
+	ca, err := registry.FetchCA(ctx, addr, caHash)
+	if wrong, is := errors.AsType[*registry.ClockError](err); is {
+		return nil, hostcheck.Apart(addr, wrong)
+	}
+	if err != nil {
+		return nil, advice.Add(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(addr))
+	}
+	h := &Hub{Addr: addr, CA: ca}
+	if h.client, err = registry.HTTPClient(ca); err != nil {
+		return nil, err
+	}
+	if h.Ahead, err = registry.Ahead(ctx, addr, ca); err != nil {
+		return nil, err
+	}
+	data, err := h.get(ctx, "/join/"+materialName, maxJoinFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &h.Material); err != nil {
+		return nil, fmt.Errorf("read join material of %s: %w", addr, err)
+	}
+	if h.Choice, err = h.readChoice(ctx); err != nil {
+		return nil, err
+	}
+	if h.Removed, err = h.readRemoved(ctx); err != nil {
+		return nil, err
+	}
+	return h, h.readIndex(ctx, keys)
+}
+
+// readChoice is nil where the first host has none.
+func (h *Hub) readChoice(ctx context.Context) (*site.NetworkChoice, error) {
+	data, err := h.get(ctx, "/join/"+site.ChoiceName, maxJoinFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return site.ParseChoice(data)
+}
+
+// readIndex fetches the signed index and checks it as a stick's would be.
+func (h *Hub) readIndex(ctx context.Context, keys []string) error {
+	dir, remove, err := site.Scratch("join")
+	if err != nil {
+		return err
+	}
+	defer remove()
+	for _, name := range IndexFiles() {
+		limit := int64(maxJoinFile)
+		if name == bundle.IndexName {
+			limit = bundle.MaxIndex
+		}
+		data, err := h.get(ctx, "/join/"+name, limit)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	t, err := site.TrustedKeys(keys, dir)
+	if err != nil {
+		return err
+	}
+	h.Trusted, h.Required = t.Keys, t.Required
+	signed, err := bundle.ReadSigned(dir, t.Keys...)
+	if errors.Is(err, bundle.ErrDamaged) {
+		return advice.Add(err, "on the first host, airgap install puts the signed index right; then join again")
+	}
+	if err != nil {
+		return t.Explain(err)
+	}
+	h.Index, h.Signed = signed.Index, signed.Files
+	return nil
+}
+
+// View is the bundle as it lies in the registry host's store, and what it leaves
+// to others, to be copied.
+func (h *Hub) View(ctx context.Context) (*bundle.View, error) {
+	client, err := registry.NewClient(h.Addr, h.CA)
+	if err != nil {
+		return nil, err
+	}
+	v, err := client.View(ctx, h.Index.ID(), h.Trusted...) // a newer one of its name may be there for an upgrade
+	return v, (&site.Trust{Required: h.Required, Keys: h.Trusted}).Explain(err)
+}
+
+// maxJoinFile is the largest file below /join/ beside those of the signed index.
+const maxJoinFile = 1 << 20
+
+func (h *Hub) get(ctx context.Context, path string, limit int64) ([]byte, error) {
+	body, err := h.stream(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := httpclient.ReadAll(body, limit)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
+	}
+	return data, nil
+}
+
+func (h *Hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", h.url(path), err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		resp.Body.Close()
+		return nil, fmt.Errorf("get %s: %w", h.url(path), fs.ErrNotExist)
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("get %s: %s", h.url(path), resp.Status)
+	}
+	return resp.Body, nil
+}
+
+// open streams a file of the bundle by its path and vouches for it.
+func (h *Hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
+	f, ok := h.Index.Find(path)
+	if !ok {
+		return nil, fmt.Errorf("open %s: the bundle has no such file", path)
+	}
+	body, err := h.stream(ctx, "/"+path)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Vouch(body, f), nil
+}
+
+func portOf(addr string) string {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return port
+}

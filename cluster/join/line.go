@@ -1,0 +1,256 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// materialName is the file of JoinDir with the cluster's public facts.
+const materialName = "cluster.json"
+
+// Line is how another host joins: a line that holds no secret, and a code
+// that does, for a prompt or for stdin, and for that one host.
+type Line struct {
+	Node  string    `json:"node,omitempty"` // "" without a code
+	Line  string    `json:"line"`
+	Code  string    `json:"code,omitempty"`
+	Until time.Time `json:"until,omitzero"` // the code's end
+}
+
+// LineFor makes the line for a node, without a code.
+func LineFor(s *site.Site, node config.Node) (Line, error) {
+	hash, err := registry.CAHashOf(registry.PKI{Dir: site.PKIDir}.CAFile())
+	words := append([]string{"airgap join", s.RegistryAddr(), "--ca-hash", hash}, RequireFlags(s.Required)...)
+	return Line{Node: node.Name, Line: strings.Join(words, " ")}, err
+}
+
+// LineWithCode makes the line and a fresh code for a node.
+func LineWithCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (Line, error) {
+	line, err := LineFor(s, node)
+	if err != nil {
+		return line, err
+	}
+	code, until, err := NewCode(ctx, s, node, say)
+	line.Code, line.Until = code.Reveal(), until
+	return line, err
+}
+
+// NewCode makes a code for a node, and says when it ends. say is told what has to
+// go before the node can come.
+func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (kubeadm.Code, time.Time, error) {
+	if err := s.Machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	client, err := s.Machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	if err := welcome(ctx, s, client, node, say); err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	if node.Name != "" { // airgap.yaml may have it since the last installation
+		if err := nodereport.Allow(ctx, client, node.Name); err != nil {
+			return kubeadm.Code{}, time.Time{}, err
+		}
+	}
+	var keys kubeadm.Parcel
+	if node.Has(config.ControlPlane) {
+		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), registry.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
+			return kubeadm.Code{}, time.Time{}, err
+		}
+	}
+	material, err := kubeadm.Material(s.Machine, s.Config.Kubernetes)
+	if err != nil {
+		return kubeadm.Code{}, time.Time{}, err
+	}
+	return kubeadm.IssueCode(ctx, client, material, node.Name, keys)
+}
+
+// Lines are those of the nodes that are not in the cluster yet, with codes
+// if that is wanted.
+func Lines(ctx context.Context, s *site.Site, withCodes bool, say func(string, ...any)) ([]Line, error) {
+	missing, err := MissingNodes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var lines []Line
+	for _, n := range missing {
+		line, err := LineFor(s, n)
+		if err == nil && withCodes {
+			line, err = LineWithCode(ctx, s, n, say)
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// MissingNodes are the nodes of airgap.yaml that have not joined.
+func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
+	client, err := s.Machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return nil, err
+	}
+	there, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes that have joined: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(s.Config.Nodes), func(n config.Node) bool {
+		return slices.ContainsFunc(there.Items, func(have corev1.Node) bool { return have.Name == n.Name })
+	}), nil
+}
+
+func (l Line) Write(w io.Writer) error { return WriteLines(w, []Line{l}) }
+
+// WriteLines tells the line once: it is the same for all.
+func WriteLines(w io.Writer, lines []Line) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nEach other server, after rpm --import and rpm -i as INSTALL.txt says:\n\n  %s\n\n", lines[0].Line)
+	if lines[0].Code == "" {
+		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-code --node NAME makes one here.")
+		return err
+	}
+	fmt.Fprintf(w, "It asks for a code. Each of these lets the server of its node in, once, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		fmt.Fprintf(t, "  %s\t%s\n", l.Node, l.Code)
+	}
+	return t.Flush()
+}
+
+// Again is for nodes that have joined already: their lists of hosts, registries
+// and firewall, are what the bundle says that they joined with.
+type Again struct {
+	Nodes []string `json:"nodes"`
+	Line  string   `json:"line"` // asks for no code there
+}
+
+// AgainSteps is nil when nobody else has joined.
+func AgainSteps(ctx context.Context, s *site.Site) (*Again, error) {
+	missing, err := MissingNodes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	again := &Again{}
+	for _, n := range s.Config.Nodes {
+		if n.Name != s.Node.Name && !slices.ContainsFunc(missing, func(m config.Node) bool { return m.Name == n.Name }) {
+			again.Nodes = append(again.Nodes, n.Name)
+		}
+	}
+	if again.Nodes == nil {
+		return nil, nil
+	}
+	line, err := LineFor(s, config.Node{})
+	again.Line = line.Line
+	return again, err
+}
+
+func (j *Again) Write(w io.Writer) error {
+	if j == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nOn %s, which have joined, the same line again; it asks for no code and changes only what this bundle has changed:\n\n  %s\n", strings.Join(j.Nodes, ", "), j.Line)
+	return err
+}
+
+// MaterialStep lays out what joining hosts may read: the cluster's public
+// facts, and the signed index, so that a joining host checks the signature too.
+func MaterialStep(s *site.Site, b *bundle.Bundle) step.Step {
+	laid := site.FilesStep("join-material", "Lay out what joining hosts need", site.JoinDir, nil)
+	laid.Done = func(context.Context) (bool, error) {
+		files, err := joinFiles(s, b)
+		if err != nil {
+			return false, host.IgnoreMissing(err)
+		}
+		return site.AllHold(site.JoinDir, files)
+	}
+	laid.Plan = func(context.Context) ([]string, error) {
+		files, err := joinFiles(s, b)
+		if errors.Is(err, fs.ErrNotExist) { // there is no cluster yet
+			files, err = map[string][]byte{materialName: nil, site.RemovedName: nil}, nil
+			for _, name := range IndexFiles() {
+				files[name] = nil
+			}
+		}
+		changes, planErr := host.PlanFiles(site.InDir(site.JoinDir, files), 0o644)
+		return changes, errors.Join(err, planErr)
+	}
+	laid.Run = func(context.Context) error {
+		files, err := joinFiles(s, b)
+		if err != nil {
+			return err
+		}
+		return site.WriteAll(site.JoinDir, files)
+	}
+	return laid
+}
+
+func joinFiles(s *site.Site, b *bundle.Bundle) (map[string][]byte, error) {
+	material, err := kubeadm.Material(s.Machine, s.Config.Kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.MarshalIndent(material, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Choice.File()
+	if err != nil {
+		return nil, err
+	}
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	all[materialName] = data
+	if all[site.RemovedName], err = s.RemovedFile(); err != nil {
+		return nil, err
+	}
+	signed, err := SignedFiles(b)
+	maps.Copy(all, signed)
+	return all, err
+}
+
+// SignedFiles are IndexFiles of a bundle, as they were signed.
+func SignedFiles(b *bundle.Bundle) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, name := range IndexFiles() {
+		var err error
+		if all[name], err = b.Vouched(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// IndexFiles are the signed index of a bundle, without its parts, and the key
+// that signed it, for who knows its fingerprint.
+func IndexFiles() []string {
+	return []string{bundle.IndexName, bundle.SumsName, bundle.SignatureName, bundle.PublicKeyName}
+}

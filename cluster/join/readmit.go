@@ -1,0 +1,103 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// welcome prepares the cluster for a node that is about to get a code: etcd takes
+// writes, the node counts as removed no more, and what a lost host of its name has
+// left in etcd goes. It happens here, since a code lets a host do nothing of the
+// kind. The zero Node is any worker.
+func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node, say func(string, ...any)) error {
+	if err := NotFull(ctx, s); err != nil || node.Name == "" {
+		return err
+	}
+	if err := readmit(ctx, s, client, node); err != nil {
+		return err
+	}
+	if !node.Has(config.ControlPlane) {
+		return nil
+	}
+	d, err := Departing(ctx, s, node.Name, node.Address)
+	if err != nil {
+		return err
+	}
+	removed, err := d.ClearWay(ctx)
+	for _, m := range removed {
+		say("etcd: took out the member %s, which a lost host has left (%v)", m.Called(), m.Err)
+	}
+	return err
+}
+
+// Departing looks at a node. The balancer may still send to a host that has just
+// died, so it asks more than once.
+func Departing(ctx context.Context, s *site.Site, name, address string) (*kubeadm.Departure, error) {
+	return site.Patiently(ctx, func(ctx context.Context) (*kubeadm.Departure, error) {
+		return s.Machine.Departing(ctx, name, address)
+	})
+}
+
+// NotFull is for hosts with a member of etcd.
+func NotFull(ctx context.Context, s *site.Site) error {
+	member, err := s.Machine.LocalEtcd()
+	if errors.Is(err, kubeadm.ErrNoEtcd) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return member.Full(ctx)
+}
+
+func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node) error {
+	_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, kubeadm.LetIn(ctx, client, node.Name) })
+	if err != nil || !slices.Contains(s.Removed, node.Name) {
+		return err
+	}
+	s.LeaveOut(slices.DeleteFunc(slices.Clone(s.Removed), func(name string) bool { return name == node.Name }))
+	return LayOutRemoved(s)
+}
+
+// LayOutRemoved tells hosts that join who is removed now.
+func LayOutRemoved(s *site.Site) error {
+	text, err := s.RemovedFile()
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(filepath.Join(site.JoinDir, site.RemovedName), text, 0o644)
+}
+
+// NotAlive refuses a code for a control-plane host that runs: two of one name would
+// be one member of etcd too many.
+func NotAlive(ctx context.Context, s *site.Site, node config.Node) error {
+	if !node.Has(config.ControlPlane) {
+		return nil
+	}
+	d, err := Departing(ctx, s, node.Name, node.Address)
+	if err != nil {
+		return err
+	}
+	for _, m := range d.Own {
+		if m.Err == nil {
+			return advice.Add(fmt.Errorf("make a code for %s: its member of etcd answers at %v, so that host runs", node.Name, m.Clients),
+				"its join was interrupted? airgap reset there, or the same airgap join with the code that it has. Another machine is to take its place? airgap remove %s first", node.Name)
+		}
+	}
+	if len(d.Own) > 0 && d.Node != nil && d.Silent == nil { // a disk that stalls, a boot: it would be out for good
+		return advice.Add(fmt.Errorf("make a code for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
+			"on it crictl ps -a --name etcd says why; one that is switched off counts as lost after a minute. Another machine is to take its place? airgap remove %s first", node.Name)
+	}
+	return nil
+}

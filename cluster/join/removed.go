@@ -1,0 +1,50 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// OfThisCluster looks at the cluster that this host is of, if it is of one: it has
+// to be the one that airgap.yaml describes, and may have removed some nodes.
+func OfThisCluster(ctx context.Context, s *site.Site) error {
+	joined, err := s.Machine.Joined()
+	if err != nil || !joined {
+		return err
+	}
+	if err := kubeadm.SameEndpoint(s.Machine, s.Config.Kubernetes); err != nil {
+		return err
+	}
+	client, err := s.Machine.Client(kubeadm.AdminConf)
+	if err != nil {
+		return err
+	}
+	return s.AskRemoved(ctx, client)
+}
+
+// readRemoved is empty where the registry's host has no such file.
+func (h *Hub) readRemoved(ctx context.Context) ([]string, error) {
+	data, err := h.get(ctx, "/join/"+site.RemovedName, maxJoinFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return site.ParseRemoved(data)
+}
+
+// KeptIndex are the files that a worker keeps of its hub.
+func KeptIndex(s *site.Site, h *Hub) map[string][]byte {
+	files := map[string][]byte{}
+	maps.Copy(files, h.Signed)
+	if text, err := s.RemovedFile(); err == nil { // a list of strings always can be
+		files[site.RemovedName] = text
+	}
+	return files
+}

@@ -1,0 +1,188 @@
+package nodesteps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// beforeDriver has the cards free for NVIDIA's driver. It comes before everything
+// that takes long: it may end with the wish for a reboot.
+func beforeDriver(s *site.Site) []step.Step {
+	cards := gpu.Setup{Host: s.Machine.Host, Root: s.Machine.Root}
+	switch {
+	case !s.Node.Has(config.GPU) && cards.WasSetUp():
+		return []step.Step{stillSetUp()}
+	case !s.Node.Has(config.GPU) || s.Config.GPU.Source == gpu.Site:
+		return nil
+	}
+	return []step.Step{gpu.NouveauStep(cards)}
+}
+
+// stillSetUp stops where airgap.yaml has taken the role gpu from a node that has it
+// still: half of it would go, and the other half offer cards that no pod can have.
+func stillSetUp() step.Step {
+	return step.Step{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) {
+		return false, advice.Add(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it anew")
+	}}
+}
+
+// driverSteps load the driver that packages have brought, or NVIDIA's installer
+// brings, and have the runtime know the cards before it starts.
+func driverSteps(s *site.Site, from Source, p ui.Progress) []step.Step {
+	if !s.Node.Has(config.GPU) {
+		return nil
+	}
+	cards, err := GPUSetup(s)
+	if err != nil {
+		return []step.Step{{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) { return false, err }}}
+	}
+	cards.Progress = p
+	var steps []step.Step
+	if s.Config.GPU.Source == gpu.Runfile {
+		steps = append(steps, gpu.RunfileStep(cards, func(ctx context.Context) (io.ReadCloser, error) {
+			return from(ctx, "files/"+s.Config.GPU.InstallerFile())
+		}))
+	}
+	return append(steps,
+		driverStep(s, cards),
+		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.Config.GPU.MIG.Profiles, Cards: dividedCards, Users: func(ctx context.Context) ([]string, error) { return cardUsers(ctx, s) }}),
+		gpu.CDIStep(cards),
+		gpu.RuntimeConfigStep(cards, s.Config.Runtime.Runc()))
+}
+
+// GPUSetup is this host as its cards want it: the driver is that of the bundle, and
+// it has to be one that drives the cards that are in the host now.
+func GPUSetup(s *site.Site) (gpu.Setup, error) {
+	cards := gpu.Setup{Host: s.Machine.Host, Root: s.Machine.Root}
+	devices, err := host.PCIDevices(s.Machine.Host.FS(), gpu.Vendor)
+	if err != nil || s.Config.GPU.Source == gpu.Site {
+		return cards, err
+	}
+	found := gpu.Detect(devices)
+	choice, some, err := s.Config.GPU.Choose(found)
+	if err != nil {
+		return cards, err
+	}
+	if !some {
+		return cards, advice.Add(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
+	}
+	cards.Version = lockedDriver(s)
+	if (gpu.Driver{Version: cards.Version}).Branch() != choice.Branch {
+		return cards, advice.Add(fmt.Errorf("the cards of this host want driver %s, and the bundle has %q for it", choice, cards.Version),
+			"survey this host again and make the bundle with its facts: its cards are others than they were")
+	}
+	cards.Driver, cards.Fabric, cards.Hidden = choice, gpu.HasSwitches(found), gpu.HasHiddenSwitches(found)
+	return cards, nil
+}
+
+// lockedDriver is the version that the bundle has for this host; "" where it has
+// none, or the site sees to it.
+func lockedDriver(s *site.Site) string {
+	switch s.Config.GPU.Source {
+	case gpu.Site:
+		return ""
+	case gpu.Runfile:
+		return s.Config.GPU.InstallerVersion()
+	default:
+		return s.Index.Lock.Drivers[s.Node.Name]
+	}
+}
+
+// LabelSteps say on the Node that it has cards.
+func LabelSteps(s *site.Site) []step.Step {
+	if !s.Node.Has(config.GPU) {
+		return nil
+	}
+	return []step.Step{gpu.LabelStep(s.Node.Name, func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.KubeletConf) })}
+}
+
+// DeviceSteps are those of the first host: the device plugin, where any node has
+// cards, and this node's own label.
+func DeviceSteps(s *site.Site) []step.Step {
+	if len(s.Config.GPUNodes()) == 0 {
+		return nil
+	}
+	plugin := func() (gpu.Plugin, error) {
+		image, err := lockedImage(s.Index.Lock, s.Config.GPU.Image())
+		return gpu.Plugin{Image: image, MIGStrategy: s.Config.GPU.MIG.Strategy, TimeSlices: s.Config.GPU.TimeSlices}, err
+	}
+	return append(LabelSteps(s), gpu.PluginStep(plugin, func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) }))
+}
+
+// lockedImage is an image of the lock, by tag and by digest.
+func lockedImage(l bundle.Lock, name string) (string, error) {
+	for _, i := range l.Images {
+		if i.Name == name {
+			return i.Name + "@" + i.Digest, nil
+		}
+	}
+	return "", advice.Add(fmt.Errorf("the bundle has no image %s", name), "make it anew from this airgap.yaml")
+}
+
+// dividedCards are this host's cards and their parts, as NVIDIA's library has them.
+func dividedCards(ctx context.Context) ([]gpu.Divided, error) {
+	said, err := nvml.Ask(ctx, host.Local{})
+	if err != nil {
+		return nil, err
+	}
+	var all []gpu.Divided
+	for _, c := range said.Cards {
+		d := gpu.Divided{Card: fmt.Sprintf("%d (%s)", c.Index, c.Name), On: c.MIG != nil && c.MIG.Current}
+		if d.On {
+			for _, part := range c.MIG.Instances {
+				profile := gpu.ProfileOf(part.Name)
+				if profile == "" {
+					return nil, errors.New("ask for the parts of the cards: airgap-nvml has to run for that; nvidia-smi does not name them")
+				}
+				d.Profiles = append(d.Profiles, profile)
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// cardUsers are the pods of this node that have cards; none before it is a node.
+func cardUsers(ctx context.Context, s *site.Site) ([]string, error) {
+	config, err := s.Machine.RESTConfig(kubeadm.KubeletConf)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + s.Node.Name})
+	if err != nil {
+		return nil, fmt.Errorf("ask which pods have cards: %w", err)
+	}
+	var users []string
+	for _, p := range pods.Items {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && gpu.Asks(p.Spec) {
+			users = append(users, "pod "+p.Namespace+"/"+p.Name)
+		}
+	}
+	return users, nil
+}

@@ -1,0 +1,141 @@
+package nodesteps
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+)
+
+// FirstSteps write down what the host is like and whom it trusts, and let the
+// other hosts in before anything listens.
+func FirstSteps(s *site.Site) []step.Step {
+	steps := append([]step.Step{kubeadm.Record(s.Machine), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
+	if s.Config.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+		return steps
+	}
+	f := kubeadm.Firewall{
+		Address: s.Node.Address, Ports: listening(s),
+		PodSubnet: s.Config.Kubernetes.PodSubnet, PodLinks: cni.Links(s.Config.Network),
+		Routed: s.Config.Network.Encapsulation == cni.Native || s.Config.Network.Encapsulation == cni.CrossSubnet,
+	}
+	for _, n := range s.Config.Nodes {
+		f.Nodes = append(f.Nodes, n.Address)
+		if n.Has(config.ControlPlane) {
+			f.Masters = append(f.Masters, n.Address)
+		}
+	}
+	return append(steps, kubeadm.FirewalldStep(s.Machine, f))
+}
+
+// SettingSteps are the settings that a node's programs need.
+func SettingSteps(s *site.Site) []step.Step {
+	m := s.Machine
+	network := s.Config.Network
+	steps := []step.Step{versionLockStep(s), kubeadm.Modules(m, network.VXLANPort() > 0), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m, cni.Links(network))}
+	if s.Config.HostSettings.Swap == kubeadm.DisableSwap {
+		steps = append(steps, kubeadm.SwapStep(m))
+	}
+	return steps
+}
+
+// versionLockStep locks those of the bundle's packages that airgap alone may
+// replace. Which they are is asked when its turn has come, for packages may have
+// brought some of them.
+func versionLockStep(s *site.Site) step.Step {
+	return later(rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo}), func() (step.Step, error) {
+		l, err := VersionLock(s)
+		return rpm.VersionLockStep(l), err
+	})
+}
+
+// VersionLock has the packages of Kubernetes and of the runtime, and on a node with cards
+// the driver's and the kernel's: another one of either would leave the cards without the
+// other. A site that sees to the driver sees to its updates, which a lock would stop.
+func VersionLock(s *site.Site) (rpm.VersionLock, error) {
+	l := rpm.VersionLock{UndoFile: site.VersionlockUndo}
+	cards := s.Node.Has(config.GPU) && s.Config.GPU.Source != gpu.Site
+	names := []string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}
+	if runtime := s.Config.Runtime.Package(); runtime != "" {
+		names = append(names, runtime)
+	}
+	packages, _, err := Packages(s)
+	if err != nil {
+		return l, err
+	}
+	for _, p := range packages {
+		n, err := rpm.ParseNEVRA(p.NEVRA)
+		if err != nil {
+			return l, err
+		}
+		if slices.Contains(names, n.Name) || cards && strings.Contains(n.Name, "nvidia") {
+			l.Packages = append(l.Packages, n)
+		}
+	}
+	if !cards {
+		return l, nil
+	}
+	driver, err := installedDriver(s)
+	if err != nil {
+		return l, err
+	}
+	for _, n := range driver {
+		if !slices.Contains(l.Packages, n) {
+			l.Packages = append(l.Packages, n)
+		}
+	}
+	kernels, err := rpm.Kernels(context.Background(), s.Machine.Host)
+	l.Packages = append(l.Packages, kernels...)
+	return l, err
+}
+
+// installedDriver are the driver's packages that are there: a bundle leaves out what was
+// before it came. By its version the driver is told from the card's firmware, which is
+// Linux's, and from the toolkit.
+func installedDriver(s *site.Site) ([]rpm.NEVRA, error) {
+	version := lockedDriver(s)
+	if version == "" {
+		return nil, nil
+	}
+	return rpm.OfVersion(context.Background(), s.Machine.Host, "*nvidia*", version)
+}
+
+// listening are those of this host.
+func listening(s *site.Site) []kubeadm.Port {
+	l := kubeadm.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts()}
+	if s.ServesRegistry() {
+		l.Registry = s.Config.Registry.Port
+	}
+	return l.Ports()
+}
+
+// PortsToHold are the ports whose programs run on this host.
+func PortsToHold(s *site.Site) []preflight.Port {
+	var ports []preflight.Port
+	for _, p := range listening(s) {
+		if p.Program != "" {
+			ports = append(ports, preflight.Port{Number: p.First, Protocol: p.Protocol, For: p.Program})
+		}
+	}
+	return ports
+}
+
+// PortsToOpen are those that others reach this host by, for people.
+func PortsToOpen(s *site.Site) []string {
+	var ports []string
+	for _, p := range listening(s) {
+		if p.From != kubeadm.OnlySelf {
+			ports = append(ports, fmt.Sprintf("%s from %s", p, p.From))
+		}
+	}
+	return append(ports, "forwarding from the interfaces of the pod network")
+}

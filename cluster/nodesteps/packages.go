@@ -1,0 +1,141 @@
+package nodesteps
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/registry"
+)
+
+// transaction is dnf's job on this host: exactly the packages of the lock,
+// from baseURL/rpm/OS.
+func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseURL, caFile string) (rpm.Transaction, error) {
+	t, err := Locked(s, stateDir)
+	if err != nil {
+		return t, err
+	}
+	t.BaseURL, t.CAFile = baseURL+"/rpm/"+t.OS+"/", caFile
+	t.Keys, err = from.All(ctx, s.Index, "rpm/"+t.OS+"/keys")
+	return t, err
+}
+
+// Locked is as much of the transaction as the lock alone tells: enough to ask
+// which packages are missing, without a registry. On a server that was surveyed
+// these are the packages found for it; on another one all that is not for the cards of others, but for what is
+// there in another build and was not asked for by name.
+func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
+	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[rpm.NEVRA]bool{}}
+	packages, surveyed, err := Packages(s)
+	if err != nil {
+		return t, err
+	}
+	if t.Own, err = rpm.Brought(site.DnfDir); err != nil {
+		return t, err
+	}
+	for _, p := range packages {
+		n, err := rpm.ParseNEVRA(p.NEVRA)
+		if err != nil {
+			return t, err
+		}
+		t.IfAbsent[n] = !surveyed && !slices.Contains(p.NeededBy, rpm.InstallList)
+		t.Packages = append(t.Packages, n)
+	}
+	return t, nil
+}
+
+// Packages are those of the lock for this server, and whether they were found for it.
+// A survey knows its server by the host name. Where that is not the node's, facts under
+// the node's name come first: by it airgap.yaml says what the server is to be.
+func Packages(s *site.Site) (all []bundle.Package, surveyed bool, err error) {
+	l, name := s.Index.Lock, s.Node.Name
+	if !slices.Contains(l.Hosts, name) {
+		if name, err = os.Hostname(); err != nil {
+			return nil, false, fmt.Errorf("find the packages of this host: %w", err)
+		}
+	}
+	return l.PackagesOf(name), slices.Contains(l.Hosts, name), nil
+}
+
+// allPackages installs the lock's packages from the registry over TLS. The
+// transaction is made when its turn has come, for the repository's keys are read
+// then; whether it holds needs no registry, and taking it back only what it
+// wrote down.
+func allPackages(s *site.Site, from Source, addr string) step.Step {
+	return PackagesOf(s, from, addr, func(rpm.NEVRA) bool { return true })
+}
+
+// PackagesOf installs those of the lock's packages that are wanted.
+func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) bool) step.Step {
+	others := func(p rpm.NEVRA) bool { return !wanted(p) }
+	t, err := Locked(s, site.DnfDir)
+	t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
+	made := rpm.PackagesStep(t)
+	made.Title = "Install the packages with dnf"
+	if err != nil {
+		made.Done = func(context.Context) (bool, error) { return false, err }
+	}
+	made.Run = func(ctx context.Context) error {
+		t, err := transaction(ctx, s, from, site.DnfDir, "https://"+addr, registry.PKI{Dir: site.PKIDir}.CAFile())
+		if err != nil {
+			return err
+		}
+		t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
+		return t.Run(ctx)
+	}
+	return made
+}
+
+// DryRunFrom resolves the transaction against the stick, before anything is
+// copied: dnf reads it through a server of its own on the loopback. Metadata
+// and packages are signed, so plain http is enough there.
+func DryRunFrom(s *site.Site, v *bundle.View) func(context.Context) error {
+	return func(ctx context.Context) error {
+		base, stop, err := serveLoopback(ctx, v.FS())
+		if err != nil {
+			return err
+		}
+		defer stop()
+		return DryRun(ctx, s, FromView(v), base, "")
+	}
+}
+
+// DryRun keeps dnf's cache and configuration in a directory that is gone
+// afterwards: nothing on the host changes.
+func DryRun(ctx context.Context, s *site.Site, from Source, baseURL, caFile string) error {
+	dir, remove, err := site.Scratch("dnf")
+	if err != nil {
+		return err
+	}
+	defer remove()
+	t, err := transaction(ctx, s, from, dir, baseURL, caFile)
+	if err != nil {
+		return err
+	}
+	_, err = t.Check(ctx)
+	return err
+}
+
+func serveLoopback(ctx context.Context, files fs.FS) (base string, stop func(), err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("serve the stick to dnf: %w", err)
+	}
+	server := &http.Server{Handler: http.FileServerFS(files), ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // ends with Close
+	}()
+	return "http://" + l.Addr().String(), func() { server.Close(); <-done }, nil
+}

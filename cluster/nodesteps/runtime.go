@@ -1,0 +1,41 @@
+package nodesteps
+
+import (
+	"context"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// MirrorStep sends the runtime's pulls to the cluster's registries, or to the site's
+// own, and nowhere else.
+func MirrorStep(s *site.Site) step.Step {
+	m, err := s.Mirror()
+	if err != nil {
+		return step.Step{Name: "mirror", Title: "Point the runtime at the registry", Done: func(context.Context) (bool, error) { return false, err }}
+	}
+	return registry.MirrorStep(m)
+}
+
+// Runtime are the runtime's options on this host. Pinned are the images a node needs
+// to come back at all; everything else may be evicted, because the registry can give
+// it back.
+func Runtime(s *site.Site) (kubeadm.RuntimeOptions, error) {
+	sandbox, err := kubeadm.Sandbox(s.Config.Kubernetes.Version)
+	if err != nil {
+		return kubeadm.RuntimeOptions{}, err
+	}
+	pinned, err := BootstrapImages(s.Config, s.Node, s.Index.Lock)
+	if err != nil {
+		return kubeadm.RuntimeOptions{}, err
+	}
+	m, err := s.Mirror()
+	return kubeadm.RuntimeOptions{
+		Runtime: s.Config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.Facts, NVIDIA: s.Node.Has(config.GPU),
+		Foreign: rpm.Transaction{Host: s.Machine.Host, StateDir: site.DnfDir}.Foreign,
+	}, err
+}

@@ -1,0 +1,62 @@
+// Package nodesteps has the steps that make a host ready to be a node: registry, packages,
+// settings, GPUs, runtime.
+package nodesteps
+
+import (
+	"context"
+	"crypto/ecdsa"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// RegistrySteps are those of every control-plane host: the bundle in its store,
+// served.
+func RegistrySteps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	return []step.Step{
+		registry.StoreStep(s.Store, v, trusted, p),
+		registry.CertificatesStep(pki, []string{s.Node.Name, s.Node.Address}),
+		registry.ServiceStep(registry.Service{
+			Host: host.Local{}, OptionsFile: site.RegistryOpts, Port: s.Config.Registry.Port, Peers: s.Registries()[1:],
+			Addr: s.RegistryAddr(), CAFile: pki.CAFile(), Bundles: v.Bundles(),
+		}),
+	}
+}
+
+// Steps are those of every node: packages, settings, runtime. The packages
+// come from the registry at addr.
+func Steps(s *site.Site, from Source, addr string, p ui.Progress) []step.Step {
+	m := s.Machine
+	steps := append(beforeDriver(s), allPackages(s, from, addr))
+	steps = append(steps, SettingSteps(s)...)
+	steps = append(steps, driverSteps(s, from, p)...)
+	if s.Config.Runtime.Package() == "" { // else its package has brought the programs
+		steps = append(steps, kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.Config.Runtime, s.Arch(), from.files))
+	}
+	steps = append(steps, kubeadm.FapolicydStep(m, s.Config.Runtime), MirrorStep(s))
+	return append(steps, RuntimeSteps(s)...)
+}
+
+// RuntimeSteps start the runtime and show that images come from where they should.
+// A registry of the site's own has no image of ours alone: kubeadm's first pull
+// shows it.
+func RuntimeSteps(s *site.Site) []step.Step {
+	options, err := Runtime(s)
+	if err != nil {
+		return []step.Step{{Name: "runtime", Title: "Start the runtime", Done: func(context.Context) (bool, error) { return false, err }}}
+	}
+	steps := []step.Step{kubeadm.RuntimeService(s.Machine, options), kubeadm.CrictlStep(s.Machine, s.Config.Runtime)}
+	if s.Config.Registry.Existing == nil {
+		steps = append(steps, kubeadm.PullStep(s.Machine, registry.Canary, options.Mirrors))
+	}
+	if s.Config.Runtime.PinsByLabel() {
+		steps = append(steps, kubeadm.PinStep(s.Machine, options.Pinned))
+	}
+	return steps
+}

@@ -1,0 +1,216 @@
+// Package report collects what a host reports of itself to the cluster.
+package report
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/version"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// How often a part is looked at, and how long that may take. What runs a program
+// or reads much has time; rpm reads every file that airgap installed.
+const (
+	soon      = 10 * time.Second
+	steadily  = 30 * time.Second // by all hosts at the same registries
+	sometimes = time.Minute
+	rarely    = 10 * time.Minute
+	brief     = 10 * time.Second
+	slow      = time.Minute // a card whose driver nobody keeps loaded takes seconds
+	patient   = 5 * time.Minute
+)
+
+// Collector looks at the machine m.
+func (s Settings) Collector(m kubeadm.Machine) (*nodereport.Collector, error) {
+	c := &nodereport.Collector{Base: nodereport.Report{Program: version.String()}, Parts: s.parts(m)}
+	var boot, kernel error
+	c.Base.BootID, boot = nodereport.BootID(m.Host)
+	c.Base.Kernel, kernel = nodereport.Kernel(m.Host)
+	return c, errors.Join(boot, kernel)
+}
+
+func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
+	type report = nodereport.Report
+	h := m.Host
+	parts := []nodereport.Part{
+		part("units", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.Units, err = nodereport.Units(ctx, h, s.Units)
+			return err
+		}),
+		part("programs", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Programs, err = s.programs(ctx, h); return err }),
+		part("cgroup", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Cgroup, err = effectiveCgroup(ctx, m); return err }),
+		part("proxyMode", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.ProxyMode, err = nodereport.ProxyMode(ctx, nodereport.ProxyModeURL)
+			return err
+		}),
+		part("images", soon, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
+		{
+			Name: "packages", Every: rarely, Limit: patient, Files: []string{rpm.RecordFile(site.DnfDir), site.VersionlockUndo, rpm.VersionLockList},
+			Look: func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err },
+		},
+		part("links", soon, brief, func(_ context.Context, r *report) (err error) { r.Links, err = nodereport.Links(); return err }),
+		part("sysctls", soon, brief, func(_ context.Context, r *report) (err error) { r.Sysctls, err = driftedSysctls(m); return err }),
+		part("registries", steadily, brief, func(ctx context.Context, r *report) error {
+			r.Registries = nodereport.Registries(ctx, s.Registries)
+			return nil
+		}),
+		part("clock", soon, brief, func(ctx context.Context, r *report) (err error) {
+			r.Clock, err = nodereport.ReadClock(ctx, h)
+			return err
+		}),
+		part("certificates", sometimes, brief, func(_ context.Context, r *report) (err error) {
+			r.Certificates, err = nodereport.Certificates(h)
+			return err
+		}),
+		part("gpu", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.GPU, err = s.GPU.ask(ctx, h); return err }),
+	}
+	parts = append(parts, part("disks", steadily, brief, func(_ context.Context, r *report) (err error) {
+		r.Disks, err = nodereport.Disks(s.places())
+		return err
+	}))
+	if s.Etcd {
+		parts = append(parts,
+			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),
+			part("apiServer", soon, brief, func(ctx context.Context, r *report) (err error) {
+				r.APIServer, err = s.ownAPIServer(ctx, m)
+				return err
+			}))
+	}
+	return parts
+}
+
+func part(name string, every, limit time.Duration, look func(context.Context, *nodereport.Report) error) nodereport.Part {
+	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
+}
+
+// places are those whose free space preflight asks for on this host. The unit cannot look into
+// UpgradeDir, which has keys in plain: the directory above stands for it.
+func (s Settings) places() []nodereport.Place {
+	roles := []preflight.Role{preflight.Worker}
+	if s.Etcd {
+		roles = append(roles, preflight.ControlPlane)
+	}
+	if s.Own != nil {
+		roles = append(roles, preflight.Registry)
+	}
+	var places []nodereport.Place
+	for _, space := range preflight.Spaces(slices.Contains(s.Units, "crio.service"), roles...) {
+		if space.Path == site.UpgradeDir {
+			space.Path = site.StateDir
+		}
+		places = append(places, nodereport.Place{Path: space.Path, Use: space.User})
+	}
+	return places
+}
+
+// ownAPIServer asks this host's own, with a connection of its own each time: a server that ends
+// keeps the connections that it has.
+func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*nodereport.APIServer, error) {
+	config, err := m.RESTConfig(kubeadm.KubeletConf)
+	if err != nil {
+		return nil, err
+	}
+	if config.Host, err = m.OwnAPIServer(); err != nil {
+		return nil, err
+	}
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	defer utilnet.CloseIdleConnectionsFor(connection.Transport)
+	client, err := kubernetes.NewForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, err
+	}
+	return nodereport.AskAPIServer(ctx, client, s.Node), nil
+}
+
+func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
+	member, err := m.LocalEtcd()
+	if errors.Is(err, kubeadm.ErrNoEtcd) { // of this host it was said that there is one
+		return &nodereport.Etcd{Error: err.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &nodereport.Etcd{}
+	if self, err := member.Self(ctx); err != nil {
+		found.Error = err.Error()
+	} else {
+		*found = nodereport.Etcd{
+			Member: self.Name, HasLeader: self.HasLeader, Leads: self.Leads, Bytes: self.Bytes, Quota: self.Quota,
+			Alarms: self.Alarms, Members: self.Members, Unstarted: self.Unstarted, Error: nodereport.EtcdTrouble(ctx, nodereport.EtcdHealth),
+		}
+	}
+	newest, err := site.Backups().Newest()
+	if newest != nil {
+		found.Snapshot = &metav1.Time{Time: newest.Taken}
+	}
+	return found, err
+}
+
+func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {
+	found, err := kubeadm.ReadBack(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := kubeadm.CgroupVersion(m.Host)
+	if err != nil {
+		return nil, err
+	}
+	kubelet, err := nodereport.LocalKubelet().Driver(ctx)
+	return &nodereport.Cgroup{
+		Version: v, Runtime: string(found.Runtime), Kubelet: kubelet, Configured: string(found.Kubelet),
+		Host: string(found.Host), Others: found.Others,
+	}, err
+}
+
+func (s Settings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Images, error) {
+	unpinned, missing, err := kubeadm.Pinned(ctx, m, s.Pinned)
+	return &nodereport.Images{Unpinned: unpinned, Missing: missing}, err
+}
+
+// packages leaves out of rpm's findings the modes that airgap itself has changed.
+func (s Settings) packages(ctx context.Context, m kubeadm.Machine) (*nodereport.Packages, error) {
+	changed, err := rpm.Transaction{Host: m.Host, StateDir: site.DnfDir}.Altered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := kubeadm.ClosedFiles(m)
+	if err != nil {
+		return nil, err
+	}
+	unlocked, err := rpm.VersionLock{UndoFile: site.VersionlockUndo, Packages: s.Locked}.Unlocked()
+	return &nodereport.Packages{Changed: exceptModes(changed, closed), Unlocked: unlocked}, err
+}
+
+// exceptModes drops lines that say no more than that the mode of one of files is
+// another one.
+func exceptModes(lines, files []string) []string {
+	return slices.DeleteFunc(lines, func(line string) bool {
+		differs, file, _ := strings.Cut(line, "  ")
+		return strings.Trim(differs, ".") == "M" && slices.Contains(files, file)
+	})
+}
+
+func driftedSysctls(m kubeadm.Machine) ([]nodereport.Setting, error) {
+	drifted, err := kubeadm.DriftedSysctls(m)
+	var all []nodereport.Setting
+	for _, d := range drifted {
+		all = append(all, nodereport.Setting{Key: d.Key, Saw: d.Saw, Want: d.Want})
+	}
+	return all, err
+}

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// TestPlaces: the free space is reported of what preflight asks for, but for what the unit cannot
+// look at.
+func TestPlaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings Settings
+		want     string
+	}{
+		"worker":        {Settings{Units: []string{"containerd.service"}}, "/var/lib/kubelet /var/lib/containerd"},
+		"CRI-O":         {Settings{Units: []string{"crio.service"}}, "/var/lib/kubelet /var/lib/crio"},
+		"control plane": {Settings{Etcd: true, Own: &nodereport.Upstream{}}, "/var/lib/kubelet /var/lib/containerd /var/lib/etcd /var/log /var/lib/airgap/store /var/lib/airgap"},
+	} {
+		var paths []string
+		for _, p := range test.settings.places() {
+			paths = append(paths, p.Path)
+		}
+		if got := strings.Join(paths, " "); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		for _, hidden := range []string{"/var/lib/airgap/upgrade", "/var/lib/etcd"} {
+			line := regexp.MustCompile(`(?m)^InaccessiblePaths=.*-` + hidden + `( |$)`)
+			if slices.Contains(paths, hidden) && line.Match(nodereport.UnitText()) {
+				t.Errorf("%s: the unit cannot look at %s", name, hidden)
+			}
+		}
+	}
+}
+
+// TestParts: each field of the form that is not the program's own is looked at,
+// under its name.
+func TestParts(t *testing.T) {
+	var fields, looked []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[nodereport.Report]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !slices.Contains([]string{"heartbeat", "program", "bootID", "kernel", "unknown"}, name) {
+			fields = append(fields, name)
+		}
+	}
+	for _, p := range (Settings{Etcd: true}).parts(site.ThisMachine()) {
+		looked = append(looked, p.Name)
+	}
+	slices.Sort(fields)
+	if slices.Sort(looked); !slices.Equal(looked, fields) {
+		t.Errorf("looked at %v, the form has %v", looked, fields)
+	}
+	for _, p := range (Settings{}).parts(site.ThisMachine()) {
+		if p.Name == "etcd" || p.Name == "apiServer" {
+			t.Errorf("a worker has no %s", p.Name)
+		}
+	}
+}
+
+func TestExceptModes(t *testing.T) {
+	lines := []string{".M.......  /etc/a", "SM5....T.  /etc/a", ".M.......  /etc/b", "missing  /etc/a", "package x is not installed"}
+	want := []string{"SM5....T.  /etc/a", ".M.......  /etc/b", "missing  /etc/a", "package x is not installed"}
+	if got := exceptModes(lines, []string{"/etc/a"}); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

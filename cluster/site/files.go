@@ -1,0 +1,75 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+)
+
+// FilesStep brings about files in a directory of ours that everybody may read.
+// Undo removes the directory.
+func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
+	return step.Step{
+		Name: name, Title: title,
+		Done: func(context.Context) (bool, error) { return AllHold(dir, files) },
+		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(InDir(dir, files), 0o644) },
+		Run:  func(context.Context) error { return WriteAll(dir, files) },
+		Undo: func(context.Context) error { return host.RemoveTree(dir) },
+	}
+}
+
+func AllHold(dir string, files map[string][]byte) (bool, error) {
+	for name, data := range files {
+		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func InDir(dir string, files map[string][]byte) map[string][]byte {
+	paths := map[string][]byte{}
+	for name, data := range files {
+		paths[filepath.Join(dir, name)] = data
+	}
+	return paths
+}
+
+func WriteAll(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		if err := host.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// CheckLater refuses, before anybody waits for what is to be written there, a
+// file that could not be written. "" is no file.
+func CheckLater(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	dir, err := os.Stat(filepath.Dir(file))
+	if err == nil && !dir.IsDir() {
+		err = fmt.Errorf("%s is no directory", filepath.Dir(file))
+	}
+	if there, statErr := os.Stat(file); statErr == nil && there.IsDir() {
+		err = errors.New("it is a directory, want a file")
+	}
+	if err != nil {
+		return advice.Usagef("%s %s: %v", flag, file, err)
+	}
+	return nil
+}

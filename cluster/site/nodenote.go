@@ -1,0 +1,59 @@
+package site
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/kubeadm"
+)
+
+// Annotations of a Node, by which an upgrade knows how far each host is, whoever
+// works on it. The value is the ID of a bundle.
+const (
+	BundleNote   = "airgap.dev/bundle"   // the host is as this one says; it says so itself
+	PreparedNote = "airgap.dev/prepared" // the host has what it needs of this one; it says so itself
+	UpgradeNote  = "airgap.dev/upgrade"  // the host may be upgraded to this one now, for its pods are elsewhere
+)
+
+// OwnNote is an annotation of this host's Node, as the kubelet may read it.
+func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
+	client, err := s.Machine.Client(kubeadm.KubeletConf)
+	if err != nil {
+		return "", err
+	}
+	node, err := Patiently(ctx, func(ctx context.Context) (map[string]string, error) {
+		node, err := client.CoreV1().Nodes().Get(ctx, s.Node.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return node.Annotations, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask for this host's own Node: %w", err)
+	}
+	return node[key], nil
+}
+
+func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	_, err := Patiently(ctx, func(ctx context.Context) (any, error) {
+		return client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	})
+	if err != nil {
+		return fmt.Errorf("annotate node %s with %s: %w", node, key, err)
+	}
+	return nil
+}
+
+// Noted is nil where a node has said that it is as the bundle of this ID.
+func Noted(node *corev1.Node, key, id string) error {
+	if node.Annotations[key] != id {
+		return fmt.Errorf("it has not said so (annotation %s)", key)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package site
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/registry"
+)
+
+// TestRegistries: a host asks its own registry first, if it has one, and the
+// hosts without lean on different ones.
+func TestRegistries(t *testing.T) {
+	master, worker := []config.Role{config.ControlPlane}, []config.Role{config.Worker}
+	c := &config.Cluster{Registry: registry.Config{Port: 5000}, Nodes: []config.Node{
+		{Name: "cp1", Address: "10.0.0.1", Roles: master}, {Name: "w1", Address: "10.0.0.4", Roles: worker},
+		{Name: "cp2", Address: "10.0.0.2", Roles: master}, {Name: "w2", Address: "10.0.0.5", Roles: worker},
+		{Name: "cp3", Address: "10.0.0.3", Roles: master}, {Name: "w3", Address: "10.0.0.6", Roles: worker},
+	}}
+	firsts := map[string]int{}
+	for _, n := range c.Nodes {
+		all := (&Site{Config: c, Node: n}).Registries()
+		if n.Has(config.ControlPlane) && all[0] != n.Address+":5000" {
+			t.Errorf("%s asks %s first, not itself", n.Name, all[0])
+		}
+		if n.Has(config.Worker) {
+			firsts[all[0]]++
+		}
+		if sorted := slices.Sorted(slices.Values(all)); strings.Join(sorted, " ") != "10.0.0.1:5000 10.0.0.2:5000 10.0.0.3:5000" {
+			t.Errorf("%s asks %v", n.Name, all)
+		}
+	}
+	if len(firsts) < 2 {
+		t.Errorf("all workers ask the same one first: %v", firsts)
+	}
+}

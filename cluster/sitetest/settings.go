@@ -1,0 +1,36 @@
+// Package sitetest has sites and hosts for tests.
+package sitetest
+
+import (
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
+)
+
+func SettingsSite(t *testing.T, settings string) *site.Site {
+	t.Helper()
+	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
+kind: Cluster
+name: bank
+kubernetes: {version: 1.36.3}
+nodes:
+  - {name: cp1, address: 192.0.2.11, roles: [control-plane]}
+  - {name: w1, address: 192.0.2.12, roles: [worker]}
+`+settings+`
+packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[1], Machine: site.ThisMachine()}
+}
+
+func StepNames(steps []step.Step) (all []string) {
+	for _, s := range steps {
+		all = append(all, s.Name)
+	}
+	return all
+}

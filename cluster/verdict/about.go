@@ -1,0 +1,35 @@
+package verdict
+
+import (
+	"os"
+	"os/user"
+
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/internal/version"
+	"airgap.dev/airgap/verify"
+)
+
+// aboutRun is what a verdict says of itself; the version of Kubernetes comes with it.
+func aboutRun(api *rest.Config) verify.About {
+	about := verify.About{Program: version.String(), By: Whoami()}
+	if server, _, err := rest.DefaultServerUrlFor(api); err == nil {
+		about.Server = server.Host
+	}
+	return about
+}
+
+// Whoami is USER on HOST, as far as the host knows.
+func Whoami() string {
+	by, on := "", ""
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	if su := os.Getenv("SUDO_USER"); su != "" {
+		by = su + " as " + by
+	}
+	if name, err := os.Hostname(); err == nil {
+		on = " on " + name
+	}
+	return by + on
+}

@@ -1,0 +1,90 @@
+package verdict
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify"
+)
+
+// verifyFacts are what a verification expects of the cluster. They are asked for again and
+// again, since nodes leave and another pod network comes while a run lasts.
+type verifyFacts struct {
+	o    Options
+	site *site.Site // nil: the cluster of another host
+
+	mu         sync.Mutex
+	registries []string // that the probe asks
+}
+
+// ask leaves out what the cluster does not answer: that stays as it was.
+func (f *verifyFacts) ask(ctx context.Context) verify.Facts {
+	client, err := ClusterClient(f.o.Kubeconfig)
+	if err != nil {
+		return verify.Facts{}
+	}
+	var facts verify.Facts
+	if f.site != nil && f.site.AskRemoved(ctx, client) == nil {
+		facts.Nodes = expected(f.site, f.o.JoinedOnly)
+		f.set(probed(f.site, f.o.JoinedOnly))
+	}
+	if system, err := nodesteps.SystemOf(ctx, client, f.o.network); err == nil {
+		facts.Namespaces, facts.Workloads, facts.PodLinks = system.Namespaces, system.Workloads, system.Links
+	}
+	return facts
+}
+
+func (f *verifyFacts) set(registries []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.registries = registries
+}
+
+func (f *verifyFacts) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.registries)
+}
+
+// probe asks the registries how they are and whether they have the same.
+func (f *verifyFacts) probe() (verify.Probe, error) {
+	addresses := f.asked()
+	all, err := RegistriesAt(addresses, f.o.CA)
+	probe := RegistriesWhole()
+	probe.Ask = func(ctx context.Context) []verify.Finding {
+		if now := f.asked(); !slices.Equal(now, addresses) {
+			if clients, err := RegistriesAt(now, f.o.CA); err == nil {
+				all, addresses = clients, now
+			}
+		}
+		var findings []verify.Finding
+		for _, d := range registry.Compare(ctx, all) {
+			findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
+		}
+		return findings
+	}
+	return probe, err
+}
+
+// expected are the nodes that have to be there: all, or this host's own.
+func expected(s *site.Site, joinedOnly bool) []string {
+	nodes := []string{}
+	for _, n := range s.Config.Nodes {
+		if !joinedOnly || n.Name == s.Node.Name {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	return nodes
+}
+
+// probed are the registries that have to answer.
+func probed(s *site.Site, joinedOnly bool) []string {
+	if joinedOnly {
+		return []string{s.RegistryAddr()}
+	}
+	return s.Registries()
+}

@@ -1,0 +1,196 @@
+// Package verdict puts together what airgap verify asks of this cluster.
+package verdict
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify"
+)
+
+type Options struct {
+	Kubeconfig, Registry, CA string
+	registries               []string           // of all control-plane hosts, which have the same; none: registry alone
+	existing                 *registry.Existing // where images come from instead
+	Keys                     []string
+	Timeout, Soak            time.Duration
+	JoinedOnly               bool        // nodes of airgap.yaml may still be missing
+	network                  *cni.Config // nil: whatever the cluster has
+	proxyMode                string      // kube-proxy's; "": whatever most hosts have
+	Scope                    []string    // the only namespaces that may be looked at; nil: all
+	SystemOnly               bool        // pods and workloads of the site's own are not judged
+	Skip                     []string    // rules, by id
+	Modes                    Modes
+}
+
+// Check reports options that no cluster could satisfy.
+func (o Options) Check() error {
+	endless := o.Modes.Watch && o.Timeout == 0
+	if !endless && o.Timeout <= 0 || o.Soak <= 0 || !endless && o.Soak >= o.Timeout {
+		return advice.Usagef("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.Timeout, o.Soak)
+	}
+	if o.Registry != "" {
+		return site.CheckAddress("airgap verify: --registry", o.Registry)
+	}
+	return nil
+}
+
+// Left is what remains of the timeout, which is for the whole command; 0 has no end. Where
+// nothing remains the verdict is that nothing was seen.
+func (o Options) Left(took time.Duration) time.Duration {
+	if o.Timeout == 0 {
+		return 0
+	}
+	return max(o.Timeout-took, time.Nanosecond)
+}
+
+// NamespacesExist refuses a namespace that the cluster does not have, in which nothing could be
+// wrong. Where that may not be asked, or nobody answers, verification tells.
+func NamespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
+	for _, name := range scope {
+		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return advice.Add(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")
+		}
+	}
+	return nil
+}
+
+// Verification is what to verify: this host's own cluster, or the one that
+// was named.
+func (o Options) Verification(p ui.Progress) (verify.Options, error) {
+	if o.Kubeconfig == "" {
+		o.Kubeconfig = kubeadm.AdminConf
+	}
+	if o.Registry != "" {
+		return o.rules(nil, p)
+	}
+	s, err := site.Stored(o.Keys, "")
+	if err != nil {
+		return verify.Options{}, advice.Add(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")
+	}
+	return Verification(s, o, p)
+}
+
+// OfSite judges this host's own cluster.
+func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) (verify.Report, error) {
+	v, err := Verification(s, o, p)
+	if err != nil {
+		return verify.Report{}, err
+	}
+	return verify.Run(ctx, v)
+}
+
+func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
+	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
+	if o.CA == "" {
+		o.CA = registry.PKI{Dir: site.PKIDir}.CAFile()
+	}
+	o.existing, o.network = s.Config.Registry.Existing, &s.Config.Network
+	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
+	v, err := o.rules(s, p)
+	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.Config.Name, true, o.Skip, expected(s, o.JoinedOnly)
+	return v, err
+}
+
+// rules are what to verify of the cluster of s; nil: of another host's.
+func (o Options) rules(s *site.Site, p ui.Progress) (verify.Options, error) {
+	if len(o.registries) == 0 {
+		o.registries = []string{o.Registry}
+	}
+	images, err := RegistryAt(o.Registry, o.CA)
+	if err != nil {
+		return verify.Options{}, err
+	}
+	api, err := clusterAPI(o.Kubeconfig)
+	if err != nil {
+		return verify.Options{}, err
+	}
+	facts := &verifyFacts{o: o, site: s, registries: o.registries}
+	probe, err := facts.probe()
+	if err != nil {
+		return verify.Options{}, err
+	}
+	exists := lookingIn(o.registries, images.Has)
+	if o.existing != nil {
+		exists = o.existing.Has
+	}
+	return verify.Options{
+		API: api, Connect: func() (*rest.Config, error) { return clusterAPI(o.Kubeconfig) }, Facts: facts.ask,
+		ProxyMode: o.proxyMode, SystemOnly: o.SystemOnly,
+		ImageExists: exists, Probes: []verify.Probe{probe}, Timeout: o.Timeout, Soak: o.Soak, Progress: p, About: aboutRun(api),
+	}, nil
+}
+
+// lookingIn asks for images that were pushed to the registries themselves, and
+// run under their addresses, by the name that they have there.
+func lookingIn(registries []string, exists verify.ImageExists) verify.ImageExists {
+	return func(ctx context.Context, repository, digest string) (bool, error) {
+		if host, path, _ := strings.Cut(repository, "/"); slices.Contains(registries, host) {
+			repository = path
+		}
+		return exists(ctx, repository, digest)
+	}
+}
+
+// RegistriesWhole is the probe without whom it asks.
+func RegistriesWhole() verify.Probe {
+	return verify.Probe{ID: "registries", Title: "Every registry is whole and has what was pushed"}
+}
+
+// clusterAPI is how to reach the cluster of a kubeconfig.
+func clusterAPI(kubeconfig string) (*rest.Config, error) {
+	c, err := kubeadm.Kubeconfig(kubeconfig)
+	if err != nil {
+		return nil, advice.Add(err, "name one with --kubeconfig")
+	}
+	return c, nil
+}
+
+func ClusterClient(kubeconfig string) (kubernetes.Interface, error) {
+	c, err := clusterAPI(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(c)
+}
+
+// RegistryClient asks the cluster's registry as any host would.
+func RegistryClient(s *site.Site) (*registry.Client, error) {
+	return RegistryAt(s.RegistryAddr(), registry.PKI{Dir: site.PKIDir}.CAFile())
+}
+
+// RegistriesAt are registries that one authority vouches for.
+func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error) {
+	var all []*registry.Client
+	for _, addr := range addresses {
+		c, err := RegistryAt(addr, caFile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func RegistryAt(addr, caFile string) (*registry.Client, error) {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: site.PKIDir}.CAFile())
+	}
+	return registry.NewClient(addr, ca)
+}
