@@ -58,6 +58,7 @@ func HostAtRest() error {
 	return nil
 }
 
+// ErrBusy says that another command holds this host's lock.
 var ErrBusy = errors.New("another airgap command is changing this host")
 
 func busy() error { return advice.Add(ErrBusy, "wait for it; fuser -v %s names it", site.LockFile) }

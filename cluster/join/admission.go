@@ -15,6 +15,7 @@ type Admission struct {
 	shown *kubeadm.Ticket
 }
 
+// Ticket shows the code on the first call, and gives the same ticket afterwards.
 func (a *Admission) Ticket(ctx context.Context) (*kubeadm.Ticket, error) {
 	if a.shown != nil {
 		return a.shown, nil

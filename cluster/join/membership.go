@@ -17,6 +17,7 @@ type Membership struct {
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
 }
 
+// MembershipOf reads on this host whether it is a node, and of which cluster.
 func MembershipOf(m kubeadm.Machine) (Membership, error) {
 	joined, err := m.Joined()
 	if err != nil || !joined {

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
+// Settings are what this host's report has to look at.
 func Settings(s *site.Site) (report.Settings, error) {
 	pinned, err := BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // bytes are read only if the whole file is what was signed.
 type Source func(ctx context.Context, path string) (io.ReadCloser, error)
 
+// FromView opens the files of a bundle.
 func FromView(v *bundle.View) Source {
 	return func(_ context.Context, path string) (io.ReadCloser, error) {
 		f, err := v.File(path)

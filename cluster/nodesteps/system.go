@@ -13,26 +13,26 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// system is what has to run in a cluster: Kubernetes' own, the pod network's,
+// System is what has to run in a cluster: Kubernetes' own, the pod network's,
 // and the pods that try it.
-type system struct {
+type System struct {
 	Namespaces, Workloads []string
 	Links                 []string // of the pod network, on every host
 }
 
 // SystemOf is the cluster's. Where no airgap.yaml is at hand, the cluster tells
 // which pod network it has.
-func SystemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (system, error) {
+func SystemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (System, error) {
 	if network == nil {
 		var err error
 		if network, err = networkOf(ctx, client); err != nil {
-			return system{}, err
+			return System{}, err
 		}
 	}
 	namespaces, workloads := cni.System(*network)
 	namespaces = append([]string{metav1.NamespaceSystem, dataplane.Namespace}, namespaces...)
 	slices.Sort(namespaces)
-	return system{
+	return System{
 		Namespaces: slices.Compact(namespaces),
 		Workloads: append([]string{
 			"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns", "DaemonSet " + dataplane.Namespace + "/" + dataplane.Name,

@@ -24,6 +24,7 @@ func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
 	}
 }
 
+// AllHold reports whether each file is there with these bytes, readable by all.
 func AllHold(dir string, files map[string][]byte) (bool, error) {
 	for name, data := range files {
 		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
@@ -33,6 +34,7 @@ func AllHold(dir string, files map[string][]byte) (bool, error) {
 	return true, nil
 }
 
+// InDir are the files by their paths.
 func InDir(dir string, files map[string][]byte) map[string][]byte {
 	paths := map[string][]byte{}
 	for name, data := range files {
@@ -41,6 +43,7 @@ func InDir(dir string, files map[string][]byte) map[string][]byte {
 	return paths
 }
 
+// WriteAll writes the files, readable by all.
 func WriteAll(dir string, files map[string][]byte) error {
 	for name, data := range files {
 		if err := host.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -50,6 +53,7 @@ func WriteAll(dir string, files map[string][]byte) error {
 	return nil
 }
 
+// Exists reports whether there is something at a path that can be reached.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

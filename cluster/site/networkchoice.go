@@ -22,6 +22,7 @@ type NetworkChoice struct {
 // ChoiceName is its file in NetworkDir, and in JoinDir.
 const ChoiceName = "network.json"
 
+// File is the choice as it lies below JoinDir; no choice has none.
 func (c *NetworkChoice) File() (map[string][]byte, error) {
 	if c == nil {
 		return nil, nil

@@ -39,6 +39,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 	return node[key], nil
 }
 
+// Annotate sets an annotation of a Node.
 func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
 	_, err := Patiently(ctx, func(ctx context.Context) (any, error) {

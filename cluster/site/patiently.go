@@ -18,6 +18,7 @@ func Patiently[T any](ctx context.Context, ask func(context.Context) (T, error))
 	return PatientlyFor(ctx, slowAPI, ask)
 }
 
+// PatientlyFor is Patiently with a limit.
 func PatientlyFor[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (answer T, err error) {
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {

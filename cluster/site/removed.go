@@ -38,6 +38,7 @@ func recordedRemoved() ([]string, error) {
 	return nil, nil
 }
 
+// ParseRemoved reads the file below JoinDir.
 func ParseRemoved(data []byte) (names []string, err error) {
 	if err := json.Unmarshal(data, &names); err != nil {
 		return nil, fmt.Errorf("read which nodes were removed: %w", err)
@@ -77,4 +78,5 @@ func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) erro
 	return nil
 }
 
+// RemovedFile is what ParseRemoved reads.
 func (s *Site) RemovedFile() ([]byte, error) { return json.Marshal(append([]string{}, s.Removed...)) }

@@ -163,6 +163,7 @@ func thisNode(c *config.Cluster, name string) (config.Node, error) {
 		"airgap.yaml has %s; name this one with --node", NodeList(c))
 }
 
+// NodeList names the nodes with their addresses, for people.
 func NodeList(c *config.Cluster) string {
 	names := make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -179,6 +180,7 @@ func (s *Site) RegistryAddr() string {
 	return s.RegistryOf(s.Config.Master())
 }
 
+// RegistryOf is the registry on a control-plane host.
 func (s *Site) RegistryOf(n config.Node) string {
 	return net.JoinHostPort(n.Address, strconv.Itoa(s.Config.Registry.Port))
 }
@@ -194,6 +196,7 @@ func (s *Site) Registries() []string {
 	return all
 }
 
+// RegistryHosts are the hosts of Registries.
 func (s *Site) RegistryHosts() []config.Node {
 	masters := s.Config.ControlPlanes()
 	first := slices.IndexFunc(s.Config.Nodes, func(n config.Node) bool { return n.Name == s.Node.Name }) % len(masters)
@@ -203,6 +206,7 @@ func (s *Site) RegistryHosts() []config.Node {
 	return slices.Concat(masters[first:], masters[:first])
 }
 
+// ServesRegistry reports whether this host has a registry.
 func (s *Site) ServesRegistry() bool { return s.Node.Has(config.ControlPlane) }
 
 // KubeNode is this host as kubeadm knows it. A cluster of one host has nobody
@@ -211,6 +215,7 @@ func (s *Site) KubeNode() kubeadm.Node {
 	return kubeadm.Node{Name: s.Node.Name, Address: s.Node.Address, Workloads: s.Node.Has(config.Worker), ControlPlane: s.Node.Has(config.ControlPlane), Runtime: s.Config.Runtime}
 }
 
+// Mirror is where the runtime of this host gets its images from.
 func (s *Site) Mirror() (registry.Mirror, error) {
 	crio, dir := s.Config.Runtime.CRIO(), CertsDir
 	if crio {

@@ -129,6 +129,7 @@ func (t *Trust) distrust(err error) error {
 	return advice.Add(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", Fingerprints(t.Keys))
 }
 
+// Fingerprints lists those of the keys, for people.
 func Fingerprints(keys []*ecdsa.PublicKey) string {
 	var prints []string
 	for _, k := range keys {

@@ -18,10 +18,13 @@ type CardHost struct {
 	Log  string // the kernel's
 }
 
+// Unreadable is a kernel's log that nobody can read.
 const Unreadable = "unreadable"
 
+// FS are the files of the host.
 func (h CardHost) FS() fs.FS { return h.MapFS }
 
+// Run knows journalctl and the helper that asks NVIDIA's library.
 func (h CardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	if cmd.Name == "journalctl" && h.Log == Unreadable {
 		return nil, errors.New("no journal")
@@ -35,7 +38,7 @@ func (h CardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return []byte(h.Says), nil
 }
 
-// files of a host with kernel 5.14, by what it has.
+// CardFiles are those of a host with kernel 5.14, by what it has.
 func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	all := fstest.MapFS{"proc/sys/kernel/osrelease": {Data: []byte("5.14\n")}}
 	for _, p := range parts {
@@ -44,6 +47,7 @@ func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	return all
 }
 
+// H100 is a card on the bus.
 func H100(address string) fstest.MapFS {
 	dir := "sys/bus/pci/devices/" + address + "/"
 	return fstest.MapFS{dir + "vendor": {Data: []byte("0x10de\n")}, dir + "device": {Data: []byte("0x2330\n")}, dir + "class": {Data: []byte("0x030200\n")}}

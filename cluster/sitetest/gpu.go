@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
+// PluginDigest is that of the device plugin's image in a lock.
 var PluginDigest = "sha256:" + strings.Repeat("0a", 32)
 
 // RPMHost has these packages.
@@ -20,6 +21,7 @@ type RPMHost struct {
 	Rpms string
 }
 
+// Run answers for rpm as well.
 func (h RPMHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	if cmd.Name == "rpm" {
 		return []byte(h.Rpms), nil

@@ -17,8 +17,10 @@ type RootHost struct {
 	Dir, Says string
 }
 
+// FS are the files below Dir.
 func (h RootHost) FS() fs.FS { return os.DirFS(h.Dir) }
 
+// Run says what Says says, but for commands that the survey reads.
 func (h RootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
 	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // which the survey reads

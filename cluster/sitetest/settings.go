@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
+// SettingsSite is the worker of a cluster with these sections of airgap.yaml.
 func SettingsSite(t *testing.T, settings string) *site.Site {
 	t.Helper()
 	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
@@ -28,6 +29,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	return &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[1], Machine: site.ThisMachine()}
 }
 
+// StepNames are those of the steps, in order.
 func StepNames(steps []step.Step) (all []string) {
 	for _, s := range steps {
 		all = append(all, s.Name)

@@ -53,6 +53,7 @@ func refTo(i *bundle.Index) (BundleRef, error) {
 	return BundleRef{Name: i.Name, ID: i.ID(), Kubernetes: c.Kubernetes.Version}, nil
 }
 
+// New is an upgrade that begins now.
 func New(from, to *bundle.Index) (r Record, err error) {
 	r = Record{Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
 	if r.From, err = refTo(from); err != nil {
@@ -68,6 +69,7 @@ const (
 	UpgradeBaselineFile = site.UpgradeDir + "/baseline.json"
 )
 
+// Read is an empty record where there was no upgrade.
 func Read() (Record, error) {
 	return host.ReadJSON[Record](UpgradeRecordFile)
 }
@@ -131,7 +133,7 @@ func without(nodes []corev1.Node, key, id string) (names []string) {
 	return names
 }
 
-// note changes the record.
+// Note changes the record.
 func Note(change func(*Record)) error {
 	r, err := Read()
 	if err != nil {

@@ -34,6 +34,7 @@ type Modes struct {
 	Textfile       string
 }
 
+// ParseSince reads a duration before now, or a time in RFC 3339.
 func (m *Modes) ParseSince(now time.Time) error {
 	if m.Since == "" {
 		return nil
@@ -151,6 +152,7 @@ func (m *Modes) Save(r verify.Report, cluster string, p ui.Progress) error {
 	return nil
 }
 
+// WriteTextfile writes the result for Prometheus, where somebody asked for it.
 func (m *Modes) WriteTextfile(r verify.Report) error {
 	if m.Textfile == "" {
 		return nil

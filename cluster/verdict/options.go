@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
+// Options are what a verification of this cluster goes by.
 type Options struct {
 	Kubeconfig, Registry, CA string
 	registries               []string           // of all control-plane hosts, which have the same; none: registry alone
@@ -95,6 +96,7 @@ func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) (verify
 	return verify.Run(ctx, v)
 }
 
+// Verification has what the site says of its cluster.
 func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
 	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
 	if o.CA == "" {
@@ -161,6 +163,7 @@ func clusterAPI(kubeconfig string) (*rest.Config, error) {
 	return c, nil
 }
 
+// ClusterClient asks the API server that a kubeconfig names.
 func ClusterClient(kubeconfig string) (kubernetes.Interface, error) {
 	c, err := clusterAPI(kubeconfig)
 	if err != nil {
@@ -187,6 +190,7 @@ func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 	return all, nil
 }
 
+// RegistryAt asks a registry, whose authority is in a file.
 func RegistryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {

@@ -72,13 +72,13 @@ func (a *app) rehearse(ctx context.Context, s *site.Site, r rehearsal) error {
 	if err != nil {
 		return err
 	}
-	here := planFor(s, s.Node, r.command)
+	here := planFor(s.Node, r.command)
 	here.Asked = true
 	here.add(forecasts)
 	return a.showDryRun(dryRun{report, append([]hostPlan{here}, r.others...)})
 }
 
-func planFor(s *site.Site, n config.Node, command string) hostPlan {
+func planFor(n config.Node, command string) hostPlan {
 	return hostPlan{Node: n.Name, Address: n.Address, Roles: n.Roles, Command: command}
 }
 
@@ -110,7 +110,7 @@ func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []host
 		}
 		there := *s
 		there.Node = n
-		plan := planFor(s, n, "join")
+		plan := planFor(n, "join")
 		for _, st := range stepsAgain(&there, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v) {
 			plan.Steps = append(plan.Steps, stepPlan{Step: st.Name, Title: st.Title})
 		}
