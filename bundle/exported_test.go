@@ -12,7 +12,7 @@ import (
 )
 
 // TestOnlyVerifiedBytesLeave names each way on which bytes leave the package: results, writers
-// and functions that it is handed, fields of what it gives out. Those of a bundle's medium come
+// and functions that it gets as arguments, fields of what it returns. Those of a bundle's medium come
 // from Content, whose reads are verified; a new way has to be looked at before it is listed here.
 func TestOnlyVerifiedBytesLeave(t *testing.T) {
 	known := []string{
@@ -68,7 +68,7 @@ func gives(f *ast.FuncType) bool {
 	for _, param := range f.Params.List {
 		kind := types.ExprString(param.Type)
 		if kind == "[]byte" && f.Results != nil && types.ExprString(f.Results.List[0].Type) == "int" {
-			return true // it fills what it is handed
+			return true // it fills its argument
 		}
 		if strings.HasPrefix(kind, "io.Write") || kind == "io.ReadWriter" || strings.HasPrefix(kind, "func(") && strings.Contains(kind, "byte") {
 			return true

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// TestEndlessAnswers: a registry that never stops talking about itself costs whoever asks
-// it neither the memory nor the time.
+// TestEndlessAnswers: a registry that never stops talking about itself costs its clients
+// neither memory nor time.
 func TestEndlessAnswers(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for blanks := bytes.Repeat([]byte{' '}, 1<<20); ; {

@@ -40,7 +40,7 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		l.asked = time.Now()
 		list, m, err = l.ask(ctx, metav1.ListOptions{})
 	}
-	if err == nil && isBefore(m.GetResourceVersion(), l.first) { // whoever asks for pages asks for a whole list then
+	if err == nil && isBefore(m.GetResourceVersion(), l.first) { // the reflector asks for a whole list then
 		err = apierrors.NewResourceExpired("resourceVersion went back to " + m.GetResourceVersion() + " between two pages")
 	}
 	if err != nil {

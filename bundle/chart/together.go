@@ -25,8 +25,8 @@ const maxPasses = 3
 
 // Together renders the members in their order. install applies the definitions of all
 // before anything else, so each chart sees the kinds that the others define. Those below
-// templates/ are known only when the others were rendered: whoever asks for kinds, and was
-// rendered without some, is rendered again.
+// templates/ are known only when the others were rendered: a chart that asks for kinds,
+// and was rendered without some, is rendered again.
 func Together(members []*Member) {
 	var foreseen []string
 	for _, m := range members {
@@ -74,7 +74,7 @@ func (m *Member) render(known []string, pass int) bool {
 		return false
 	case pass > maxPasses:
 		if m.Rendered != nil {
-			m.Rendered.Notices = append(m.Rendered.Notices, "what it defines and what others define depend on each other, so that no order of the add-ons has all kinds known: the last rendering counts")
+			m.Rendered.Notices = append(m.Rendered.Notices, "what it defines depends on what others define, and the other way round, so no order of the add-ons has all kinds known: the last rendering counts")
 		}
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// ErrTooLarge says that an answer is longer than whoever asked allows.
+// ErrTooLarge says that an answer is longer than the caller allows.
 var ErrTooLarge = errors.New("the answer is too large")
 
 // ReadAll reads the whole body of an answer, of at most limit bytes. A longer one is

@@ -16,7 +16,7 @@ import (
 // lower process ID than the real one.
 const impostor = "/proc/10/"
 
-// TestImpostors: whoever calls a process of theirs kube-apiserver decides neither what
+// TestImpostors: a process that calls itself kube-apiserver decides neither what
 // airgap compliance reports nor which etcd the keys of Secrets are rotated in.
 func TestImpostors(t *testing.T) {
 	const theirs = "--etcd-cafile=/theirs"
