@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestOnlyVerifiedBytesLeave names each way on which bytes leave the package: results, writers
-// and functions that it gets as arguments, fields of what it returns. Those of a bundle's medium come
-// from Content, whose reads are verified; a new way has to be looked at before it is listed here.
+// TestOnlyVerifiedBytesLeave lists each way by which bytes leave the package: results, writers and
+// callbacks in arguments, fields of results. Bytes of the medium come from Content, which verifies
+// each read. Review a new way before you list it here.
 func TestOnlyVerifiedBytesLeave(t *testing.T) {
 	known := []string{
 		"Bundle.FS", "View.FS", // of Content

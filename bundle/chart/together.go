@@ -74,7 +74,7 @@ func (m *Member) render(known []string, pass int) bool {
 		return false
 	case pass > maxPasses:
 		if m.Rendered != nil {
-			m.Rendered.Notices = append(m.Rendered.Notices, "what it defines depends on what others define, and the other way round, so no order of the add-ons has all kinds known: the last rendering counts")
+			m.Rendered.Notices = append(m.Rendered.Notices, "add-ons depend on each other's CRDs in a circle; the last rendering is used")
 		}
 		return false
 	}

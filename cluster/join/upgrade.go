@@ -49,7 +49,7 @@ func UpgradeBefore(ctx context.Context, s *site.Site, from nodesteps.Source, add
 	return append(steps, Upgrade(s, first).ControlPlane()), nil
 }
 
-// Upgrade is kubeadm's part for this host; first says that it is the first one of the cluster.
+// Upgrade returns kubeadm's part of this host's upgrade; first is for the first control-plane host.
 func Upgrade(s *site.Site, first bool) kubeadm.Upgrade {
 	return kubeadm.Upgrade{Machine: s.Machine, Config: s.Config.Kubernetes, Node: s.KubeNode(), Facts: s.Facts, First: first}
 }

@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Settings are what this host's report has to look at.
+// Settings returns what this host's node report collects.
 func Settings(s *site.Site) (report.Settings, error) {
 	pinned, err := BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {

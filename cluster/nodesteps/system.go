@@ -13,15 +13,15 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// System is what has to run in a cluster: Kubernetes' own, the pod network's,
+// System lists what must run in a cluster: Kubernetes' own, the pod network's,
 // and the pods that try it.
 type System struct {
 	Namespaces, Workloads []string
 	Links                 []string // of the pod network, on every host
 }
 
-// SystemOf is the cluster's. Where no airgap.yaml is at hand, the cluster tells
-// which pod network it has.
+// SystemOf returns the System of a cluster. If network is nil, it looks up the
+// cluster's own network plugin.
 func SystemOf(ctx context.Context, client kubernetes.Interface, network *cni.Config) (System, error) {
 	if network == nil {
 		var err error

@@ -73,7 +73,7 @@ func ApproverVersion(ctx context.Context, h host.Host) (string, error) {
 	return strings.TrimPrefix(text, ApproverStatus), err
 }
 
-// RunningVersion is that of a registry, UnknownVersion of one that does not say.
+// RunningVersion returns the version that a registry reports, or UnknownVersion.
 func RunningVersion(h registry.Health) string {
 	if h.Version == "" {
 		return UnknownVersion

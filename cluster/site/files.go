@@ -34,7 +34,7 @@ func AllHold(dir string, files map[string][]byte) (bool, error) {
 	return true, nil
 }
 
-// InDir are the files by their paths.
+// InDir maps the full path of each file to its content.
 func InDir(dir string, files map[string][]byte) map[string][]byte {
 	paths := map[string][]byte{}
 	for name, data := range files {
@@ -53,7 +53,7 @@ func WriteAll(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// Exists reports whether there is something at a path that can be reached.
+// Exists reports whether the path exists and can be reached.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

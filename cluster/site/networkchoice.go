@@ -22,7 +22,7 @@ type NetworkChoice struct {
 // ChoiceName is its file in NetworkDir, and in JoinDir.
 const ChoiceName = "network.json"
 
-// File is the choice as it lies below JoinDir; no choice has none.
+// File returns the choice as a file of JoinDir, and no file if c is nil.
 func (c *NetworkChoice) File() (map[string][]byte, error) {
 	if c == nil {
 		return nil, nil

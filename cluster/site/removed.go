@@ -78,5 +78,5 @@ func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) erro
 	return nil
 }
 
-// RemovedFile is what ParseRemoved reads.
+// RemovedFile returns the content that ParseRemoved reads.
 func (s *Site) RemovedFile() ([]byte, error) { return json.Marshal(append([]string{}, s.Removed...)) }

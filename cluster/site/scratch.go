@@ -16,7 +16,7 @@ func Scratch(name string) (dir string, remove func(), err error) {
 	return ScratchIn(os.TempDir(), name)
 }
 
-// ScratchIn is Scratch below another directory than that of temporary files.
+// ScratchIn is Scratch in the given directory.
 func ScratchIn(parent, name string) (dir string, remove func(), err error) {
 	RemoveAbandoned(filepath.Join(parent, "airgap-"+name+"-"))
 	dir, err = os.MkdirTemp(parent, "airgap-"+name+"-*")

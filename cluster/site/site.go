@@ -180,7 +180,7 @@ func (s *Site) RegistryAddr() string {
 	return s.RegistryOf(s.Config.Master())
 }
 
-// RegistryOf is the registry on a control-plane host.
+// RegistryOf returns the address of the registry on a control-plane host.
 func (s *Site) RegistryOf(n config.Node) string {
 	return net.JoinHostPort(n.Address, strconv.Itoa(s.Config.Registry.Port))
 }
@@ -215,7 +215,7 @@ func (s *Site) KubeNode() kubeadm.Node {
 	return kubeadm.Node{Name: s.Node.Name, Address: s.Node.Address, Workloads: s.Node.Has(config.Worker), ControlPlane: s.Node.Has(config.ControlPlane), Runtime: s.Config.Runtime}
 }
 
-// Mirror is where the runtime of this host gets its images from.
+// Mirror returns the configuration by which this host's runtime pulls images.
 func (s *Site) Mirror() (registry.Mirror, error) {
 	crio, dir := s.Config.Runtime.CRIO(), CertsDir
 	if crio {

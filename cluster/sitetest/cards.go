@@ -18,7 +18,7 @@ type CardHost struct {
 	Log  string // the kernel's
 }
 
-// Unreadable is a kernel's log that nobody can read.
+// Unreadable is the Log of a host whose journal cannot be read.
 const Unreadable = "unreadable"
 
 // FS are the files of the host.
@@ -38,7 +38,7 @@ func (h CardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return []byte(h.Says), nil
 }
 
-// CardFiles are those of a host with kernel 5.14, by what it has.
+// CardFiles returns the files of a host with kernel 5.14 and the given parts.
 func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	all := fstest.MapFS{"proc/sys/kernel/osrelease": {Data: []byte("5.14\n")}}
 	for _, p := range parts {
@@ -47,7 +47,7 @@ func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	return all
 }
 
-// H100 is a card on the bus.
+// H100 is a GPU on the PCI bus.
 func H100(address string) fstest.MapFS {
 	dir := "sys/bus/pci/devices/" + address + "/"
 	return fstest.MapFS{dir + "vendor": {Data: []byte("0x10de\n")}, dir + "device": {Data: []byte("0x2330\n")}, dir + "class": {Data: []byte("0x030200\n")}}

@@ -20,7 +20,8 @@ type RootHost struct {
 // FS are the files below Dir.
 func (h RootHost) FS() fs.FS { return os.DirFS(h.Dir) }
 
-// Run says what Says says, but for commands that the survey reads.
+// Run returns Says. firewall-cmd is missing, nft fails, and so do commands of the survey whose
+// output is returned.
 func (h RootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
 	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // which the survey reads

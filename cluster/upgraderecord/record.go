@@ -53,7 +53,7 @@ func refTo(i *bundle.Index) (BundleRef, error) {
 	return BundleRef{Name: i.Name, ID: i.ID(), Kubernetes: c.Kubernetes.Version}, nil
 }
 
-// New is an upgrade that begins now.
+// New returns the record of an upgrade that begins now.
 func New(from, to *bundle.Index) (r Record, err error) {
 	r = Record{Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
 	if r.From, err = refTo(from); err != nil {
@@ -69,7 +69,7 @@ const (
 	UpgradeBaselineFile = site.UpgradeDir + "/baseline.json"
 )
 
-// Read is an empty record where there was no upgrade.
+// Read returns the record, empty if there was no upgrade.
 func Read() (Record, error) {
 	return host.ReadJSON[Record](UpgradeRecordFile)
 }

@@ -152,7 +152,7 @@ func (m *Modes) Save(r verify.Report, cluster string, p ui.Progress) error {
 	return nil
 }
 
-// WriteTextfile writes the result for Prometheus, where somebody asked for it.
+// WriteTextfile writes the result for Prometheus if --textfile names a file.
 func (m *Modes) WriteTextfile(r verify.Report) error {
 	if m.Textfile == "" {
 		return nil

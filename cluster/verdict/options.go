@@ -23,7 +23,7 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// Options are what a verification of this cluster goes by.
+// Options control a verification of this cluster.
 type Options struct {
 	Kubeconfig, Registry, CA string
 	registries               []string           // of all control-plane hosts, which have the same; none: registry alone
@@ -96,7 +96,7 @@ func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) (verify
 	return verify.Run(ctx, v)
 }
 
-// Verification has what the site says of its cluster.
+// Verification returns verify's options for the site's own cluster.
 func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
 	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
 	if o.CA == "" {
@@ -163,7 +163,7 @@ func clusterAPI(kubeconfig string) (*rest.Config, error) {
 	return c, nil
 }
 
-// ClusterClient asks the API server that a kubeconfig names.
+// ClusterClient returns a client of the API server that a kubeconfig names.
 func ClusterClient(kubeconfig string) (kubernetes.Interface, error) {
 	c, err := clusterAPI(kubeconfig)
 	if err != nil {
@@ -190,7 +190,7 @@ func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 	return all, nil
 }
 
-// RegistryAt asks a registry, whose authority is in a file.
+// RegistryAt returns a client of the registry; caFile has its CA certificate.
 func RegistryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {

@@ -78,7 +78,7 @@ func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
 	back := func(component string) string {
 		return "mv /etc/kubernetes/" + component + ".yaml /etc/kubernetes/manifests/"
 	}
-	// Behind the balancer the watch loses a stream at most. Each host says of its own API
+	// Behind the balancer a watch loses at most one stream. Each host says of its own API
 	// server that it is away; the last one is waited for, since all is well between two of them.
 	restart := fault{
 		name: "every API server is restarted, one after the other", rule: "api-servers", object: "API server on " + third.Name(),
