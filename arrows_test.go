@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"internal/redact":     {},
 	"internal/remote":     {"internal/host"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
-	"internal/ui":         {},
+	"internal/ui":         {"internal/advice"},
 	"internal/validity":   {},
 	"internal/version":    {},
 }

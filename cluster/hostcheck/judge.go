@@ -5,6 +5,7 @@ package hostcheck
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -99,6 +101,35 @@ func JudgeAtRest(ctx context.Context, s *site.Site, skip []string, stored bool, 
 		return preflight.Report{}, err
 	}
 	return Judge(ctx, s, preflight.Choice{Skip: skip}, stored, dry)
+}
+
+// Pass lets nothing happen to the host unless all checks pass.
+func Pass(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
+	report, err := JudgeAtRest(ctx, s, skip, stored, dry, p)
+	if err != nil {
+		return err
+	}
+	if err := Failed(report); err != nil {
+		return err
+	}
+	p.Say("preflight: %s", report.Summary())
+	return nil
+}
+
+// Failed is a preflight.ReportError unless the host passed.
+func Failed(r preflight.Report) error {
+	if r.Passed() {
+		return nil
+	}
+	return advice.Add(&preflight.ReportError{Report: r}, "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again")
+}
+
+// MustBeRoot says why a command that changes the host cannot go on.
+func MustBeRoot(verb string) error {
+	if os.Geteuid() != 0 {
+		return advice.Add(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
+	}
+	return nil
 }
 
 // Want is what the host is to become.

@@ -15,12 +15,6 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Stored reports whether the store needs no room for the bundle any more.
-func Stored(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
-	held, err := s.Store.Holds(v.Top(), trusted...)
-	return held || s.Store.InPlace, err
-}
-
 // Steps is the whole installation of the first host, in order.
 func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	m, c := s.Machine, s.Config

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"fmt"
+	"io"
 	"path/filepath"
 
 	"airgap.dev/airgap/bundle"
@@ -39,4 +41,21 @@ func clusterHere() string {
 		return ""
 	}
 	return c.Name
+}
+
+// BackupKey is the fingerprint of the key that this host signs its backups with; "" where there
+// is none, or the user may not read it.
+func BackupKey() string {
+	key, err := backup.KeyDir(BackupKeys).Public()
+	if err != nil || key == nil {
+		return ""
+	}
+	return bundle.Fingerprint(key)
+}
+
+// WriteBackupKey asks for the fingerprint to be kept, once a host has been installed.
+func WriteBackupKey(w io.Writer, node, key string) {
+	if key != "" {
+		fmt.Fprintf(w, "%s signs its backups with key %s: keep that where the servers are not, airgap restore asks for it\n", node, key)
+	}
 }

@@ -38,3 +38,9 @@ func StoredIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*
 	}
 	return nil, advice.Add(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
 }
+
+// InStore reports whether the store needs no room for the bundle any more.
+func (s *Site) InStore(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
+	held, err := s.Store.Holds(v.Top(), trusted...)
+	return held || s.Store.InPlace, err
+}

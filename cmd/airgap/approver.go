@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -48,7 +49,7 @@ With --credential it makes, as root, the certificate that it then runs with.`,
 // writeApproverCredential makes the certificate for the user that the directory belongs
 // to.
 func writeApproverCredential(dir string) error {
-	if err := mustBeRoot("join-approver --credential"); err != nil {
+	if err := hostcheck.MustBeRoot("join-approver --credential"); err != nil {
 		return err
 	}
 	text, err := site.ThisMachine().ApproverCredential()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -47,7 +47,7 @@ machine from time to time: it lies on the disk that it is a backup of. Without a
   age -d -i IDENTITY backup.tar.age | tar -x`,
 		Example: "  airgap backup\n  airgap backup --dir /mnt/nas/bank --keep 30\n  airgap backup --dir /mnt/nas/bank --encrypt-to age1…",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mustBeRoot("backup"); err != nil {
+			if err := hostcheck.MustBeRoot("backup"); err != nil {
 				return err
 			}
 			store.EncryptTo = encryptTo
@@ -80,7 +80,7 @@ func (a *app) runBackup(ctx context.Context, store backup.Store) error {
 	if err != nil {
 		return err
 	}
-	made := madeBackup{Backup: b, Key: backupKey(), EncryptedTo: store.EncryptTo}
+	made := madeBackup{Backup: b, Key: site.BackupKey(), EncryptedTo: store.EncryptTo}
 	if made.Future, err = store.After(b.Taken); err != nil {
 		return err
 	}
@@ -106,21 +106,4 @@ func (b madeBackup) write(w io.Writer) error {
 		_, err = fmt.Fprintf(w, "%s is from the future by this host's clock, and stays: set the clock; if the clock is right, delete that backup\n", f.Dir)
 	}
 	return err
-}
-
-// backupKey is the fingerprint of the key that this host signs its backups with; "" where there
-// is none, or the user may not read it.
-func backupKey() string {
-	key, err := backup.KeyDir(site.BackupKeys).Public()
-	if err != nil || key == nil {
-		return ""
-	}
-	return bundle.Fingerprint(key)
-}
-
-// writeBackupKey asks for the fingerprint to be kept, once a host has been installed.
-func writeBackupKey(w io.Writer, node, key string) {
-	if key != "" {
-		fmt.Fprintf(w, "%s signs its backups with key %s: keep that where the servers are not, airgap restore asks for it\n", node, key)
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -51,7 +52,7 @@ when it was made, or is behind now.`,
 		Example: "  airgap certs\n  airgap certs --output json\n  airgap certs renew",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := mustBeRoot("certs"); err != nil {
+			if err := hostcheck.MustBeRoot("certs"); err != nil {
 				return err
 			}
 			list, err := certificatesOf(site.ThisMachine().Host)

@@ -80,7 +80,7 @@ func (a *app) runCertsRenew(ctx context.Context, o certsRenewOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := mustBeRoot("certs renew"); err != nil {
+	if err := hostcheck.MustBeRoot("certs renew"); err != nil {
 		return err
 	}
 	m := site.ThisMachine()

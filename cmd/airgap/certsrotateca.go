@@ -99,7 +99,7 @@ func (a *app) runRotateCA(ctx context.Context, o rotateCAOptions) error {
 	if !slices.Contains([]kubeadm.PodsPolicy{kubeadm.WaitForPods, kubeadm.RestartPods, kubeadm.LeavePods}, pods) {
 		return advice.Usagef("--pods %q: want wait, restart or leave", o.pods)
 	}
-	if err := mustBeRoot("certs rotate-ca"); err != nil {
+	if err := hostcheck.MustBeRoot("certs rotate-ca"); err != nil {
 		return err
 	}
 	m := site.ThisMachine()
@@ -143,7 +143,7 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 			return kubeadm.Replaced{}, err
 		}
 	}
-	f, err := a.connectFleet(ctx, s, nil, installOptions{noSSH: o.noSSH || o.follow})
+	f, err := connectFleet(ctx, s, nil, fleetOptions{console: a.terminal(), noSSH: o.noSSH || o.follow})
 	if err != nil {
 		return kubeadm.Replaced{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -48,7 +49,7 @@ Exit code 4 when something differs from both, or is unknown.`,
 }
 
 func (a *app) runCompliance(ctx context.Context, keys []string) error {
-	if err := mustBeRoot("compliance"); err != nil {
+	if err := hostcheck.MustBeRoot("compliance"); err != nil {
 		return err
 	}
 	c, err := hostConfig(keys)

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"fmt"
 	"io"
 
-	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -55,27 +51,27 @@ type rehearsal struct {
 
 // rehearse judges this host and asks the steps. It takes no lock, since that
 // makes a file, but does not go on while another command changes the host.
-func (a *app) rehearse(ctx context.Context, s *site.Site, r rehearsal) error {
+func rehearse(ctx context.Context, s *site.Site, console ui.Console, r rehearsal) (dryRun, error) {
 	if err := hostcheck.HostAtRest(); err != nil {
-		return err
+		return dryRun{}, err
 	}
-	p := a.newProgress()
+	p := console.Progress()
 	if err := hostcheck.AtRest(ctx, s, p); err != nil {
-		return err
+		return dryRun{}, err
 	}
 	p.Now("Ask what would change")
 	report, err := hostcheck.Judge(ctx, s, preflight.Choice{Skip: r.skip}, r.stored, r.packages)
 	if err != nil {
-		return err
+		return dryRun{}, err
 	}
 	forecasts, err := step.Plan(ctx, r.steps)
 	if err != nil {
-		return err
+		return dryRun{}, err
 	}
 	here := planFor(s.Node, r.command)
 	here.Asked = true
 	here.add(forecasts)
-	return a.showDryRun(dryRun{report, append([]hostPlan{here}, r.others...)})
+	return dryRun{report, append([]hostPlan{here}, r.others...)}, nil
 }
 
 func planFor(n config.Node, command string) hostPlan {
@@ -99,45 +95,6 @@ func untold(err error) string {
 		return ""
 	}
 	return "more when the steps before it have run"
-}
-
-// otherHosts are those of airgap.yaml that install leaves to join.
-func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []hostPlan {
-	var all []hostPlan
-	for _, n := range s.Config.Nodes {
-		if n.Name == s.Node.Name {
-			continue
-		}
-		there := *s
-		there.Node = n
-		plan := planFor(n, "join")
-		for _, st := range stepsAgain(&there, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v) {
-			plan.Steps = append(plan.Steps, stepPlan{Step: st.Name, Title: st.Title})
-		}
-		all = append(all, plan)
-	}
-	return all
-}
-
-// stepsAgain are the steps of a join for asking about them, not for running:
-// without a code.
-func stepsAgain(s *site.Site, h *join.Hub, v *bundle.View) []step.Step {
-	nobody := &join.Admission{}
-	if s.ServesRegistry() {
-		return join.ControlPlaneSteps(s, h, v, nobody, nil, ui.Discard())
-	}
-	return join.WorkerSteps(s, h, nobody, nil, ui.Discard())
-}
-
-// showDryRun prints the result and turns failed checks into exit code 3.
-func (a *app) showDryRun(d dryRun) error {
-	if err := a.print(d, d.write); err != nil {
-		return err
-	}
-	if !d.Preflight.Passed() {
-		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
-	}
-	return nil
 }
 
 func (d dryRun) write(w io.Writer) error {

@@ -27,7 +27,7 @@ func aDryRun(worst preflight.Status) dryRun {
 func TestDryRunShowsWhatWouldChange(t *testing.T) {
 	var text bytes.Buffer
 	a := &app{stdout: &text, output: asText}
-	if err := a.showDryRun(aDryRun(preflight.Pass)); err != nil {
+	if err := a.showDryRun(aDryRun(preflight.Pass), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
@@ -52,7 +52,7 @@ func TestDryRunWithFailedChecks(t *testing.T) {
 	for _, format := range []string{asText, asJSON} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}
-		err := a.showDryRun(aDryRun(preflight.Fail))
+		err := a.showDryRun(aDryRun(preflight.Fail), nil)
 		if c, is := errors.AsType[*coded](err); !is || c.code != exitPreflight || !errors.Is(err, errShown) {
 			t.Errorf("%s: got %v, want exit code 3", format, err)
 		}

@@ -66,7 +66,7 @@ kubernetes.encryptionAtRest names.`,
 }
 
 func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
-	if err := mustBeRoot("encryption rotate"); err != nil {
+	if err := hostcheck.MustBeRoot("encryption rotate"); err != nil {
 		return err
 	}
 	s, err := site.Stored(keys, node)

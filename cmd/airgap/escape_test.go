@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify"
@@ -41,7 +42,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	ran := host.CommandError{Argv: []string{"ssh", "w1"}, Err: errors.New("exit status 1"), Tail: evil}
 	for name, prints := range map[string]func(a *app) error{
 		"verify":    func(a *app) error { _ = a.showVerdict(report); return nil },
-		"preflight": func(a *app) error { _ = a.showAll(checked, evil); return nil },
+		"preflight": func(a *app) error { _ = a.show(a.showAll(checked, evil)); return nil },
 		"status":    func(a *app) error { return a.print(screen, screen.write) },
 		"error":     func(a *app) error { a.report(advice.Add(&ran, "%s", evil)); return nil },
 		"progress":  func(a *app) error { a.newProgress().Say("%s", evil); a.endProgress(); return nil },
@@ -64,7 +65,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 
 // TestBarsEscapeForeignText: bars move the cursor by their own sequences, and have none of the text's.
 func TestBarsEscapeForeignText(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	p := ui.New(ui.NewEscaper(tty.File), ui.Auto)
 	p.Say("said %s", evil)
 	task := p.Task("task "+evil, 1, false)
@@ -75,16 +76,16 @@ func TestBarsEscapeForeignText(t *testing.T) {
 	h.Now("now " + evil)
 	h.End(errors.New(evil))
 	p.Close()
-	tty.await(t, "FAILED")
-	tty.screen()
+	tty.Await(t, "FAILED")
+	tty.Screen()
 	for _, bad := range []string{"\x1b]", "\x07", "\x1b[2J", "\u009b", "\u202e", "\rfine", "\xff"} {
-		if strings.Contains(tty.text, bad) {
-			t.Errorf("the terminal gets %q:\n%q", bad, tty.text)
+		if strings.Contains(tty.Text(), bad) {
+			t.Errorf("the terminal gets %q:\n%q", bad, tty.Text())
 		}
 	}
 	for _, want := range []string{"said x", "task x", "host x"} {
-		if !strings.Contains(tty.text, want+`\u001b]52`) {
-			t.Errorf("%q is not shown:\n%q", want, tty.text)
+		if !strings.Contains(tty.Text(), want+`\u001b]52`) {
+			t.Errorf("%q is not shown:\n%q", want, tty.Text())
 		}
 	}
 }

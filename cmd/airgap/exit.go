@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/verify"
 )
 
 // Exit codes, documented in `airgap --help`.
@@ -43,6 +44,15 @@ func codeOf(err error) int {
 	if _, is := errors.AsType[*preflight.FailedError](err); is {
 		return exitPreflight
 	}
+	if _, is := errors.AsType[*preflight.ReportError](err); is {
+		return exitPreflight
+	}
+	if _, is := errors.AsType[*preflight.ReportsError](err); is {
+		return exitPreflight
+	}
+	if _, is := errors.AsType[*verify.ReportError](err); is {
+		return exitVerify
+	}
 	return exitError
 }
 
@@ -52,6 +62,26 @@ func interrupted(err error) error {
 		return err
 	}
 	return advice.Replace(&coded{exitInterrupted, errors.New("interrupted")}, "run the same command again: it goes on where it stopped")
+}
+
+// show prints the report that an error carries: it is the command's result.
+func (a *app) show(err error) error {
+	var printed error
+	if one, is := errors.AsType[*preflight.ReportError](err); is {
+		r := one.Report
+		printed = a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML})
+	} else if all, is := errors.AsType[*preflight.ReportsError](err); is {
+		printed = a.printReport(all.Failed, forms{all.Failed.Text, all.All.JUnit, all.All.HTML})
+	} else if bad, is := errors.AsType[*verify.ReportError](err); is {
+		r := bad.Report
+		printed = a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML})
+	} else {
+		return err
+	}
+	if printed != nil {
+		return printed
+	}
+	return advice.Replace(&coded{codeOf(err), errShown}, "%s", advice.Of(err))
 }
 
 // report prints err once and returns the exit code.

@@ -23,7 +23,7 @@ import (
 // fleet is the other hosts of airgap.yaml, as airgap install on the first one
 // works on them through SSH.
 type fleet struct {
-	app     *app
+	console ui.Console
 	site    *site.Site
 	bundle  *bundle.Bundle
 	skip    []string // preflight checks
@@ -55,13 +55,20 @@ type member struct {
 	asked                  int             // how often somebody was asked for one
 }
 
+// fleetOptions say how the other hosts are reached.
+type fleetOptions struct {
+	console ui.Console // where a person is asked for passwords and host keys
+	skip    []string   // preflight checks
+	noSSH   bool
+}
+
 // connectFleet logs in on the other hosts. It gives nil when they are not ours
 // to do: airgap.yaml has no section ssh, or no other host, or --no-ssh was given.
-func (a *app) connectFleet(ctx context.Context, s *site.Site, b *bundle.Bundle, o installOptions) (*fleet, error) {
+func connectFleet(ctx context.Context, s *site.Site, b *bundle.Bundle, o fleetOptions) (*fleet, error) {
 	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 || o.noSSH {
 		return nil, nil
 	}
-	f, err := a.newFleet(s, b, o.skip)
+	f, err := newFleet(s, b, o)
 	if err == nil {
 		err = f.connect(ctx)
 	}
@@ -72,9 +79,9 @@ func (a *app) connectFleet(ctx context.Context, s *site.Site, b *bundle.Bundle, 
 }
 
 // newFleet lists the other hosts, without saying a word to them.
-func (a *app) newFleet(s *site.Site, b *bundle.Bundle, skip []string) (*fleet, error) {
+func newFleet(s *site.Site, b *bundle.Bundle, o fleetOptions) (*fleet, error) {
 	c, h := s.Config, homes()
-	f := &fleet{app: a, site: s, bundle: b, skip: skip, dialer: &remote.Dialer{
+	f := &fleet{console: o.console, site: s, bundle: b, skip: o.skip, dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
 		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}

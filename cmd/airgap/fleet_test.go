@@ -16,19 +16,21 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/remote/sshtest"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 )
 
 // fleetOf is a fleet of servers in this process, by name in the order given.
 // Whoever sits at the terminal is asked; nil is nobody.
-func fleetOf(t *testing.T, tty *terminal, servers ...*sshtest.Server) *fleet {
+func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *fleet {
 	t.Helper()
-	a := &app{stdin: strings.NewReader(""), stderr: &bytes.Buffer{}, progress: "plain"}
+	console := &ui.Terminal{In: strings.NewReader(""), Err: &bytes.Buffer{}, Format: ui.Plain}
 	if tty != nil {
-		a.stdin, a.stderr = tty.File, tty.File
+		console.In, console.Err = tty.File, tty.File
 	}
 	dir := t.TempDir()
 	f := &fleet{
-		app: a, site: &site.Site{Config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
+		console: console, site: &site.Site{Config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
 		dialer: &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
 	}
 	for i, s := range servers {
@@ -46,31 +48,10 @@ func fleetOf(t *testing.T, tty *terminal, servers ...*sshtest.Server) *fleet {
 	return f
 }
 
-// types answers questions at the terminal, one after the other.
-func (y *terminal) types(t *testing.T, answers ...[2]string) {
-	t.Helper()
-	go func() {
-		for _, a := range answers {
-			if !y.shows(a[0]) {
-				return // whoever waits for the end of it tells
-			}
-			y.readTo(a[0])
-			y.press(t, a[1])
-		}
-	}()
-}
-
-// readTo makes await look at what comes behind the text.
-func (y *terminal) readTo(text string) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	_, y.text, _ = strings.Cut(y.text, text)
-}
-
 // TestFleetAsksOnce: three unknown host keys, one password for all hosts but
 // the one that refuses it, one sudo password.
 func TestFleetAsksOnce(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	var servers []*sshtest.Server
 	for _, password := range []string{"same", "same", "other"} {
 		s := sshtest.Serve(t, sshtest.Password(password), sshtest.NewKey(t))
@@ -79,7 +60,7 @@ func TestFleetAsksOnce(t *testing.T) {
 	}
 	f := fleetOf(t, tty, servers...)
 	const yes = "Type yes if it is the same: "
-	tty.types(t,
+	tty.Types(t,
 		[2]string{yes, "yes\n"}, [2]string{yes, "yes\n"}, [2]string{yes, "yes\n"},
 		[2]string{"Password of ops on node2, and on the other hosts that want one (not shown): ", "same\n"},
 		[2]string{"Password of ops on node4, which refused the last one (not shown): ", "other\n"},
@@ -134,9 +115,9 @@ func TestFleetTellsAllProblems(t *testing.T) {
 
 // TestFleetRespectsNo: a key that nobody vouches for is not written down.
 func TestFleetRespectsNo(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	f := fleetOf(t, tty, sshtest.Serve(t, sshtest.Anyone, sshtest.NewKey(t)))
-	tty.types(t, [2]string{"Type yes if it is the same: ", "y\n"})
+	tty.Types(t, [2]string{"Type yes if it is the same: ", "y\n"})
 	if err := f.connect(t.Context()); err == nil || !strings.Contains(err.Error(), "is not known") {
 		t.Errorf("got %v", err)
 	}
@@ -146,7 +127,7 @@ func TestFleetRespectsNo(t *testing.T) {
 }
 
 func TestFleetUnlocksAKey(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	file := filepath.Join(t.TempDir(), "key")
 	hostKey := sshtest.NewKey(t)
 	s := sshtest.Serve(t, sshtest.Takes(sshtest.KeyFile(t, file, "open", 0o600)), hostKey)
@@ -155,7 +136,7 @@ func TestFleetUnlocksAKey(t *testing.T) {
 	for _, m := range f.members {
 		m.host.IdentityFile, m.host.HostKey = file, ssh.FingerprintSHA256(hostKey.PublicKey())
 	}
-	tty.types(t, [2]string{"Passphrase of " + file, "wrong\n"}, [2]string{"That is not its passphrase.", ""}, [2]string{"Passphrase of", "open\n"})
+	tty.Types(t, [2]string{"Passphrase of " + file, "wrong\n"}, [2]string{"That is not its passphrase.", ""}, [2]string{"Passphrase of", "open\n"})
 	if err := f.connect(t.Context()); err != nil {
 		t.Error(err)
 	}

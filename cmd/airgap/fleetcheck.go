@@ -165,19 +165,19 @@ func readResult(stdout []byte, v any) error {
 	return nil
 }
 
-// gateAll runs the checks on all hosts, and lets nothing happen on any unless
-// all of them pass.
-func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.Progress) error {
+// gate lets nothing happen on any host unless the checks of all of them pass: own is the report
+// of this one. It then takes down what was measured between them.
+func (f *fleet) gate(ctx context.Context, own preflight.Report, p ui.Progress) error {
 	others, err := f.prepare(ctx, p)
 	if err != nil {
 		return err
 	}
 	all := append(preflight.Reports{own}, others...)
 	if !all.Passed() {
-		return a.passAll(all, p)
+		return allPass(all, p)
 	}
 	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
-		return errors.Join(err, a.passAll(all, p)) // a cluster that is there: airgap verify looks at what passes in it
+		return errors.Join(err, allPass(all, p)) // a cluster that is there: airgap verify looks at what passes in it
 	}
 	m, err := f.measure(ctx, p)
 	if err != nil {
@@ -187,15 +187,14 @@ func (a *app) gateAll(ctx context.Context, f *fleet, own preflight.Report, p ui.
 	if err != nil {
 		return err
 	}
-	if err := a.passAll(append(all, between), p); err != nil {
+	if err := allPass(append(all, between), p); err != nil {
 		return err
 	}
 	return hostcheck.Settle(f.site, m, p)
 }
 
-// passAll shows the reports unless all hosts pass: as text those that failed,
-// on a page or in a file that is handed on those of all hosts.
-func (a *app) passAll(all preflight.Reports, p ui.Progress) error {
+// allPass is a ReportsError unless all hosts pass.
+func allPass(all preflight.Reports, p ui.Progress) error {
 	var failed preflight.Reports
 	for _, r := range all {
 		if r.Passed() {
@@ -207,8 +206,5 @@ func (a *app) passAll(all preflight.Reports, p ui.Progress) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	if err := a.printReport(failed, forms{failed.Text, all.JUnit, all.HTML}); err != nil {
-		return err
-	}
-	return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again")
+	return advice.Add(&preflight.ReportsError{Failed: failed, All: all}, "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again")
 }

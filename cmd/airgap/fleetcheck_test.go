@@ -23,7 +23,7 @@ func TestFleetShowsWhoFailed(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}
-		err := a.passAll(preflight.Reports{good, bad}, ui.Discard())
+		err := a.show(allPass(preflight.Reports{good, bad}, ui.Discard()))
 		if c, is := errors.AsType[*coded](err); !is || c.code != exitPreflight {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -36,7 +36,7 @@ func TestFleetShowsWhoFailed(t *testing.T) {
 			t.Errorf("%s: node1 passed, but is in\n%s", format, &out)
 		}
 		out.Reset()
-		if err := a.passAll(preflight.Reports{good, good}, ui.Discard()); err != nil || out.Len() > 0 {
+		if err := a.show(allPass(preflight.Reports{good, good}, ui.Discard())); err != nil || out.Len() > 0 {
 			t.Errorf("%s: all pass: %v\n%s", format, err, &out)
 		}
 	}

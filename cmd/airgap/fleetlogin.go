@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 
 	"airgap.dev/airgap/internal/remote"
 )
@@ -18,9 +15,9 @@ import (
 func (f *fleet) connect(ctx context.Context) error {
 	waiting := f.members
 	for len(waiting) > 0 && ctx.Err() == nil {
-		f.app.newProgress().Now("Log in on " + f.names())
+		f.console.Progress().Now("Log in on " + f.names())
 		f.each(ctx, waiting, f.enter)
-		f.app.endProgress()
+		f.console.EndProgress()
 		var again []*member
 		for _, m := range waiting {
 			if m.err == nil || ctx.Err() != nil {
@@ -83,11 +80,11 @@ func (f *fleet) answer(ctx context.Context, m *member) (again bool, err error) {
 
 // vouch shows an unknown host key to a person.
 func (f *fleet) vouch(ctx context.Context, m *member, key *remote.HostKeyError) (bool, error) {
-	if !f.app.atPerson() {
+	if !f.console.Attended() {
 		return false, nil
 	}
-	fmt.Fprintf(f.app.stderr, "The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints it.\n", m.host, key.Shown())
-	answer, err := f.app.ask(ctx, "Type yes if it is the same: ", false)
+	f.console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints it.", m.host, key.Shown()))
+	answer, err := f.console.Ask(ctx, "Type yes if it is the same: ", false)
 	if err != nil || strings.TrimSpace(answer) != "yes" {
 		return false, ctx.Err()
 	}
@@ -100,11 +97,11 @@ func (f *fleet) unlock(ctx context.Context, file string) (bool, error) {
 	if f.dialer.Keys.Settled(file) {
 		return true, nil
 	}
-	if !f.app.atPerson() {
+	if !f.console.Attended() {
 		return false, nil
 	}
 	for range 3 {
-		passphrase, err := f.app.ask(ctx, "Passphrase of "+file+" (not shown; empty to do without): ", true)
+		passphrase, err := f.console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to do without): ", true)
 		if err != nil {
 			return false, ctx.Err()
 		}
@@ -114,7 +111,7 @@ func (f *fleet) unlock(ctx context.Context, file string) (bool, error) {
 		if f.dialer.Keys.Unlock(file, passphrase) == nil {
 			return true, nil
 		}
-		fmt.Fprintln(f.app.stderr, "That is not its passphrase.")
+		f.console.Tell("That is not its passphrase.")
 	}
 	f.dialer.Keys.GiveUp(file)
 	return true, nil
@@ -133,7 +130,7 @@ func (f *fleet) choose(ctx context.Context, m *member, its, shared *string, what
 			return true, nil
 		}
 	}
-	if !f.app.atPerson() || m.asked == maxAsked {
+	if !f.console.Attended() || m.asked == maxAsked {
 		return false, nil
 	}
 	m.asked++
@@ -141,7 +138,7 @@ func (f *fleet) choose(ctx context.Context, m *member, its, shared *string, what
 	if *shared != "" { // it has been tried
 		question = fmt.Sprintf("%s on %s, which refused the last one (not shown): ", what, m.node.Name)
 	}
-	typed, err := f.app.ask(ctx, question, true)
+	typed, err := f.console.Ask(ctx, question, true)
 	if typed = strings.TrimRight(typed, "\r\n"); err != nil || typed == "" {
 		return false, ctx.Err()
 	}
@@ -153,10 +150,4 @@ func (m *member) refuse(refused bool, password string) {
 	if refused {
 		m.refused[password] = true
 	}
-}
-
-// atPerson reports whether somebody can be asked.
-func (a *app) atPerson() bool {
-	f, is := a.stdin.(*os.File)
-	return is && term.IsTerminal(int(f.Fd()))
 }

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(app.stderr)
-	err := root.ExecuteContext(ctx)
+	err := app.show(root.ExecuteContext(ctx))
 	if failed := out.end(); err == nil {
 		err = failed
 	}

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -86,7 +87,7 @@ Exit code 3 when the cluster would break on something.`,
 }
 
 func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error {
-	if err := cmp.Or(mustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.page)); err != nil {
+	if err := cmp.Or(hostcheck.MustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.page)); err != nil {
 		return err
 	}
 	b, _, err := openBundle(dir, o.keys)
@@ -186,10 +187,10 @@ func (a *app) runNetprobeJoin(ctx context.Context, address, codeFile string) err
 	if _, err := netip.ParseAddrPort(address); err != nil {
 		return advice.Usagef("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
 	}
-	if err := mustBeRoot("netprobe join"); err != nil {
+	if err := hostcheck.MustBeRoot("netprobe join"); err != nil {
 		return err
 	}
-	text, err := a.readSecret(ctx, codeFile, "Code (not shown): ")
+	text, err := ui.Secret(ctx, a.terminal(), codeFile, "Code (not shown): ")
 	if errors.Is(err, io.EOF) {
 		return advice.Add(errors.New("read the code: standard input is empty"), "pipe it in, or name its file with --code-file")
 	}
@@ -215,7 +216,7 @@ func (a *app) netprobeAgent() *cobra.Command {
 	return &cobra.Command{
 		Use: "agent", Short: "Measure as standard input says", Hidden: true, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mustBeRoot("netprobe agent"); err != nil {
+			if err := hostcheck.MustBeRoot("netprobe agent"); err != nil {
 				return err
 			}
 			return netprobe.Serve(cmd.Context(), a.stdin, a.stdout)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -32,7 +33,7 @@ With --once it looks one time and prints what it would write. Nothing is written
 and no cluster is needed.`,
 		Example: "  airgap node-report --once --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mustBeRoot("node-report"); err != nil {
+			if err := hostcheck.MustBeRoot("node-report"); err != nil {
 				return err
 			}
 			return a.runNodeReport(cmd.Context(), once)

@@ -126,6 +126,20 @@ func (a *app) printReport(v any, f forms) error {
 	}
 }
 
+// showDryRun prints the result and turns failed checks into exit code 3.
+func (a *app) showDryRun(d dryRun, err error) error {
+	if err == nil {
+		err = a.print(d, d.write)
+	}
+	if err != nil {
+		return err
+	}
+	if !d.Preflight.Passed() {
+		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
+	}
+	return nil
+}
+
 // noReport refuses the formats of reports where a command, with the flags that
 // it was given, makes none.
 func (a *app) noReport(command string) error {

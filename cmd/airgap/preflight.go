@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,8 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
 )
 
@@ -70,7 +71,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			case explain != "":
 				return a.explainCheck(explain)
 			case allHosts:
-				return a.preflightAll(cmd.Context(), args[0], keys, nodeName, page, choice)
+				return a.preflightAll(cmd.Context(), judgeOptions{dir: args[0], keys: keys, node: nodeName, choice: choice}, page)
 			case indexOnly:
 				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, choice)
 			default:
@@ -131,28 +132,34 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 	return a.showPreflight(report)
 }
 
-// pass lets nothing happen to the host unless all checks pass.
-func (a *app) pass(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
-	report, err := hostcheck.JudgeAtRest(ctx, s, skip, stored, dry, p)
+// preflightAll judges all hosts and the network between them.
+func (a *app) preflightAll(ctx context.Context, o judgeOptions, page string) error {
+	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", page)); err != nil {
+		return err
+	}
+	o.console = a.terminal()
+	o.measured = func(s *site.Site, m *netprobe.Matrix) error { return writeNetworkPage(s, page, m) }
+	all, err := judgeAll(ctx, o)
 	if err != nil {
 		return err
 	}
-	if !report.Passed() {
-		return a.showPreflight(report)
-	}
-	p.Say("preflight: %s", report.Summary())
-	return nil
+	return a.showAll(all, "mend what failed (airgap docs NAME has the page of a check) and run the command again")
 }
 
-// showPreflight prints the report and turns a bad one into exit code 3.
+// showAll prints the reports, and turns a bad one into exit code 3 with advice.
+func (a *app) showAll(all preflight.Reports, next string) error {
+	if !all.Passed() {
+		return advice.Add(&preflight.ReportsError{Failed: all, All: all}, "%s", next)
+	}
+	return a.printReport(all, forms{all.Text, all.JUnit, all.HTML})
+}
+
+// showPreflight prints the report; exit code 3 where it is bad.
 func (a *app) showPreflight(r preflight.Report) error {
-	if err := a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML}); err != nil {
-		return err
+	if err := hostcheck.Failed(r); err != nil {
+		return err // which carries the report
 	}
-	if !r.Passed() {
-		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again")
-	}
-	return nil
+	return a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML})
 }
 
 // explained is a check without its code.

@@ -14,6 +14,8 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -22,9 +24,9 @@ func asks() {
 	ctx := untilSignal()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if len(os.Args) > 1 {
-		os.Exit(a.report(interrupted(a.confirm(ctx, "Sure? "))))
+		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "))))
 	}
-	code, err := a.readCode(ctx, "")
+	code, err := joinOptions{console: a.terminal()}.readCode(ctx)
 	if err == nil {
 		fmt.Println("got", code.Reveal())
 	}
@@ -40,49 +42,27 @@ func stuck() {
 	select {}
 }
 
-// start runs a program of TestMain in the terminal, which is its controlling
-// one: keys become signals. Started by nohup, as services are that run tests, it
-// would inherit that SIGHUP is ignored, and go on.
-func (y *terminal) start(t *testing.T, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command("env", append([]string{"--default-signal=HUP", name}, args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = y.File, y.File, y.File
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
-	return cmd
-}
-
-func (y *terminal) press(t *testing.T, keys string) {
-	t.Helper()
-	if _, err := io.WriteString(y.user, keys); err != nil {
-		t.Fatal(err)
-	}
-}
-
 const ctrlC = "\x03"
 
 func TestPromptEndsWithASignal(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *terminal, *exec.Cmd){
-		"Ctrl-C": func(t *testing.T, y *terminal, _ *exec.Cmd) { y.press(t, ctrlC) },
-		"SIGTERM": func(t *testing.T, _ *terminal, cmd *exec.Cmd) {
+	for name, end := range map[string]func(*testing.T, *uitest.Terminal, *exec.Cmd){
+		"Ctrl-C": func(t *testing.T, y *uitest.Terminal, _ *exec.Cmd) { y.Press(t, ctrlC) },
+		"SIGTERM": func(t *testing.T, _ *uitest.Terminal, cmd *exec.Cmd) {
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"SIGHUP": func(t *testing.T, _ *terminal, cmd *exec.Cmd) {
+		"SIGHUP": func(t *testing.T, _ *uitest.Terminal, cmd *exec.Cmd) {
 			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := newTerminal(t)
-			cmd := y.start(t, "asks")
-			y.await(t, "(not shown): ")
-			if y.echoes(t) {
+			y := uitest.New(t)
+			cmd := y.Start(t, "asks")
+			y.Await(t, "(not shown): ")
+			if y.Echoes(t) {
 				t.Error("the terminal shows the code")
 			}
 			end(t, y, cmd)
@@ -90,34 +70,34 @@ func TestPromptEndsWithASignal(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 				t.Errorf("exit code %d, want %d", code, exitInterrupted)
 			}
-			if !y.echoes(t) {
+			if !y.Echoes(t) {
 				t.Error("the terminal stays silent")
 			}
-			y.await(t, "airgap: error: interrupted")
+			y.Await(t, "airgap: error: interrupted")
 		})
 	}
 }
 
 func TestPromptReadsTheCode(t *testing.T) {
-	y := newTerminal(t)
-	cmd := y.start(t, "asks")
-	y.await(t, "(not shown): ")
-	y.press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
-	if err := cmd.Wait(); err != nil || !y.echoes(t) {
-		t.Errorf("%v; echo %v", err, y.echoes(t))
+	y := uitest.New(t)
+	cmd := y.Start(t, "asks")
+	y.Await(t, "(not shown): ")
+	y.Press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
+	if err := cmd.Wait(); err != nil || !y.Echoes(t) {
+		t.Errorf("%v; echo %v", err, y.Echoes(t))
 	}
-	if screen := y.screen(); screen != "One-time code (not shown): \ngot abcdef.0123456789abcdef.abcdefghijklmnop\n" {
+	if screen := y.Screen(); screen != "One-time code (not shown): \ngot abcdef.0123456789abcdef.abcdefghijklmnop\n" {
 		t.Errorf("the screen shows\n%s", screen)
 	}
 }
 
 func TestSecondSignalKills(t *testing.T) {
-	y := newTerminal(t)
-	cmd := y.start(t, "stuck")
-	y.await(t, "begun")
-	y.press(t, ctrlC)
-	y.await(t, "ending")
-	y.press(t, ctrlC)
+	y := uitest.New(t)
+	cmd := y.Start(t, "stuck")
+	y.Await(t, "begun")
+	y.Press(t, ctrlC)
+	y.Await(t, "ending")
+	y.Press(t, ctrlC)
 	_ = cmd.Wait() // the state tells
 	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", cmd.ProcessState)
@@ -134,15 +114,15 @@ func TestConfirm(t *testing.T) {
 		"\x04":  {exitUsage, "Sure? airgap: error: not confirmed; nothing was changed\n"}, // Ctrl-D
 		ctrlC:   {exitInterrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it goes on where it stopped\n"},
 	} {
-		y := newTerminal(t)
-		cmd := y.start(t, "asks", "yes")
-		y.await(t, "Sure? ")
-		y.press(t, keys)
+		y := uitest.New(t)
+		cmd := y.Start(t, "asks", "yes")
+		y.Await(t, "Sure? ")
+		y.Press(t, keys)
 		_ = cmd.Wait() // the exit code tells
 		if code := cmd.ProcessState.ExitCode(); code != want.code {
 			t.Errorf("%q: exit code %d, want %d", keys, code, want.code)
 		}
-		if screen := y.screen(); screen != want.screen {
+		if screen := y.Screen(); screen != want.screen {
 			t.Errorf("%q: the screen shows\n%s\nwant\n%s", keys, screen, want.screen)
 		}
 	}
@@ -151,13 +131,13 @@ func TestConfirm(t *testing.T) {
 // TestNohupIsRespected: a hangup that the user has taken out of the way ends
 // nothing.
 func TestNohupIsRespected(t *testing.T) {
-	y := newTerminal(t)
-	cmd := y.start(t, "sh", "-c", `trap "" HUP; exec asks`)
-	y.await(t, "(not shown): ")
+	y := uitest.New(t)
+	cmd := y.Start(t, "sh", "-c", `trap "" HUP; exec asks`)
+	y.Await(t, "(not shown): ")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	y.press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
+	y.Press(t, "abcdef.0123456789abcdef.abcdefghijklmnop\n")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -178,15 +158,17 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		"a line":  {"\n", "code"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &app{stdin: strings.NewReader(tc.stdin), stderr: io.Discard}
-			s := &site.Site{Machine: kubeadm.Machine{Root: t.TempDir()}, Config: &config.Cluster{}}
+			c := &candidate{
+				options: joinOptions{console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, hub: &join.Hub{},
+				site: &site.Site{Machine: kubeadm.Machine{Root: t.TempDir()}, Config: &config.Cluster{}},
+			}
 			if tc.want == "" {
-				if got, err := a.readCode(t.Context(), ""); err != nil || got.Reveal() != good {
+				if got, err := c.options.readCode(t.Context()); err != nil || got.Reveal() != good {
 					t.Errorf("got %v, %v", got, err)
 				}
 				return
 			}
-			_, err := a.admit(t.Context(), s, &join.Hub{}, "")
+			_, err := c.admit(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -198,8 +180,11 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(state), 0o755), os.WriteFile(state, []byte("ended\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		a := &app{stdin: neverRead{t}, stderr: io.Discard}
-		if _, err := a.admit(t.Context(), &site.Site{Machine: kubeadm.Machine{Root: root}, Config: &config.Cluster{}}, &join.Hub{}, ""); err != nil {
+		c := &candidate{
+			options: joinOptions{console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, hub: &join.Hub{},
+			site: &site.Site{Machine: kubeadm.Machine{Root: root}, Config: &config.Cluster{}},
+		}
+		if _, err := c.admit(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -72,7 +72,7 @@ func (a *app) runPush(ctx context.Context, args []string, o pushOptions) error {
 	}
 	var login authn.Authenticator
 	if o.user != "" {
-		password, err := a.ask(ctx, "Password for "+o.user+" at "+to.Address+": ", true)
+		password, err := a.terminal().Ask(ctx, "Password for "+o.user+" at "+to.Address+": ", true)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

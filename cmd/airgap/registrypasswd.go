@@ -51,7 +51,7 @@ the user's tokens end, too.`,
 			if remove {
 				return a.removeUser(users, name)
 			}
-			password, err := a.ask(cmd.Context(), "Password for "+name+": ", true)
+			password, err := a.terminal().Ask(cmd.Context(), "Password for "+name+": ", true)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return err
 			}

@@ -1,39 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/install"
-	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/etcd"
 )
-
-type restoreOptions struct {
-	bundle     string
-	keys, skip []string
-	node       string
-	dryRun     bool
-	timeout    wellTimeout
-	backup     backupOptions
-}
 
 func (a *app) restore() *cobra.Command {
 	var o restoreOptions
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP --bundle DIR --backup-key KEY",
 		Short: "Have a lost cluster back on this server, from a backup",
@@ -78,166 +54,31 @@ old host's journal said is kept in ` + site.RestoredDir + `.`,
 			if len(o.backup.keys) == 0 && !o.backup.unsigned {
 				return advice.Usagef("airgap restore: --backup-key is missing: the fingerprint that airgap install, backup or status printed on the host that made the backup; --allow-unsigned takes a backup whoever made it")
 			}
-			return a.runRestore(cmd.Context(), args[0], o)
+			o.dir, o.console = args[0], a.terminal()
+			if dryRun {
+				return a.showDryRun(rehearseRestore(cmd.Context(), o))
+			}
+			done, err := restoreHere(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.print(done, done.write)
 		},
 	}
 	keyFlags(cmd, &o.keys)
-	o.backup.flags(cmd, "")
+	backupFlags(cmd, &o.backup, "")
 	cmd.Flags().StringVar(&o.backup.identity, "identity", "", "file with the private half of a recipient that the backup is encrypted to: an age identity, or an SSH private key; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "directory of the bundle to install from")
 	cmd.Flags().StringVar(&o.node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
 	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change here")
-	o.timeout.flag(cmd.Flags(), "how long the cluster may take to be well at the end, where nobody is missing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change here")
+	wellTimeoutFlag(cmd.Flags(), &o.timeout, "how long the cluster may take to be well at the end, where nobody is missing")
 	return cmd
 }
 
-func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) error {
-	if err := mustBeRoot("restore"); err != nil {
-		return err
-	}
-	from, remove, err := a.fetchBackup(ctx, dir, site.StateDir, o.backup)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	if err := from.heldTo(o.keys); err != nil {
-		return err
-	}
-	v, t, err := openWhole(o.bundle, o.keys)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	s, err := site.New(v.Top().Index(), o.node)
-	if err != nil {
-		return err
-	}
-	s.Required, s.Medium = t.Required, host.DeviceOf(o.bundle)
-	r := restoration{site: s, from: from}
-	if err := r.check(ctx); err != nil {
-		return err
-	}
-	stored, err := install.Stored(s, v, t.Keys)
-	if err != nil {
-		return err
-	}
-	if o.dryRun {
-		return a.rehearse(ctx, s, rehearsal{command: "restore", skip: o.skip, stored: stored, packages: nodesteps.DryRunFrom(s, v), steps: r.steps(v, t.Keys, ui.Discard())})
-	}
-	release, err := hostcheck.LockHost()
-	if err != nil {
-		return err
-	}
-	defer release()
-	p := a.newProgress()
-	if err := a.pass(ctx, s, o.skip, stored, nodesteps.DryRunFrom(s, v), p); err != nil {
-		return err
-	}
-	done, err := runSteps(ctx, r.steps(v, t.Keys, p), p)
-	if err != nil {
-		return advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
-	}
-	return a.finishRestore(ctx, r, done, o, p)
-}
-
-// restored is the result on stdout.
-type restored struct {
-	Node      string            `json:"node"`
-	Taken     time.Time         `json:"taken,omitzero"` // the backup
-	Of        string            `json:"of"`             // the host that the backup is of
-	Etcd      etcd.SnapshotInfo `json:"etcd"`
-	Changed   int               `json:"changed"`
-	Unchanged int               `json:"unchanged"`
-	Verified  bool              `json:"verified"`       // nobody was missing, and all was well
-	Lost      []string          `json:"lost,omitempty"` // nodes that have to join anew
-	Join      []join.Line       `json:"join,omitempty"`
-	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
-	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
-}
-
-// finishRestore says who is missing and how they join. With them the cluster is
-// not what a verdict would ask for: there is one when nobody is.
-func (a *app) finishRestore(ctx context.Context, r restoration, done step.Result, o restoreOptions, p ui.Progress) error {
-	result := restored{
-		Node: r.site.Node.Name, Taken: r.from.Taken, Of: r.from.Node, Etcd: r.from.etcd,
-		Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: backupKey(),
-	}
-	p.Now("Wait for the other hosts to be heard of, or given up")
-	lost, strangers, err := r.lost(ctx)
-	result.Strangers = strangers
-	if err != nil {
-		return advice.Add(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
-	}
-	for _, n := range lost {
-		line, err := r.joinLine(ctx, n, done.Changed > 0, p.Say)
-		if err != nil {
-			return err
-		}
-		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
-	}
-	if len(lost)+len(strangers) == 0 {
-		report, err := verdict.OfSite(ctx, r.site, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: o.skip, Timeout: time.Duration(o.timeout), JoinedOnly: true}, p)
-		if err != nil {
-			return err
-		}
-		if !report.OK {
-			return a.showVerdict(report)
-		}
-		result.Verified = true
-	}
-	return a.print(result, result.write)
-}
-
-func (r restored) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s: the cluster is back as %s had it", r.Node, r.Of)
-	if !r.Taken.IsZero() {
-		fmt.Fprintf(w, " on %s", r.Taken.Format("2006-01-02 15:04:05 UTC"))
-	}
-	fmt.Fprintf(w, ": %d keys of etcd (%d steps ran, %d held already)\n", r.Etcd.Keys, r.Changed, r.Unchanged)
-	fmt.Fprintln(w, "Images that the site had pushed to the registries are in no backup: push them again.")
-	writeBackupKey(w, r.Node, r.BackupKey)
-	if r.Verified {
-		_, err := fmt.Fprintln(w, "The cluster is verified.")
-		return err
-	}
-	for _, name := range r.Strangers {
-		fmt.Fprintf(w, "Node %s is lost, and is not in airgap.yaml any more: kubectl delete node %s\n", name, name)
-	}
-	for _, name := range r.Lost {
-		fmt.Fprintf(w, "Node %s is lost: join a host in its place, and run airgap verify then\n", name)
-	}
-	return join.WriteLines(w, r.Join)
-}
-
-// LineFor is how a lost host joins, with a code if that is wanted.
-func (r restoration) joinLine(ctx context.Context, n config.Node, withCode bool, say func(string, ...any)) (join.Line, error) {
-	if withCode {
-		return join.LineWithCode(ctx, r.site, n, say)
-	}
-	return join.LineFor(r.site, n)
-}
-
-// lost are the nodes of airgap.yaml that the cluster misses, and others that it
-// misses.
-func (r restoration) lost(ctx context.Context) (nodes []config.Node, strangers []string, err error) {
-	client, err := r.site.Machine.Client(kubeadm.AdminConf)
-	if err != nil {
-		return nil, nil, err
-	}
-	silent, err := kubeadm.Lost(ctx, client, r.from.etcd.Revision)
-	if err != nil {
-		return nil, nil, err
-	}
-	if nodes, err = join.MissingNodes(ctx, r.site); err != nil {
-		return nil, nil, err
-	}
-	for _, name := range silent {
-		if n, err := r.site.Config.Node(name); err == nil {
-			nodes = append(nodes, n)
-		} else {
-			strangers = append(strangers, name)
-		}
-	}
-	return nodes, strangers, nil
+// backupFlags say who may have made a backup.
+func backupFlags(cmd *cobra.Command, o *backupOptions, otherwise string) {
+	cmd.Flags().StringArrayVar(&o.keys, "backup-key", nil, "the backup must be signed with this key: its fingerprint, SHA256:…, as airgap install, backup and status print it, or the file of the public key; given more than once, with one of them"+otherwise)
+	cmd.Flags().BoolVar(&o.unsigned, "allow-unsigned", false, "take the backup whoever made it: one of an airgap that did not sign, or one whose key's fingerprint is lost")
+	cmd.MarkFlagsMutuallyExclusive("backup-key", "allow-unsigned")
 }

@@ -7,11 +7,11 @@ import (
 	"io"
 
 	"filippo.io/age"
-	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
@@ -19,13 +19,7 @@ import (
 type backupOptions struct {
 	keys     []string
 	unsigned bool
-	identity string // file
-}
-
-func (o *backupOptions) flags(cmd *cobra.Command, otherwise string) {
-	cmd.Flags().StringArrayVar(&o.keys, "backup-key", nil, "the backup must be signed with this key: its fingerprint, SHA256:…, as airgap install, backup and status print it, or the file of the public key; given more than once, with one of them"+otherwise)
-	cmd.Flags().BoolVar(&o.unsigned, "allow-unsigned", false, "take the backup whoever made it: one of an airgap that did not sign, or one whose key's fingerprint is lost")
-	cmd.MarkFlagsMutuallyExclusive("backup-key", "allow-unsigned")
+	identity string // file that decrypts one that is encrypted; "": the console is asked
 }
 
 func (o *backupOptions) trust() (backup.Trust, error) {
@@ -35,7 +29,7 @@ func (o *backupOptions) trust() (backup.Trust, error) {
 
 // fetchBackup brings a backup into a directory below parent, checked, and says how to remove it
 // again.
-func (a *app) fetchBackup(ctx context.Context, dir, parent string, o backupOptions) (_ *savedCluster, remove func(), err error) {
+func fetchBackup(ctx context.Context, dir, parent string, o backupOptions, console ui.Console) (_ *savedCluster, remove func(), err error) {
 	trust, err := o.trust()
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +38,7 @@ func (a *app) fetchBackup(ctx context.Context, dir, parent string, o backupOptio
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := backup.Fetch(ctx, dir, into, trust, func(ctx context.Context) ([]age.Identity, error) { return a.readIdentity(ctx, o.identity) })
+	c, err := backup.Fetch(ctx, dir, into, trust, func(ctx context.Context) ([]age.Identity, error) { return readIdentity(ctx, o.identity, console) })
 	if err != nil {
 		remove()
 		return nil, nil, explainBackup(ctx, err)
@@ -73,7 +67,7 @@ func explainBackup(ctx context.Context, err error) error {
 }
 
 // readIdentity takes the private half of a recipient from the file, the terminal or stdin.
-func (a *app) readIdentity(ctx context.Context, file string) ([]age.Identity, error) {
+func readIdentity(ctx context.Context, file string, console ui.Console) ([]age.Identity, error) {
 	if file != "" {
 		text, err := host.ReadPrivate(file)
 		if err != nil {
@@ -81,7 +75,7 @@ func (a *app) readIdentity(ctx context.Context, file string) ([]age.Identity, er
 		}
 		return backup.ParseIdentities(text)
 	}
-	text, err := a.askAll(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ")
+	text, err := console.AskAll(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ")
 	if errors.Is(err, io.EOF) {
 		return nil, advice.Add(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
@@ -101,8 +102,7 @@ func TestFetchBackup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			a := &app{stdin: strings.NewReader(c.stdin), stderr: &bytes.Buffer{}}
-			_, _, err := a.fetchBackup(t.Context(), c.dir, parent, c.o)
+			_, _, err := fetchBackup(t.Context(), c.dir, parent, c.o, &ui.Terminal{In: strings.NewReader(c.stdin), Err: &bytes.Buffer{}})
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(advice.Of(err), c.hints) {
 				t.Errorf("got %v, hint %q", err, advice.Of(err))
 			}

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 )
 
 // TestResultStaysOnTheTerminal reads a bundle with bars on a real terminal: what
@@ -36,13 +37,13 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 		"import": {[]string{"registry", "import", f.Dir, "--store", t.TempDir()}, exitOK, []string{"done", "test is in the store"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tty := newTerminal(t)
+			tty := uitest.New(t)
 			if code := run(t.Context(), append(tc.args, "--require-key", key), tty.File, tty.File, tty.File); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
-			screen := tty.screen()
-			if !strings.Contains(tty.text, "\x1b[") {
-				t.Errorf("no bar was drawn:\n%q", tty.text)
+			screen := tty.Screen()
+			if !strings.Contains(tty.Text(), "\x1b[") {
+				t.Errorf("no bar was drawn:\n%q", tty.Text())
 			}
 			rest := screen
 			for _, want := range tc.want {
@@ -58,50 +59,50 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 
 // TestErrorStaysOnTheTerminal ends with a bar that failed, then the error.
 func TestErrorStaysOnTheTerminal(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	a := &app{stdout: tty.File, stderr: tty.File, progress: "auto"}
 	a.newProgress().Task("read", 5, true).End(errors.New("gone"))
 	if code := a.report(errors.New("the stick is gone")); code != exitError {
 		t.Errorf("exit code %d", code)
 	}
-	if screen := tty.screen(); !strings.HasSuffix(screen, "airgap: error: the stick is gone\n") {
+	if screen := tty.Screen(); !strings.HasSuffix(screen, "airgap: error: the stick is gone\n") {
 		t.Errorf("the error is not last:\n%s", screen)
 	}
 }
 
 // TestRunningStepIsShown looks at the terminal while a step runs and afterwards.
 func TestRunningStepIsShown(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	a := &app{stderr: tty.File, progress: "auto"}
 	p := a.newProgress()
 	s := step.Step{Name: "runtime", Title: "Start containerd"}
 	showStep(p, step.Event{Step: s})
-	tty.await(t, "Start containerd")
+	tty.Await(t, "Start containerd")
 	showStep(p, step.Event{Step: s, Outcome: step.Changed, Took: 2 * time.Second})
 	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}})
 	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}, Outcome: step.Failed})
 	a.endProgress()
 	want := "  changed   runtime          Start containerd                                    2.0 s\n" +
 		"  failed    kubeadm          Join the cluster                                    0.0 s\n"
-	if screen := tty.screen(); screen != want {
+	if screen := tty.Screen(); screen != want {
 		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
 	}
 }
 
 // TestHostsStayOnTheTerminal leaves a line for each host, and how it ended.
 func TestHostsStayOnTheTerminal(t *testing.T) {
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	a := &app{stderr: tty.File, progress: "auto"}
 	p := a.newProgress()
 	good, bad := p.Host("node2"), p.Host("node3")
 	good.Step(1, 2, "Install the packages")
-	tty.await(t, "Install the packages")
+	tty.Await(t, "Install the packages")
 	bad.Now("waits for the host to come back")
-	tty.await(t, "come back")
+	tty.Await(t, "come back")
 	bad.End(errors.New("no disk\nat all"))
 	good.End(nil)
 	a.endProgress()
-	lines := strings.Split(strings.TrimSpace(tty.screen()), "\n")
+	lines := strings.Split(strings.TrimSpace(tty.Screen()), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "node2") || !strings.HasSuffix(strings.TrimSpace(lines[0]), "done") || !strings.Contains(lines[0], "2/2") ||
 		!strings.HasPrefix(lines[1], "node3") || !strings.HasSuffix(strings.TrimSpace(lines[1]), "FAILED: no disk") {
 		t.Errorf("left on the screen:\n%s", strings.Join(lines, "\n"))
@@ -112,26 +113,26 @@ func TestHostsStayOnTheTerminal(t *testing.T) {
 // leaves only that.
 func TestTableStaysInPlace(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	a := &app{stderr: tty.File, progress: "auto"}
 	p := a.newProgress()
 	table := p.Table()
 	table.Show("not yet", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "broken", Tone: ui.Bad, Name: "pods", Text: "Pod a: " + strings.Repeat("long ", 50)}})
-	tty.await(t, "broken  pods   Pod a: long long")
+	tty.Await(t, "broken  pods   Pod a: long long")
 	p.Say("node2 is gone")
 	table.Show("all well", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "holds", Tone: ui.Good, Name: "pods", Text: "Pods run"}})
-	tty.await(t, "Pods run")
+	tty.Await(t, "Pods run")
 	table.End()
 	a.endProgress()
-	if screen := tty.screen(); screen != "node2 is gone\n" {
+	if screen := tty.Screen(); screen != "node2 is gone\n" {
 		t.Errorf("left on the screen:\n%s", screen)
 	}
-	for line := range strings.Lines(tty.text) {
-		if shown := movement.ReplaceAllString(strings.TrimSpace(line), ""); len([]rune(shown)) > 110 {
+	for line := range strings.Lines(tty.Text()) {
+		if shown := uitest.Movement.ReplaceAllString(strings.TrimSpace(line), ""); len([]rune(shown)) > 110 {
 			t.Errorf("%d columns on a terminal of 110: %s", len(shown), shown)
 		}
 	}
-	if strings.Contains(tty.text, "\x1b[32m") {
+	if strings.Contains(tty.Text(), "\x1b[32m") {
 		t.Error("colours in spite of NO_COLOR")
 	}
 	for _, format := range []ui.Format{ui.Auto, ui.Bars, ui.Plain, ui.JSON} {

@@ -264,7 +264,7 @@ func TestAwaitSilence(t *testing.T) {
 func TestStandDownIsAsked(t *testing.T) {
 	var stderr bytes.Buffer
 	c := docsConfig(t, "")
-	r := &rollback{upgrade: upgrade{app: &app{stdin: strings.NewReader("yes\n"), stderr: &stderr}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
+	r := &rollback{upgrade: upgrade{options: upgradeOptions{console: &ui.Terminal{In: strings.NewReader("yes\n"), Err: &stderr}}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
 	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
 	if codeOf(err) != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
 		t.Errorf("nobody is there: %v, %q", err, stderr.String())

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +16,7 @@ type app struct {
 	stdout, stderr io.Writer
 	output         string // --output
 	progress       string // --progress
-	underWay       ui.Progress
+	console        *ui.Terminal
 }
 
 const about = `airgap puts a Kubernetes cluster onto servers that have never seen the internet.
@@ -65,19 +63,19 @@ func (a *app) root() *cobra.Command {
 	return completed(gives(root, asText))
 }
 
-// newProgress shows what is under way on stderr, until a result or an error is
-// written.
-func (a *app) newProgress() ui.Progress {
-	a.underWay = ui.New(a.stderr, ui.Format(a.progress))
-	return a.underWay
+// terminal is where the person is who started the command. The flags are known by then.
+func (a *app) terminal() *ui.Terminal {
+	if a.console == nil {
+		a.console = &ui.Terminal{In: a.stdin, Err: a.stderr, Format: ui.Format(a.progress)}
+	}
+	return a.console
 }
 
-func (a *app) endProgress() {
-	if a.underWay != nil {
-		a.underWay.Close()
-		a.underWay = nil
-	}
-}
+// newProgress shows what is under way on stderr, until a result or an error is
+// written.
+func (a *app) newProgress() ui.Progress { return a.terminal().Progress() }
+
+func (a *app) endProgress() { a.terminal().EndProgress() }
 
 // noArgs, oneArg: like cobra's own, but a usage error with its exit code.
 func noArgs(cmd *cobra.Command, args []string) error {
@@ -94,12 +92,4 @@ func oneArg(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// mustBeRoot says why a command that changes the host cannot go on.
-func mustBeRoot(verb string) error {
-	if os.Geteuid() != 0 {
-		return advice.Add(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
-	}
-	return nil
 }

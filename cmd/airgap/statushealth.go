@@ -83,7 +83,7 @@ func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil
 	if newest != nil {
-		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, backupKey()}
+		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, site.BackupKey()}
 	}
 }
 

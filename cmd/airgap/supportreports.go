@@ -100,7 +100,7 @@ func (e *evidence) verify(ctx context.Context) (r verify.Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	return verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
+	return verdict.ReportOf(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
 }
 
 // preflight judges this host by the bundle in its store, or by the index that it

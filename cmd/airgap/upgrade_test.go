@@ -152,11 +152,11 @@ func TestCordonedBefore(t *testing.T) {
 func TestRehearse(t *testing.T) {
 	c := sitetest.ClusterFrom(t)
 	for f, says := range map[*fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
-		var stdout bytes.Buffer
-		u := &upgrade{app: &app{stdout: &stdout}, fleet: f, site: &site.Site{Config: c, Node: c.Master()}}
+		var text bytes.Buffer
+		u := &upgrade{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}
 		u.record.To.ID = strings.Repeat("0", 64)
-		if err := u.rehearse(); err != nil || !strings.HasSuffix(stdout.String(), says) {
-			t.Errorf("%v, %q", err, stdout.String())
+		if err := u.plan().write(&text); err != nil || !strings.HasSuffix(text.String(), says) {
+			t.Errorf("%v, %q", err, text.String())
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (u *upgrade) check(ctx context.Context) error {
 			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.Node.Name)
 		}
 	}
-	return u.app.gate(ctx, u.site, u.options.skip, u.view, u.trusted, u.fleet, u.p)
+	return gate(ctx, u.site, u.options.skip, u.view, u.trusted, u.fleet, u.p)
 }
 
 // fixed refuses what a running cluster cannot change.

@@ -20,6 +20,7 @@ import (
 
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -209,18 +210,18 @@ func (w *waiting) Write(p []byte) (int, error) {
 func watchesOnTerminal(t *testing.T, c *oneNode) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	tty := newTerminal(t)
+	tty := uitest.New(t)
 	ended := make(chan int)
 	go func() { ended <- run(ctx, c.nodesReady("--watch"), tty.File, tty.File, tty.File) }()
-	tty.await(t, "everything has held for")
+	tty.Await(t, "everything has held for")
 	c.ready(corev1.ConditionFalse)
-	tty.await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")
-	tty.await(t, "not everything holds")
+	tty.Await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")
+	tty.Await(t, "not everything holds")
 	cancel()
 	if code := <-ended; code != exitVerify {
 		t.Errorf("exit code %d, want %d", code, exitVerify)
 	}
-	screen := tty.screen()
+	screen := tty.Screen()
 	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "everything has held") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
 		t.Errorf("left on the screen:\n%s", screen)
 	}

@@ -14,12 +14,12 @@ import (
 type wellTimeout time.Duration
 
 // usualWellTimeout is for images to be unpacked and pods to start on a slow disk.
-const usualWellTimeout = wellTimeout(10 * time.Minute)
+const usualWellTimeout = 10 * time.Minute
 
-// flag declares --timeout, which says what it waits for.
-func (t *wellTimeout) flag(flags *pflag.FlagSet, what string) {
+// wellTimeoutFlag declares --timeout, which says what it waits for.
+func wellTimeoutFlag(flags *pflag.FlagSet, t *time.Duration, what string) {
 	*t = usualWellTimeout
-	flags.Var(t, "timeout", what)
+	flags.Var((*wellTimeout)(t), "timeout", what)
 }
 
 // Set takes a time in which the cluster can also have been well for long enough.

@@ -22,9 +22,9 @@ func TestWellTimeout(t *testing.T) {
 		{[]string{"--timeout", "-3m"}, 0, "want more than 5s"},
 		{[]string{"--timeout", "25"}, 0, "missing unit in duration"},
 	} {
-		var timeout wellTimeout
+		var timeout time.Duration
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		timeout.flag(flags, "how long")
+		wellTimeoutFlag(flags, &timeout, "how long")
 		err := flags.Parse(tc.args)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -32,8 +32,8 @@ func TestWellTimeout(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || time.Duration(timeout) != tc.want {
-			t.Errorf("%q: got %s, %v, want %s", tc.args, &timeout, err, tc.want)
+		if err != nil || timeout != tc.want {
+			t.Errorf("%q: got %s, %v, want %s", tc.args, timeout, err, tc.want)
 		}
 	}
 }
