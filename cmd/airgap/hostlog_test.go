@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/ui/uitest"
 )
 
 // TestALogOnAFullDiskStopsNothing: what another host says is read to its end, or its
@@ -29,13 +31,13 @@ func TestLogIsEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := newHostLog(file)
-	_, _ = io.WriteString(log, evil+"\n")
-	log.note("%s", evil)
+	_, _ = io.WriteString(log, uitest.Evil+"\n")
+	log.note("%s", uitest.Evil)
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file.Name())
-	if err != nil || actsOn(string(text)) || strings.Count(string(text), `\u001b]52;c;AA`) != 2 {
+	if err != nil || uitest.ActsOn(string(text)) || strings.Count(string(text), `\u001b]52;c;AA`) != 2 {
 		t.Errorf("%q, %v", text, err)
 	}
 }

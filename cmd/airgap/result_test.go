@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
 )
@@ -67,25 +65,6 @@ func TestErrorStaysOnTheTerminal(t *testing.T) {
 	}
 	if screen := tty.Screen(); !strings.HasSuffix(screen, "airgap: error: the stick is gone\n") {
 		t.Errorf("the error is not last:\n%s", screen)
-	}
-}
-
-// TestRunningStepIsShown looks at the terminal while a step runs and afterwards.
-func TestRunningStepIsShown(t *testing.T) {
-	tty := uitest.New(t)
-	a := &app{stderr: tty.File, progress: "auto"}
-	p := a.newProgress()
-	s := step.Step{Name: "runtime", Title: "Start containerd"}
-	showStep(p, step.Event{Step: s})
-	tty.Await(t, "Start containerd")
-	showStep(p, step.Event{Step: s, Outcome: step.Changed, Took: 2 * time.Second})
-	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}})
-	showStep(p, step.Event{Step: step.Step{Name: "kubeadm", Title: "Join the cluster"}, Outcome: step.Failed})
-	a.endProgress()
-	want := "  changed   runtime          Start containerd                                    2.0 s\n" +
-		"  failed    kubeadm          Join the cluster                                    0.0 s\n"
-	if screen := tty.Screen(); screen != want {
-		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
 	}
 }
 

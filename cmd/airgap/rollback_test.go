@@ -263,10 +263,10 @@ func TestAwaitSilence(t *testing.T) {
 // cluster, which nobody does by a mistaken host.
 func TestStandDownIsAsked(t *testing.T) {
 	var stderr bytes.Buffer
-	c := docsConfig(t, "")
+	c := sitetest.ClusterFrom(t, "{name: w1", "{name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w1")
 	r := &rollback{upgrade: upgrade{options: upgradeOptions{console: &ui.Terminal{In: strings.NewReader("yes\n"), Err: &stderr}}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
 	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
-	if codeOf(err) != exitUsage || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
+	if !advice.IsUsage(err) || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
 		t.Errorf("nobody is there: %v, %q", err, stderr.String())
 	}
 	r.yes = true

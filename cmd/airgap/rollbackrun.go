@@ -190,27 +190,6 @@ func (r *rollback) open(ctx context.Context, o rollbackOptions) (err error) {
 	return r.possible(ctx)
 }
 
-// openBackupBefore opens a backup of before an upgrade, which the host of these keys has made, or
-// one whose key is named.
-func openBackupBefore(ctx context.Context, dir string, keys backup.KeyDir, o backupOptions) (*savedCluster, error) {
-	trust, err := o.trust()
-	if err != nil {
-		return nil, err
-	}
-	own, err := keys.Public()
-	if err != nil {
-		return nil, err
-	}
-	if own != nil {
-		trust.Keys = append(trust.Keys, own)
-	}
-	c, err := backup.Open(dir, trust)
-	if err != nil {
-		return nil, err
-	}
-	return checkBackup(ctx, c)
-}
-
 // otherCopies is where another copy of the backup may be.
 func (r *rollback) otherCopies() string {
 	dir := upgraderecord.BackupsBefore(r.record.To.ID).Dir

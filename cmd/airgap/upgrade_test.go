@@ -194,7 +194,7 @@ func TestOrBack(t *testing.T) {
 		"or airgap rollback takes the upgrade back, later":                       advice.Add(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
 	} {
 		told := orBack(err)
-		if got := advice.Of(told); got != want || codeOf(told) != exitError || told.Error() != err.Error() {
+		if got := advice.Of(told); got != want || advice.IsUsage(told) || told.Error() != err.Error() {
 			t.Errorf("advice %q of %v", got, told)
 		}
 	}
