@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -20,20 +17,11 @@ import (
 	"testing/fstest"
 	"time"
 
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 )
-
-// filesHost is a host of which files are read, and nothing is run.
-type filesHost struct{ files fstest.MapFS }
-
-func (h filesHost) FS() fs.FS { return h.files }
-
-func (filesHost) Run(context.Context, host.Cmd) ([]byte, error) {
-	return nil, errors.New("nothing is run")
-}
 
 // endingIn is a certificate that signs itself.
 func endingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
@@ -55,14 +43,14 @@ func endingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
 
 const day = 24 * time.Hour
 
-func certificatesHost(t *testing.T) filesHost {
-	return filesHost{fstest.MapFS{
+func certificatesHost(t *testing.T) sitetest.FilesHost {
+	return sitetest.FilesHost{
 		"etc/airgap/pki/registry.crt":                    endingIn(t, "registry", 700*day+time.Hour),
 		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 80*day+time.Hour),
 		"etc/kubernetes/pki/etcd/ca.crt":                 endingIn(t, "etcd-ca", 20*day+time.Hour),
 		"var/lib/kubelet/pki/kubelet.crt":                endingIn(t, "node1", -time.Hour),
 		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", 30*day+time.Hour),
-	}}
+	}
 }
 
 func TestWriteCertificates(t *testing.T) {
@@ -123,10 +111,10 @@ func TestDueCertificates(t *testing.T) {
 // authority can sign a better one.
 func TestNotValidYet(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
-	h := filesHost{fstest.MapFS{
+	h := sitetest.FilesHost{
 		"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 300*day),
 		"etc/kubernetes/pki/ca.crt":        endingIn(t, "an old ca", 3000*day),
-	}}
+	}
 	list, err := certificatesOf(h)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +134,7 @@ func TestNotValidYet(t *testing.T) {
 	if due, err := dueCertificates(h, now, day); err != nil || len(due) > 0 {
 		t.Errorf("with an authority that is not valid yet, due are %v (%v)", due, err)
 	}
-	delete(h.files, "etc/kubernetes/pki/ca.crt")
+	delete(h, "etc/kubernetes/pki/ca.crt")
 	if due, err := dueCertificates(h, now, day); err != nil || !slices.Equal(due, []string{"/etc/kubernetes/pki/apiserver.crt"}) {
 		t.Errorf("due are %v (%v)", due, err)
 	}
@@ -187,17 +175,17 @@ func TestBackupFromTheFuture(t *testing.T) {
 
 // TestUnusable: what may be why no API server answers.
 func TestUnusable(t *testing.T) {
-	h := filesHost{fstest.MapFS{
+	h := sitetest.FilesHost{
 		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 20*day),
 		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", -time.Hour),
-	}}
+	}
 	if unusable(h, time.Now()) {
 		t.Error("a certificate that the kubelet renews counts")
 	}
 	if !unusable(h, time.Now().Add(21*day)) {
 		t.Error("an ended certificate does not count")
 	}
-	h.files["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
+	h["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
 	if !unusable(h, time.Now()) {
 		t.Error("a damaged certificate does not count")
 	}
@@ -215,7 +203,7 @@ func TestNoTurn(t *testing.T) {
 	}
 	said := ""
 	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
-	m := kubeadm.Machine{Host: filesHost{fstest.MapFS{"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 20*day)}}, Root: root}
+	m := kubeadm.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 20*day)}, Root: root}
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
 		t.Errorf("interrupted: %v, it says %q", err, said)
 	}

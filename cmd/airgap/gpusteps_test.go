@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 )
 
 // TestGPUSettings: what the host's report is compared with, and that the plugin's
@@ -43,13 +44,13 @@ func TestGPUSettings(t *testing.T) {
 		if got, _ := settings(s); got.Cards != want.cards {
 			t.Errorf("before %s, now %d cards, want %d", before, got.Cards, want.cards)
 		}
-		told := &sayings{Progress: ui.Discard()}
+		told := &uitest.Sayings{Progress: ui.Discard()}
 		unit := nodesteps.NodeReportUnitStep(s, told)
 		for range 2 {
 			unit.Done(t.Context()) // this machine reports to nobody
 		}
-		if all := strings.Join(told.said, "\n"); len(told.said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
-			t.Errorf("before %s: told %q, want %q", before, told.said, want.warns)
+		if all := strings.Join(told.Said, "\n"); len(told.Said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
+			t.Errorf("before %s: told %q, want %q", before, told.Said, want.warns)
 		}
 	}
 	s.Machine.Host.(sitetest.RPMHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}

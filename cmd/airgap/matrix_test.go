@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,7 +10,6 @@ import (
 
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/config/configtest"
-	"airgap.dev/airgap/internal/ui"
 )
 
 const k8s = configtest.Kubernetes
@@ -60,14 +58,4 @@ func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
 			}
 		}
 	}
-}
-
-// sayings is a progress that keeps what is said.
-type sayings struct {
-	ui.Progress
-	said []string
-}
-
-func (s *sayings) Say(format string, args ...any) {
-	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

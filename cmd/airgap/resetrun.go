@@ -57,8 +57,8 @@ func resetHere(ctx context.Context, o resetOptions) (resetResult, error) {
 		return resetResult{}, err
 	}
 	defer release()
-	journal := step.OpenJournal(site.JournalFile)
-	steps, plan, err := planReset(journal, o.wipe)
+	j := step.OpenJournal(site.JournalFile)
+	steps, plan, err := planReset(j, o.wipe)
 	if err != nil {
 		return resetResult{}, err
 	}
@@ -67,7 +67,7 @@ func resetHere(ctx context.Context, o resetOptions) (resetResult, error) {
 			return resetResult{}, err
 		}
 	}
-	result, err := takeBack(ctx, journal, steps, o.wipe, o.console.Progress())
+	result, err := takeBack(ctx, j, steps, o.wipe, o.console.Progress())
 	return result, advice.Add(err, "mend it and run airgap reset again: what was taken back already is not repeated")
 }
 
@@ -81,9 +81,9 @@ func rehearseReset(wipe bool) (resetPlan, error) {
 }
 
 // planReset finds the steps that stand, and refuses what must not be deleted.
-func planReset(journal *step.Journal, wipe bool) ([]step.Step, resetPlan, error) {
+func planReset(j *step.Journal, wipe bool) ([]step.Step, resetPlan, error) {
 	var plan resetPlan
-	steps, err := journal.Standing(resetSteps(wipe))
+	steps, err := j.Standing(resetSteps(wipe))
 	if err != nil {
 		return nil, plan, err
 	}
@@ -171,9 +171,9 @@ func writePaths(w io.Writer, heading string, paths []string) {
 
 // takeBack undoes the steps, and deletes the data if that is wanted. The
 // journal goes when all else is gone: as long as it is there, a reset goes on.
-func takeBack(ctx context.Context, journal *step.Journal, steps []step.Step, wipe bool, p ui.Progress) (resetResult, error) {
+func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p ui.Progress) (resetResult, error) {
 	result := resetResult{Undone: len(steps)}
-	err := step.Undo(ctx, journal, steps, func(e step.Event) { showStep(p, e) })
+	err := step.Undo(ctx, j, steps, func(e step.Event) { showStep(p, e) })
 	if err != nil {
 		return result, err
 	}

@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/registry"
@@ -223,10 +224,10 @@ func TestUnsaid(t *testing.T) {
 // TestBackToNoNode: what was no node when the backup was taken is neither drained nor
 // joined, whatever it became since.
 func TestBackToNoNode(t *testing.T) {
-	said := &sayings{Progress: ui.Discard()}
+	said := &uitest.Sayings{Progress: ui.Discard()}
 	r := &rollback{upgrade: upgrade{p: said, nodes: map[string]corev1.Node{"cp1": {}}}}
-	if err := r.back(t.Context(), config.Node{Name: "w9", Roles: []config.Role{config.Worker}}); err != nil || !strings.Contains(strings.Join(said.said, "\n"), "w9 was no node before the upgrade") {
-		t.Errorf("%v, said %q", err, said.said)
+	if err := r.back(t.Context(), config.Node{Name: "w9", Roles: []config.Role{config.Worker}}); err != nil || !strings.Contains(strings.Join(said.Said, "\n"), "w9 was no node before the upgrade") {
+		t.Errorf("%v, said %q", err, said.Said)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -54,14 +53,6 @@ func (s *sickHost) write(t *testing.T, name, text string) {
 	}
 }
 
-func pemOf(t *testing.T, kind string, der []byte, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-}
-
 func newSickHost(t *testing.T, api string) *sickHost {
 	t.Helper()
 	s := &sickHost{dir: t.TempDir(), secrets: map[string]string{}}
@@ -74,10 +65,10 @@ func newSickHost(t *testing.T, api string) *sickHost {
 		t.Fatal(err)
 	}
 	sec1, err := x509.MarshalECPrivateKey(ec)
-	registryKey := pemOf(t, "EC PRIVATE KEY", sec1, err)
+	registryKey := sitetest.PEM(t, "EC PRIVATE KEY", sec1, err)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(ec)
-	clientKey := pemOf(t, "PRIVATE KEY", pkcs8, err)
-	caKey := pemOf(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(r), nil)
+	clientKey := sitetest.PEM(t, "PRIVATE KEY", pkcs8, err)
+	caKey := sitetest.PEM(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(r), nil)
 	number, err := ec.Bytes()
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,9 @@ func keyPair(t *testing.T) (certificate, key string) {
 	}
 	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, &private.PublicKey, private)
-	certificate = pemOf(t, "CERTIFICATE", der, err)
+	certificate = sitetest.PEM(t, "CERTIFICATE", der, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	return certificate, pemOf(t, "PRIVATE KEY", secret, err)
+	return certificate, sitetest.PEM(t, "PRIVATE KEY", secret, err)
 }
 
 func putFiles(t *testing.T, root string, files map[string]string) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -46,7 +45,7 @@ func TestStepsOfAnUpgrade(t *testing.T) {
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
   - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
 packages:`)
-	m := kubeadm.Machine{Host: filesHost{fstest.MapFS{"proc/1/comm": {Data: []byte("systemd\n")}}}, Root: t.TempDir()}
+	m := kubeadm.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}
 	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
 	u := &upgrade{
 		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),

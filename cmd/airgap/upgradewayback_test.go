@@ -45,7 +45,7 @@ func upgradableHost(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(parsed.PublicKey)
-	files[kubePKI+"sa.pub"], files[kubePKI+"sa.key"] = pemOf(t, "PUBLIC KEY", public, err), key
+	files[kubePKI+"sa.pub"], files[kubePKI+"sa.key"] = sitetest.PEM(t, "PUBLIC KEY", public, err), key
 	return files
 }
 

@@ -1,0 +1,19 @@
+package uitest
+
+import (
+	"fmt"
+
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Sayings is a progress that keeps what is said.
+type Sayings struct {
+	ui.Progress
+
+	Said []string
+}
+
+// Say keeps the line.
+func (s *Sayings) Say(format string, args ...any) {
+	s.Said = append(s.Said, fmt.Sprintf(format, args...))
+}
