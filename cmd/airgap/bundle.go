@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
@@ -265,7 +266,7 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 // configError makes usage errors of what is wrong with the file itself.
 func configError(err error) error {
 	if problems, is := errors.AsType[config.Problems](err); is {
-		return advice.Add(&coded{exitUsage, fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)}, "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
+		return advice.Add(&coded{exitcode.Usage, fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)}, "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
 	}
 	return advice.Add(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

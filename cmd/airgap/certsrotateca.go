@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
@@ -143,13 +145,13 @@ func (a *app) replace(ctx context.Context, r kubeadm.Replacement, o rotateCAOpti
 			return kubeadm.Replaced{}, err
 		}
 	}
-	f, err := connectFleet(ctx, s, nil, fleetOptions{console: a.terminal(), noSSH: o.noSSH || o.follow})
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: a.terminal(), NoSSH: o.noSSH || o.follow})
 	if err != nil {
 		return kubeadm.Replaced{}, err
 	}
-	defer f.close()
+	defer f.Close()
 	if f != nil {
-		r.Others = func(ctx context.Context) error { return f.follow(ctx, r.Authority, p) }
+		r.Others = func(ctx context.Context) error { return f.Follow(ctx, r.Authority, p) }
 	}
 	done, err := r.Run(ctx)
 	if err != nil {
@@ -169,7 +171,7 @@ func tellWhoJoins(ctx context.Context, s *site.Site, keys []string, p ui.Progres
 		return err
 	}
 	defer v.Close()
-	_, err = runSteps(ctx, []step.Step{join.MaterialStep(s, v.Top())}, p)
+	_, err = journal.Run(ctx, []step.Step{join.MaterialStep(s, v.Top())}, p)
 	return err
 }
 

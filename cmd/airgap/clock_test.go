@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -33,7 +34,7 @@ func TestClockAgrees(t *testing.T) {
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
-		if err != nil && (codeOf(err) != exitPreflight || !strings.Contains(advice.Of(err), "chronyc")) {
+		if err != nil && (codeOf(err) != exitcode.Preflight || !strings.Contains(advice.Of(err), "chronyc")) {
 			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -69,7 +70,7 @@ func (a *app) runCompliance(ctx context.Context, keys []string) error {
 		return err
 	}
 	if result.count(kubeadm.Differs)+result.count(kubeadm.Unknown) > 0 {
-		return &coded{exitVerify, errShown}
+		return &coded{exitcode.Verify, errShown}
 	}
 	return nil
 }

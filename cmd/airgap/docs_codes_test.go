@@ -10,6 +10,7 @@ import (
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 
 	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/exitcode"
 )
 
 // nextStep begins, in each language, what somebody does who was shown a code.
@@ -21,7 +22,7 @@ func nextStep() map[docs.Language]string {
 // engine knows, can be looked up, in each language: what it means, and what comes next.
 func TestDocsCodes(t *testing.T) {
 	want := map[string]string{} // by code: words of its section
-	for _, code := range []int{exitOK, exitError, exitUsage, exitPreflight, exitVerify, exitInterrupted} {
+	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
 		want[strconv.Itoa(code)] = "# `" + strconv.Itoa(code) + "`: "
 	}
 	for _, d := range errcode.GetErrorAllDescriptors() {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"airgap.dev/airgap/internal/exitcode"
 )
 
 // TestDocsCommands: a page for each command that people see, which is its help; cobra's own
@@ -123,7 +125,7 @@ func TestDocsExitCodes(t *testing.T) {
 		code, meaning, _ := strings.Cut(entry, " ")
 		rows = append(rows, []string{"**" + code + "**", meaning})
 	}
-	for _, code := range []int{exitOK, exitError, exitUsage, exitPreflight, exitVerify, exitInterrupted} {
+	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
 		if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == fmt.Sprintf("**%d**", code) }) {
 			t.Errorf("the help does not say what exit code %d means", code)
 		}

@@ -198,7 +198,7 @@ func stepRows(t *testing.T) [][]string {
 			if err != nil {
 				t.Fatalf("%s: %v", of.with, err) // and a step that only says so stands in place of others
 			}
-			steps := stepsAgain(s, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index}, v)
+			steps := join.AllSteps(s, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index}, v)
 			if host.kind == firstHost {
 				steps = install.Steps(s, v, nil, ui.Discard())
 			}

@@ -6,18 +6,9 @@ import (
 	"fmt"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
-)
-
-// Exit codes, documented in `airgap --help`.
-const (
-	exitOK          = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitPreflight   = 3
-	exitVerify      = 4
-	exitInterrupted = 130
 )
 
 // coded is an error with its exit code.
@@ -39,21 +30,21 @@ func codeOf(err error) int {
 		return c.code
 	}
 	if advice.IsUsage(err) {
-		return exitUsage
+		return exitcode.Usage
 	}
 	if _, is := errors.AsType[*preflight.FailedError](err); is {
-		return exitPreflight
+		return exitcode.Preflight
 	}
 	if _, is := errors.AsType[*preflight.ReportError](err); is {
-		return exitPreflight
+		return exitcode.Preflight
 	}
 	if _, is := errors.AsType[*preflight.ReportsError](err); is {
-		return exitPreflight
+		return exitcode.Preflight
 	}
 	if _, is := errors.AsType[*verify.ReportError](err); is {
-		return exitVerify
+		return exitcode.Verify
 	}
-	return exitError
+	return exitcode.Failed
 }
 
 // interrupted says that a signal ended the work, and nothing else.
@@ -61,7 +52,7 @@ func interrupted(err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return advice.Replace(&coded{exitInterrupted, errors.New("interrupted")}, "run the same command again: it goes on where it stopped")
+	return advice.Replace(&coded{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: it goes on where it stopped")
 }
 
 // show prints the report that an error carries: it is the command's result.
@@ -88,7 +79,7 @@ func (a *app) show(err error) error {
 func (a *app) report(err error) int {
 	a.endProgress()
 	if err == nil {
-		return exitOK
+		return exitcode.OK
 	}
 	code := codeOf(err)
 	if !errors.Is(err, errShown) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 )
 
 // TestHintKeepsTheExitCode: what to do about it changes nothing about what it was.
@@ -16,10 +17,10 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 		code int
 		said string
 	}{
-		"an error":             {errors.New("no room"), exitError, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
-		"a mistake":            {advice.Usagef("no such flag"), exitUsage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
-		"a verdict, shown":     {&coded{exitVerify, errShown}, exitVerify, "airgap: hint: mend it\n"},
-		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitError, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
+		"an error":             {errors.New("no room"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
+		"a mistake":            {advice.Usagef("no such flag"), exitcode.Usage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
+		"a verdict, shown":     {&coded{exitcode.Verify, errShown}, exitcode.Verify, "airgap: hint: mend it\n"},
+		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
 	} {
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr}

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 )
 
 const (
@@ -136,7 +137,7 @@ func TestGPUStatusOfThisHost(t *testing.T) {
 	if cards, err := (gpu.Setup{Host: site.ThisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
 		t.Skip("this machine has cards", len(cards), err)
 	}
-	for args, want := range map[string]int{"": exitError, "--output json": exitError, "--watch-xid 2h": exitUsage, "--watch-xid -1s": exitUsage, "more": exitUsage} {
+	for args, want := range map[string]int{"": exitcode.Failed, "--output json": exitcode.Failed, "--watch-xid 2h": exitcode.Usage, "--watch-xid -1s": exitcode.Usage, "more": exitcode.Usage} {
 		var stdout, stderr bytes.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
 		code := run(ctx, append([]string{"gpu", "status"}, strings.Fields(args)...), nil, &stdout, &stderr)

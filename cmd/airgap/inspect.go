@@ -27,7 +27,7 @@ whoever signed the bundle gave it to you on another way than the stick.`,
 		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, t, err := openBundle(args[0], keys)
+			b, t, err := site.Open(args[0], keys)
 			if err != nil {
 				return err
 			}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/site"
 )
 
 func (a *app) install() *cobra.Command {
-	var o installOptions
+	var o install.Options
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "install DIR",
@@ -49,26 +50,26 @@ servers are written so. What else there is to say is text then.`,
 		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.dir, o.console = args[0], a.terminal()
+			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
 				if err := a.noReport("airgap install --dry-run"); err != nil {
 					return err
 				}
-				return a.showDryRun(rehearseInstall(cmd.Context(), o))
+				return a.showDryRun(install.Rehearse(cmd.Context(), o))
 			}
-			done, err := installHere(cmd.Context(), o)
+			done, err := install.Run(cmd.Context(), o)
 			if done.Node != "" {
-				err = errors.Join(a.print(done, done.write), err)
+				err = errors.Join(a.print(done, done.Write), err)
 			}
 			return err
 		},
 	}
-	keyFlags(cmd, &o.keys)
+	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change, and on which host")
-	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
-	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	cmd.Flags().BoolVar(&o.inPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+": DIR has to stay there, for pods and for servers that join")
-	cmd.Flags().BoolVar(&o.noSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
-	wellTimeoutFlag(cmd.Flags(), &o.timeout, "how long the cluster may take to be well at the end")
+	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
+	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+": DIR has to stay there, for pods and for servers that join")
+	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
+	wellTimeoutFlag(cmd.Flags(), &o.Timeout, "how long the cluster may take to be well at the end")
 	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
 
 func (a *app) join() *cobra.Command {
-	var o joinOptions
+	var o join.Options
 	var newCode, dryRun, prepare bool
 	cmd := &cobra.Command{
 		Use:   "join ADDRESS:PORT --ca-hash sha256:…",
@@ -45,44 +46,44 @@ out of it first; while that one answers, and for about a minute after, no code i
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if newCode {
-				line, err := newCodeFor(cmd.Context(), o.keys, o.node, a.terminal())
+				line, err := join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal())
 				if err != nil {
 					return err
 				}
 				return a.print(line, line.Write)
 			}
-			if o.caHash == "" {
+			if o.CAHash == "" {
 				return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
 			}
-			if !registry.IsCAHash(o.caHash) {
-				return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.caHash)
+			if !registry.IsCAHash(o.CAHash) {
+				return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.CAHash)
 			}
-			o.addr = args[0]
-			if err := site.CheckAddress("airgap join:", o.addr); err != nil {
+			o.Addr = args[0]
+			if err := site.CheckAddress("airgap join:", o.Addr); err != nil {
 				return err
 			}
-			o.console = a.terminal()
+			o.Console = a.terminal()
 			return a.runJoin(cmd.Context(), o, dryRun, prepare)
 		},
 	}
-	keyFlags(cmd, &o.keys)
+	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change; asks for no code")
 	cmd.Flags().BoolVar(&prepare, "prepare", false, "on a node that is to be upgraded: only get what that takes, for airgap upgrade")
-	cmd.Flags().StringVar(&o.caHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
-	cmd.Flags().StringVar(&o.codeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
-	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id")
-	cmd.Flags().StringVar(&o.node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: which node is to join; default: the only one that has not")
+	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
+	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
+	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id")
+	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: which node is to join; default: the only one that has not")
 	cmd.Flags().BoolVar(&newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
 	return cmd
 }
 
-func (a *app) runJoin(ctx context.Context, o joinOptions, dryRun, prepare bool) error {
+func (a *app) runJoin(ctx context.Context, o join.Options, dryRun, prepare bool) error {
 	if dryRun {
-		return a.showDryRun(rehearseJoin(ctx, o))
+		return a.showDryRun(join.Rehearse(ctx, o))
 	}
-	do, words := joinHere, joinedNode.write
+	do, words := join.Run, join.Result.Write
 	if prepare {
-		do, words = prepareHere, joinedNode.writePrepared
+		do, words = join.Prepare, join.Result.WritePrepared
 	}
 	done, err := do(ctx, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -87,7 +88,7 @@ func (m matrix) cards() [][]string {
 func (m matrix) gpus() [][]string {
 	rows := [][]string{{mark(false), "GPU", "DRIVERS BY THEIR KERNEL MODULE", "SOURCE"}}
 	for _, g := range m.GPUs {
-		rows = append(rows, []string{mark(false), list(g.Architectures), g.Modules(), g.Source})
+		rows = append(rows, []string{mark(false), ui.Words(g.Architectures), g.Modules(), g.Source})
 	}
 	return rows
 }

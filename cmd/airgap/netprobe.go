@@ -90,7 +90,7 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 	if err := cmp.Or(hostcheck.MustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.page)); err != nil {
 		return err
 	}
-	b, _, err := openBundle(dir, o.keys)
+	b, _, err := site.Open(dir, o.keys)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -127,15 +129,15 @@ func (a *app) printReport(v any, f forms) error {
 }
 
 // showDryRun prints the result and turns failed checks into exit code 3.
-func (a *app) showDryRun(d dryRun, err error) error {
+func (a *app) showDryRun(d rehearsal.Plan, err error) error {
 	if err == nil {
-		err = a.print(d, d.write)
+		err = a.print(d, d.Write)
 	}
 	if err != nil {
 		return err
 	}
 	if !d.Preflight.Passed() {
-		return advice.Add(&coded{exitPreflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
+		return advice.Add(&coded{exitcode.Preflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
@@ -71,7 +72,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 			case explain != "":
 				return a.explainCheck(explain)
 			case allHosts:
-				return a.preflightAll(cmd.Context(), judgeOptions{dir: args[0], keys: keys, node: nodeName, choice: choice}, page)
+				return a.preflightAll(cmd.Context(), fleet.AllOptions{Dir: args[0], Keys: keys, Node: nodeName, Choice: choice}, page)
 			case indexOnly:
 				return a.preflightByIndex(cmd.Context(), args[0], keys, nodeName, choice)
 			default:
@@ -95,7 +96,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 // preflightFrom judges this host by the bundle in dir. Of a delta, a host that
 // is to join has no base, and needs none: its packages come from the registry.
 func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, choice preflight.Choice) error {
-	b, t, err := openBundle(dir, keys)
+	b, t, err := site.Open(dir, keys)
 	if err != nil {
 		return err
 	}
@@ -133,13 +134,13 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 }
 
 // preflightAll judges all hosts and the network between them.
-func (a *app) preflightAll(ctx context.Context, o judgeOptions, page string) error {
+func (a *app) preflightAll(ctx context.Context, o fleet.AllOptions, page string) error {
 	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", page)); err != nil {
 		return err
 	}
-	o.console = a.terminal()
-	o.measured = func(s *site.Site, m *netprobe.Matrix) error { return writeNetworkPage(s, page, m) }
-	all, err := judgeAll(ctx, o)
+	o.Console = a.terminal()
+	o.Measured = func(s *site.Site, m *netprobe.Matrix) error { return writeNetworkPage(s, page, m) }
+	all, err := fleet.Judge(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -25,7 +26,7 @@ func onlyReports(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return nil
 	}
-	return advice.Add(&coded{exitUsage, fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath())}, "see %s --help", cmd.CommandPath())
+	return advice.Add(&coded{exitcode.Usage, fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath())}, "see %s --help", cmd.CommandPath())
 }
 
 // showReports prints the reports that hosts wrote by themselves as one, and

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
 )
@@ -59,8 +60,8 @@ func TestPromptEndsWithASignal(t *testing.T) {
 			}
 			end(t, y, cmd)
 			_ = cmd.Wait() // the exit code tells
-			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-				t.Errorf("exit code %d, want %d", code, exitInterrupted)
+			if code := cmd.ProcessState.ExitCode(); code != exitcode.Interrupted {
+				t.Errorf("exit code %d, want %d", code, exitcode.Interrupted)
 			}
 			if !y.Echoes(t) {
 				t.Error("the terminal stays silent")
@@ -101,10 +102,10 @@ func TestConfirm(t *testing.T) {
 		code   int
 		screen string
 	}{
-		"yes\n": {exitOK, "Sure? yes\n"},
-		"y\n":   {exitUsage, "Sure? y\nairgap: error: not confirmed; nothing was changed\n"},
-		"\x04":  {exitUsage, "Sure? airgap: error: not confirmed; nothing was changed\n"}, // Ctrl-D
-		ctrlC:   {exitInterrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it goes on where it stopped\n"},
+		"yes\n": {exitcode.OK, "Sure? yes\n"},
+		"y\n":   {exitcode.Usage, "Sure? y\nairgap: error: not confirmed; nothing was changed\n"},
+		"\x04":  {exitcode.Usage, "Sure? airgap: error: not confirmed; nothing was changed\n"}, // Ctrl-D
+		ctrlC:   {exitcode.Interrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it goes on where it stopped\n"},
 	} {
 		y := uitest.New(t)
 		cmd := y.Start(t, "asks", "yes")

@@ -223,7 +223,7 @@ func writePlaces(w io.Writer, foundIn []string) {
 // tellNotCarried names what is not in the bundle and may be missing on site.
 func tellNotCarried(p ui.Progress, l bundle.Lock) {
 	for _, n := range l.NotCarried {
-		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, list(n.FoundIn))
+		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, ui.Words(n.FoundIn))
 	}
 }
 

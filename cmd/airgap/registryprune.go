@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func (a *app) runPrune(ctx context.Context, o pruneOptions, names []string) erro
 		return advice.Add(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return stored(b) == name }) {
+		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return site.NameInStore(b) == name }) {
 			return fmt.Errorf("no bundle %s in %s", name, o.store)
 		}
 	}
@@ -171,7 +170,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on 
 	for i := 0; i < len(bundles); {
 		b := bundles[i]
 		described := describe(b.Index())
-		p := pruned{Name: stored(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
+		p := pruned{Name: site.NameInStore(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
 		if on.goesBackTo(b, bundles) {
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})
 		}
@@ -242,9 +241,6 @@ func serveAgain(ctx context.Context, store string) error {
 	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})
 	return err
 }
-
-// stored is what a bundle is called in its store, where several may have one name.
-func stored(b *bundle.Bundle) string { return filepath.Base(b.Dir()) }
 
 // stayed is an error where somebody named a bundle that had to stay.
 func stayed(list []pruned, names []string) error {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/removal"
 	"airgap.dev/airgap/internal/ui"
 )
 
 func (a *app) remove() *cobra.Command {
-	var o removeOptions
+	var o removal.Options
 	var yes, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
@@ -40,34 +41,34 @@ It can be interrupted at any point and run again.`,
 		Example: "  airgap remove node5 --dry-run\n  airgap remove node5 --timeout 30m\n  airgap remove node3 --force   # its host is dead",
 		Args:    oneArg("the node's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.node, o.console = args[0], a.terminal()
+			o.Node, o.Console = args[0], a.terminal()
 			if dryRun {
-				plan, err := rehearseRemoval(cmd.Context(), o)
+				plan, err := removal.Rehearse(cmd.Context(), o)
 				if err != nil {
 					return err
 				}
-				return a.print(plan, plan.write)
+				return a.print(plan, plan.Write)
 			}
 			if !yes {
-				o.agree = func(ctx context.Context, plan removePlan) error {
-					return errors.Join(plan.write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
+				o.Agree = func(ctx context.Context, plan removal.Plan) error {
+					return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
 				}
 			}
-			done, err := removeNode(cmd.Context(), o)
+			done, err := removal.Run(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(done, done.write)
+			return a.print(done, done.Write)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.force, "force", false, "its host is dead: take it out as it is")
-	f.BoolVar(&o.unmanaged, "delete-unmanaged", false, "delete pods, too, that nobody would make again")
+	f.BoolVar(&o.Force, "force", false, "its host is dead: take it out as it is")
+	f.BoolVar(&o.Unmanaged, "delete-unmanaged", false, "delete pods, too, that nobody would make again")
 	f.BoolVar(&yes, "yes", false, "do not ask")
 	f.BoolVar(&dryRun, "dry-run", false, "only check, and say what would be done")
-	f.BoolVar(&o.noSSH, "no-ssh", false, "print what to run on other hosts instead of doing it through SSH")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long its pods may take to leave; 0: as long as they want")
-	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out on the hosts whose lists change, by id")
-	keyFlags(cmd, &o.keys)
+	f.BoolVar(&o.NoSSH, "no-ssh", false, "print what to run on other hosts instead of doing it through SSH")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "how long its pods may take to leave; 0: as long as they want")
+	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out on the hosts whose lists change, by id")
+	keyFlags(cmd, &o.Keys)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/reset"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -40,23 +41,23 @@ airgap itself goes with rpm -e airgap.`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				plan, err := rehearseReset(wipe)
+				plan, err := reset.Rehearse(wipe)
 				if err != nil {
 					return err
 				}
-				return a.print(plan, plan.write)
+				return a.print(plan, plan.Write)
 			}
-			o := resetOptions{wipe: wipe, console: a.terminal()}
+			o := reset.Options{Wipe: wipe, Console: a.terminal()}
 			if !yes {
-				o.agree = func(ctx context.Context, plan resetPlan) error {
-					return errors.Join(plan.write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
+				o.Agree = func(ctx context.Context, plan reset.Plan) error {
+					return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
 				}
 			}
-			done, err := resetHere(cmd.Context(), o)
+			done, err := reset.Run(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(done, done.write)
+			return a.print(done, done.Write)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")

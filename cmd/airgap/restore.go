@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/recovery"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 )
 
 func (a *app) restore() *cobra.Command {
-	var o restoreOptions
+	var o recovery.Options
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP --bundle DIR --backup-key KEY",
@@ -48,37 +49,37 @@ old host's journal said is kept in ` + site.RestoredDir + `.`,
 		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
 		Args:    oneArg("the backup's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.bundle == "" {
+			if o.Bundle == "" {
 				return advice.Usagef("airgap restore: --bundle is missing: the directory of the bundle that the cluster was installed from, or of a newer one with the same minor of Kubernetes")
 			}
-			if len(o.backup.keys) == 0 && !o.backup.unsigned {
+			if len(o.Backup.Keys) == 0 && !o.Backup.Unsigned {
 				return advice.Usagef("airgap restore: --backup-key is missing: the fingerprint that airgap install, backup or status printed on the host that made the backup; --allow-unsigned takes a backup whoever made it")
 			}
-			o.dir, o.console = args[0], a.terminal()
+			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				return a.showDryRun(rehearseRestore(cmd.Context(), o))
+				return a.showDryRun(recovery.Rehearse(cmd.Context(), o))
 			}
-			done, err := restoreHere(cmd.Context(), o)
+			done, err := recovery.Run(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(done, done.write)
+			return a.print(done, done.Write)
 		},
 	}
-	keyFlags(cmd, &o.keys)
-	backupFlags(cmd, &o.backup, "")
-	cmd.Flags().StringVar(&o.backup.identity, "identity", "", "file with the private half of a recipient that the backup is encrypted to: an age identity, or an SSH private key; default: prompt, or standard input when it is not a terminal")
-	cmd.Flags().StringVar(&o.bundle, "bundle", "", "directory of the bundle to install from")
-	cmd.Flags().StringVar(&o.node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
-	cmd.Flags().StringSliceVar(&o.skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
+	keyFlags(cmd, &o.Keys)
+	backupFlags(cmd, &o.Backup, "")
+	cmd.Flags().StringVar(&o.Backup.Identity, "identity", "", "file with the private half of a recipient that the backup is encrypted to: an age identity, or an SSH private key; default: prompt, or standard input when it is not a terminal")
+	cmd.Flags().StringVar(&o.Bundle, "bundle", "", "directory of the bundle to install from")
+	cmd.Flags().StringVar(&o.Node, "node", "", "which control-plane node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change here")
-	wellTimeoutFlag(cmd.Flags(), &o.timeout, "how long the cluster may take to be well at the end, where nobody is missing")
+	wellTimeoutFlag(cmd.Flags(), &o.Timeout, "how long the cluster may take to be well at the end, where nobody is missing")
 	return cmd
 }
 
 // backupFlags say who may have made a backup.
-func backupFlags(cmd *cobra.Command, o *backupOptions, otherwise string) {
-	cmd.Flags().StringArrayVar(&o.keys, "backup-key", nil, "the backup must be signed with this key: its fingerprint, SHA256:…, as airgap install, backup and status print it, or the file of the public key; given more than once, with one of them"+otherwise)
-	cmd.Flags().BoolVar(&o.unsigned, "allow-unsigned", false, "take the backup whoever made it: one of an airgap that did not sign, or one whose key's fingerprint is lost")
+func backupFlags(cmd *cobra.Command, o *recovery.BackupTrust, otherwise string) {
+	cmd.Flags().StringArrayVar(&o.Keys, "backup-key", nil, "the backup must be signed with this key: its fingerprint, SHA256:…, as airgap install, backup and status print it, or the file of the public key; given more than once, with one of them"+otherwise)
+	cmd.Flags().BoolVar(&o.Unsigned, "allow-unsigned", false, "take the backup whoever made it: one of an airgap that did not sign, or one whose key's fingerprint is lost")
 	cmd.MarkFlagsMutuallyExclusive("backup-key", "allow-unsigned")
 }

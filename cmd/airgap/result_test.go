@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
@@ -31,8 +32,8 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 		code int
 		want []string // in this order, at the screen's end
 	}{
-		"result": {[]string{"inspect", f.Dir, "--full"}, exitOK, []string{"done", "every byte verified", "files "}},
-		"import": {[]string{"registry", "import", f.Dir, "--store", t.TempDir()}, exitOK, []string{"done", "test is in the store"}},
+		"result": {[]string{"inspect", f.Dir, "--full"}, exitcode.OK, []string{"done", "every byte verified", "files "}},
+		"import": {[]string{"registry", "import", f.Dir, "--store", t.TempDir()}, exitcode.OK, []string{"done", "test is in the store"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tty := uitest.New(t)
@@ -60,7 +61,7 @@ func TestErrorStaysOnTheTerminal(t *testing.T) {
 	tty := uitest.New(t)
 	a := &app{stdout: tty.File, stderr: tty.File, progress: "auto"}
 	a.newProgress().Task("read", 5, true).End(errors.New("gone"))
-	if code := a.report(errors.New("the stick is gone")); code != exitError {
+	if code := a.report(errors.New("the stick is gone")); code != exitcode.Failed {
 		t.Errorf("exit code %d", code)
 	}
 	if screen := tty.Screen(); !strings.HasSuffix(screen, "airgap: error: the stick is gone\n") {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/cluster/upgrade"
 )
 
 const rollbackLong = `Takes the last upgrade back: the cluster has the bundle, the packages and the
@@ -26,28 +28,28 @@ The command can be interrupted at any point, and goes on when it is run again. A
 end the cluster is compared with what it was like before the upgrade.`
 
 func (a *app) rollback() *cobra.Command {
-	var o rollbackOptions
+	var o upgrade.BackOptions
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Take the last upgrade back, and what was written since", Args: noArgs,
 		Long:    rollbackLong,
 		Example: "  airgap rollback\n  airgap rollback --yes   # asks nothing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.console = a.terminal()
-			done, err := rollBack(cmd.Context(), o)
+			o.Console = a.terminal()
+			done, err := upgrade.Back(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(done, done.write)
+			return a.print(done, done.Write)
 		},
 	}
-	keyFlags(cmd, &o.keys)
-	backupFlags(cmd, &o.backup, ". Default: this host's own")
+	keyFlags(cmd, &o.Keys)
+	backupFlags(cmd, &o.Backup, ". Default: this host's own")
 	f := cmd.Flags()
-	f.BoolVar(&o.yes, "yes", false, "do not ask")
-	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
-	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
-	wellTimeoutFlag(f, &o.timeout, "how long the cluster may take to be as before the upgrade at the end")
-	f.BoolVar(&o.forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
-	f.StringVar(&o.of, "of", "", "on another control-plane host: which upgrade, by the ID of its bundle;\nairgap rollback on the first one names it. One that this host was not prepared for,\nor has left already, is nothing to do")
+	f.BoolVar(&o.Yes, "yes", false, "do not ask")
+	f.BoolVar(&o.NoSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
+	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
+	wellTimeoutFlag(f, &o.Timeout, "how long the cluster may take to be as before the upgrade at the end")
+	f.BoolVar(&o.Forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
+	f.StringVar(&o.Of, "of", "", "on another control-plane host: which upgrade, by the ID of its bundle;\nairgap rollback on the first one names it. One that this host was not prepared for,\nor has left already, is nothing to do")
 	return cmd
 }

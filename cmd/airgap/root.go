@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
@@ -54,7 +55,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.output, "output", asText, "format of the result: text, json, yaml; preflight, install and verify also junit and html")
 	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "progress on stderr: auto, bars, plain, json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return advice.Add(&coded{exitUsage, err}, "see %s --help", cmd.CommandPath())
+		return advice.Add(&coded{exitcode.Usage, err}, "see %s --help", cmd.CommandPath())
 	})
 	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
 		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.supportBundle(),
@@ -80,7 +81,7 @@ func (a *app) endProgress() { a.terminal().EndProgress() }
 // noArgs, oneArg: like cobra's own, but a usage error with its exit code.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return advice.Add(&coded{exitUsage, unknownArgument(cmd, args[0])}, "see %s --help", cmd.CommandPath())
+		return advice.Add(&coded{exitcode.Usage, unknownArgument(cmd, args[0])}, "see %s --help", cmd.CommandPath())
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return advice.Add(&coded{exitUsage, wantArgument(cmd, what, len(args))}, "see %s --help", cmd.CommandPath())
+			return advice.Add(&coded{exitcode.Usage, wantArgument(cmd, what, len(args))}, "see %s --help", cmd.CommandPath())
 		}
 		return nil
 	}

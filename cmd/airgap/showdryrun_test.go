@@ -6,18 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/rehearsal"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
 )
 
 // TestDryRunWithFailedChecks: they are part of the result, and its exit code.
 func TestDryRunWithFailedChecks(t *testing.T) {
 	report := preflight.Report{Host: "cp1", Worst: preflight.Fail, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: preflight.Fail, Found: "2 GB on /dev/sda2"}}}}
-	d := dryRun{Preflight: report, Hosts: []hostPlan{{Node: "cp1", Steps: []stepPlan{{Step: "sysctls", Title: "Set kernel parameters"}}}}}
+	d := rehearsal.Plan{Preflight: report, Hosts: []rehearsal.Host{{Node: "cp1", Steps: []rehearsal.Change{{Step: "sysctls", Title: "Set kernel parameters"}}}}}
 	for _, format := range []string{asText, asJSON} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}
 		err := a.showDryRun(d, nil)
-		if c, is := errors.AsType[*coded](err); !is || c.code != exitPreflight || !errors.Is(err, errShown) {
+		if c, is := errors.AsType[*coded](err); !is || c.code != exitcode.Preflight || !errors.Is(err, errShown) {
 			t.Errorf("%s: got %v, want exit code 3", format, err)
 		}
 		if !strings.Contains(out.String(), "2 GB on /dev/sda2") || !strings.Contains(out.String(), "Set kernel parameters") {

@@ -215,7 +215,7 @@ func (k *known) asMaster(v *bundle.View, t *site.Trust, node string) (err error)
 	}
 	k.command = "join"
 	h, err := recall(k.site, v.Top().Index(), t.Keys)
-	k.steps = stepsAgain(k.site, h, v)
+	k.steps = join.AllSteps(k.site, h, v)
 	return err
 }
 
@@ -233,7 +233,7 @@ func (k *known) asWorker(t *site.Trust, node string) error {
 		return err
 	}
 	h.Signed = signed.Files
-	k.steps = stepsAgain(k.site, h, bundle.NewView())
+	k.steps = join.AllSteps(k.site, h, bundle.NewView())
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (st *status) write(w io.Writer) error {
 	}
 	if st.Cluster != "" {
 		fmt.Fprintf(w, "cluster   %s, Kubernetes %s\n", st.Cluster, st.Kubernetes)
-		fmt.Fprintf(w, "node      %s, %s, %s\n", st.Node, list(st.Roles), st.Address)
+		fmt.Fprintf(w, "node      %s, %s, %s\n", st.Node, ui.Words(st.Roles), st.Address)
 	}
 	if b := st.Bundle; b != nil {
 		fmt.Fprintf(w, "bundle    %s of %s, %s: %d images, %d packages; in %s\n", b.Name, b.Created, ui.Size(b.Bytes), b.Images, b.Packages, st.From)
@@ -195,14 +195,6 @@ func (st *status) conclusion() string {
 	default:
 		return fmt.Sprintf("all %d steps hold", len(st.Steps))
 	}
-}
-
-func list[T ~string](words []T) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // behind is "" for a registry that has all that the other one has.

@@ -28,6 +28,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/cluster/support/supporttest"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
@@ -249,7 +250,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 	}
 	file := filepath.Join(dir, "this.tar.gz")
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, &stdout, &stderr); code != exitOK {
+	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, &stdout, &stderr); code != exitcode.OK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
 	info, err := os.Stat(file)
@@ -270,7 +271,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr.Reset()
-	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitError || !strings.Contains(stderr.String(), "it is there already") {
+	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitcode.Failed || !strings.Contains(stderr.String(), "it is there already") {
 		t.Errorf("written over: %d, %s", code, &stderr)
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {

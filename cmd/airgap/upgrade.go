@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/cluster/upgrade"
 )
 
 const upgradeLong = `Brings a cluster to the bundle in DIR: to the next minor or a patch of Kubernetes, to
@@ -37,7 +39,7 @@ authorities are kept elsewhere or etcd's data lies in a directory of the site's,
 upgrade does not begin, but with --no-way-back.`
 
 func (a *app) upgrade() *cobra.Command {
-	var o upgradeOptions
+	var o upgrade.Options
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:     "upgrade DIR",
@@ -46,28 +48,28 @@ func (a *app) upgrade() *cobra.Command {
 		Example: "  airgap upgrade /media/stick/1.36/bank --dry-run\n  airgap upgrade /media/stick/1.36/bank",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.dir, o.console = args[0], a.terminal()
+			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				plan, err := rehearseUpgrade(cmd.Context(), o)
+				plan, err := upgrade.Rehearse(cmd.Context(), o)
 				if err != nil {
 					return err
 				}
-				return a.print(plan, plan.write)
+				return a.print(plan, plan.Write)
 			}
-			done, err := upgradeCluster(cmd.Context(), o)
+			done, err := upgrade.Run(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(done, done.write)
+			return a.print(done, done.Write)
 		},
 	}
-	keyFlags(cmd, &o.keys)
+	keyFlags(cmd, &o.Keys)
 	f := cmd.Flags()
 	f.BoolVar(&dryRun, "dry-run", false, "only check, and say what would be done, in which order;\nputs airgap.rpm on hosts that are reached through SSH")
-	f.BoolVar(&o.noSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
-	f.StringSliceVar(&o.skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
-	f.DurationVar(&o.drainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
-	wellTimeoutFlag(f, &o.timeout, "how long the cluster may take to be well before the upgrade, and as before after each host")
-	f.BoolVar(&o.noWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
+	f.BoolVar(&o.NoSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
+	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
+	wellTimeoutFlag(f, &o.Timeout, "how long the cluster may take to be well before the upgrade, and as before after each host")
+	f.BoolVar(&o.NoWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
 	return cmd
 }

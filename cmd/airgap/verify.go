@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -179,7 +180,7 @@ func (a *app) showVerdict(r verify.Report) error {
 // exitOf turns a bad report into exit code 4.
 func exitOf(r verify.Report) error {
 	if !r.OK {
-		return &coded{exitVerify, errShown}
+		return &coded{exitcode.Verify, errShown}
 	}
 	return nil
 }
@@ -190,5 +191,5 @@ func after(shown, failed error) error {
 	if shown == nil || failed == nil {
 		return cmp.Or(shown, failed)
 	}
-	return &coded{exitVerify, failed}
+	return &coded{exitcode.Verify, failed}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/verify/apitest"
@@ -100,7 +101,7 @@ func (c *oneNode) run(code int, args []string) (stdout, stderr string) {
 func savesAndCompares(t *testing.T, c *oneNode) {
 	c.ready(corev1.ConditionFalse)
 	file, metrics := filepath.Join(t.TempDir(), "before.json"), filepath.Join(t.TempDir(), "airgap.prom")
-	_, said := c.verify(exitVerify, "--timeout", "2s", "--soak", "1s", "--baseline", verdict.SaveBaseline, file, "--textfile", metrics)
+	_, said := c.verify(exitcode.Verify, "--timeout", "2s", "--soak", "1s", "--baseline", verdict.SaveBaseline, file, "--textfile", metrics)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o644 || !strings.Contains(said, "before.json (1 node, 0 workloads, 1 finding)") {
 		t.Fatalf("the baseline: %v, %v\n%s", info, err, said)
@@ -108,7 +109,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if text, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(text), "\nairgap_verify_ok 0\n") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if shown, _ := c.verify(exitOK, "--soak", "100ms", "--baseline", verdict.CompareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
+	if shown, _ := c.verify(exitcode.OK, "--soak", "100ms", "--baseline", verdict.CompareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
 		t.Errorf("compared:\n%s", shown)
 	}
 	c.ready(corev1.ConditionTrue)
@@ -120,14 +121,14 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if err := host.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shown, said := c.verify(exitError, "--baseline", verdict.CompareBaseline, file)
+	shown, said := c.verify(exitcode.Failed, "--baseline", verdict.CompareBaseline, file)
 	if shown != "" || !strings.Contains(said, "it is of another cluster (x") || !strings.Contains(said, "hint: name this cluster's baseline") {
 		t.Errorf("another cluster's baseline:\n%s%s", shown, said)
 	}
 }
 
 func writesPage(t *testing.T, c *oneNode) {
-	page, _ := c.verify(exitOK, "--soak", "100ms", "--output", "html")
+	page, _ := c.verify(exitcode.OK, "--soak", "100ms", "--output", "html")
 	for _, want := range []string{"The cluster is well", "127.0.0.1:", "<td>v1.", verdict.Whoami(), `<td class="outcome holds">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page:\n%s", want, page)
@@ -140,7 +141,7 @@ func writesPage(t *testing.T, c *oneNode) {
 func nothingThere(t *testing.T, c *oneNode) {
 	for _, rule := range []string{"certificates", "etcd", "units", "data-plane", "gpus", "pods"} {
 		file := filepath.Join(t.TempDir(), "airgap.prom")
-		shown, _ := c.run(exitVerify, c.args("--only", rule, "--timeout", "1s", "--soak", "100ms", "--textfile", file))
+		shown, _ := c.run(exitcode.Verify, c.args("--only", rule, "--timeout", "1s", "--soak", "100ms", "--textfile", file))
 		if !strings.Contains(shown, "unseen  ") || !strings.Contains(shown, "fix:  ") || !strings.Contains(shown, "It is not known whether the cluster is well (1 rule unseen)") {
 			t.Errorf("%s:\n%s", rule, shown)
 		}
@@ -149,7 +150,7 @@ func nothingThere(t *testing.T, c *oneNode) {
 			t.Errorf("%s: %v\n%s", rule, err, metrics)
 		}
 	}
-	shown, said := c.run(exitError, c.args("--only", "pods", "--namespace", "shpo"))
+	shown, said := c.run(exitcode.Failed, c.args("--only", "pods", "--namespace", "shpo"))
 	if shown != "" || !strings.Contains(said, "verify the namespace shpo: the cluster does not have it") || !strings.Contains(said, "hint: kubectl get namespaces") {
 		t.Errorf("a namespace that does not exist:\n%s%s", shown, said)
 	}
@@ -166,7 +167,7 @@ func timeIsForAll(t *testing.T, c *oneNode) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	c.run(exitVerify, c.args("--kubeconfig", path, "--only", "pods", "--namespace", "shop", "--timeout", "4s", "--soak", "1s"))
+	c.run(exitcode.Verify, c.args("--kubeconfig", path, "--only", "pods", "--namespace", "shop", "--timeout", "4s", "--soak", "1s"))
 	if took := time.Since(began); took > 7*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -178,7 +179,7 @@ func watchesAsJSON(t *testing.T, c *oneNode) {
 	defer cancel()
 	var out bytes.Buffer
 	w := &waiting{Writer: &out, text: `"event":"well"`, then: cancel}
-	if code := run(ctx, c.nodesReady("--watch", "--output", "json"), nil, w, io.Discard); code != exitOK {
+	if code := run(ctx, c.nodesReady("--watch", "--output", "json"), nil, w, io.Discard); code != exitcode.OK {
 		t.Errorf("exit code %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -218,8 +219,8 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 	tty.Await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")
 	tty.Await(t, "not everything holds")
 	cancel()
-	if code := <-ended; code != exitVerify {
-		t.Errorf("exit code %d, want %d", code, exitVerify)
+	if code := <-ended; code != exitcode.Verify {
+		t.Errorf("exit code %d, want %d", code, exitcode.Verify)
 	}
 	screen := tty.Screen()
 	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "everything has held") || strings.Count(screen, "nodes-ready: Node w1") != 1 {

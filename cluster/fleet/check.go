@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+// prepare puts the program on every other host and lets it judge that host.
+// The reports come in the order of airgap.yaml; the error is about hosts that
+// gave none.
+func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report, error) {
+	p.Now("Check " + f.names())
+	defer p.Now("")
+	pkg, err := f.programPackage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := f.signedIndex()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := join.ClusterOf(f.site.Machine)
+	if err != nil {
+		return nil, err
+	}
+	reports := map[*Member]*preflight.Report{}
+	for _, m := range f.Members {
+		reports[m] = &preflight.Report{}
+	}
+	f.Each(ctx, f.Members, func(ctx context.Context, m *Member) error {
+		if err := m.bring(ctx, pkg); err != nil {
+			return fmt.Errorf("put airgap.rpm on it: %w", err)
+		}
+		here, err := m.Membership(ctx)
+		if err != nil {
+			return err
+		}
+		if err := join.OtherCluster(m.Node.Name, here, cluster); err != nil {
+			return err
+		}
+		m.Joined = here.Joined
+		return f.preflight(ctx, m, index, reports[m])
+	})
+	var all []preflight.Report
+	for _, m := range f.Members {
+		all = append(all, *reports[m])
+	}
+	return all, f.Problems(ctx, "cannot be worked on", "nothing was changed but that airgap.rpm may be on the other hosts; mend it and run the same command again")
+}
+
+// programRPM is airgap.rpm with the key that vouches for it, as signed.
+type programRPM struct {
+	files  []remote.File
+	header string // its SHA-256: the package itself, whatever it is called
+}
+
+const headerFormat = "%{SHA256HEADER}"
+
+func (f *Fleet) programPackage(ctx context.Context) (programRPM, error) {
+	var p programRPM
+	for _, name := range []string{bundle.RPMKeyName, "airgap.rpm"} {
+		data, err := f.bundle.Vouched(name)
+		if err != nil {
+			return p, err
+		}
+		p.files = append(p.files, remote.File{Name: name, Data: data})
+	}
+	rpm := p.files[len(p.files)-1].Data
+	out, err := host.Local{}.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qp", "--qf", headerFormat, "/dev/stdin"}, Stdin: bytes.NewReader(rpm)})
+	p.header = strings.TrimSpace(string(out))
+	return p, err
+}
+
+// bringRPM imports the key, wants the package to be signed with it, and
+// installs it over any other build.
+const bringRPM = `rpm --import "$1" && rpm -K airgap.rpm >said && grep -q 'signatures OK$' said || { cat said >&2; exit 1; }
+rpm -U --oldpackage --replacepkgs airgap.rpm`
+
+// bring installs airgap.rpm unless the host has this very package.
+func (m *Member) bring(ctx context.Context, p programRPM) error {
+	var have strings.Builder
+	err := m.client.Run(ctx, remote.Command{Args: []string{"rpm", "-q", "--qf", headerFormat, "airgap"}, Stdout: io.MultiWriter(&have, m.log), Stderr: m.log})
+	if exit, is := errors.AsType[*remote.ExitError](err); err != nil && (!is || exit.Code != 1) {
+		return err
+	}
+	if err == nil && strings.HasSuffix(strings.TrimSpace(have.String()), p.header) {
+		return nil
+	}
+	m.log.note("install airgap.rpm")
+	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
+}
+
+func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
+	var far Faraway
+	var here join.Membership
+	if err := m.Run(ctx, &far, nil, "", "membership", "--output", "json"); err != nil {
+		return here, err
+	}
+	return here, readResult(far.stdout.Bytes(), &here)
+}
+
+// signedIndex is what a host must know to judge itself.
+func (f *Fleet) signedIndex() ([]remote.File, error) {
+	signed, err := join.SignedFiles(f.bundle)
+	if err != nil {
+		return nil, err
+	}
+	var files []remote.File
+	for _, name := range join.IndexFiles() {
+		files = append(files, remote.File{Name: name, Data: signed[name]})
+	}
+	return files, nil
+}
+
+// preflight lets the host judge itself.
+func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, report *preflight.Report) error {
+	var far Faraway
+	args := append([]string{"preflight", "--index", ".", "--node", m.Node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
+	args = append(args, listFlag("--only", f.only)...)
+	args = append(args, listFlag("--skip", f.skip)...)
+	err := m.Run(ctx, &far, index, "", args...)
+	if failed, is := errors.AsType[*farawayError](err); err != nil && (!is || failed.code != exitcode.Preflight) {
+		return err
+	}
+	return readResult(far.stdout.Bytes(), report)
+}
+
+// joined tells whether all other hosts are nodes already.
+func (f *Fleet) joined() bool {
+	return !slices.ContainsFunc(f.Members, func(m *Member) bool { return !m.Joined })
+}
+
+func listFlag(name string, ids []string) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{name, strings.Join(ids, ",")}
+}
+
+// readResult reads the JSON that airgap printed on another host, behind what
+// a login script may have written there.
+func readResult(stdout []byte, v any) error {
+	at := strings.Index("\n"+string(stdout), "\n{")
+	if at < 0 {
+		return fmt.Errorf("read the result of airgap: no JSON in %q", stdout)
+	}
+	if err := json.Unmarshal(stdout[at:], v); err != nil {
+		return fmt.Errorf("read the result of airgap: %w", err)
+	}
+	return nil
+}
+
+// Gate lets nothing happen on any host unless the checks of all of them pass: own is the report
+// of this one. It then takes down what was measured between them.
+func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) error {
+	others, err := f.prepare(ctx, p)
+	if err != nil {
+		return err
+	}
+	all := append(preflight.Reports{own}, others...)
+	if !all.Passed() {
+		return allPass(all, p)
+	}
+	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
+		return errors.Join(err, allPass(all, p)) // a cluster that is there: airgap verify looks at what passes in it
+	}
+	m, err := f.measure(ctx, p)
+	if err != nil {
+		return err
+	}
+	between, err := hostcheck.JudgeBetween(ctx, f.site, m, preflight.Choice{Skip: f.skip})
+	if err != nil {
+		return err
+	}
+	if err := allPass(append(all, between), p); err != nil {
+		return err
+	}
+	return hostcheck.Settle(f.site, m, p)
+}
+
+// allPass is a ReportsError unless all hosts pass.
+func allPass(all preflight.Reports, p ui.Progress) error {
+	var failed preflight.Reports
+	for _, r := range all {
+		if r.Passed() {
+			p.Say("preflight: %s: %s", r.Host, r.Summary())
+		} else {
+			failed = append(failed, r)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return advice.Add(&preflight.ReportsError{Failed: failed, All: all}, "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again")
+}

@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Faraway is airgap run on another host: its result, and what it said when it
+// was not content.
+type Faraway struct {
+	node   string
+	stdout bytes.Buffer
+	said   bytes.Buffer // stderr but for the progress
+	line   []byte
+	Show   ui.Host // nil for nobody
+}
+
+// Run runs airgap on the host, with the files if there are any, and keeps
+// everything it says in the host's log. A failure is a *farawayError, or
+// remote.ErrLost.
+func (m *Member) Run(ctx context.Context, far *Faraway, files []remote.File, stdin string, args ...string) error {
+	m.log.note("airgap %s", strings.Join(args, " "))
+	far.node = m.Node.Name
+	cmd := remote.Command{
+		Args:   append([]string{"airgap"}, args...),
+		Stdin:  strings.NewReader(stdin),
+		Stdout: io.MultiWriter(&far.stdout, m.log),
+		Stderr: io.MultiWriter(far, m.log),
+	}
+	var err error
+	if len(files) > 0 {
+		err = m.client.RunWith(ctx, files, cmd)
+	} else {
+		err = m.client.Run(ctx, cmd)
+	}
+	if err != nil {
+		m.log.note("%v", err)
+	}
+	if exit, is := errors.AsType[*remote.ExitError](err); is {
+		return far.failure(exit.Code)
+	}
+	return err
+}
+
+// Write reads stderr: events of the progress are shown, the rest is kept.
+func (f *Faraway) Write(p []byte) (int, error) {
+	f.line = append(f.line, p...)
+	for {
+		line, rest, whole := bytes.Cut(f.line, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		f.line = rest
+		var e ui.Event
+		if json.Unmarshal(line, &e) != nil || e.Event == "" {
+			f.said.Write(append(line, '\n'))
+		} else if f.Show != nil {
+			e.Show(f.Show)
+		}
+	}
+}
+
+// farawayError is a failure of airgap on another host in its own words.
+type farawayError struct {
+	code   int
+	text   string
+	advice string
+	stdout []byte
+}
+
+func (e *farawayError) Error() string { return e.text }
+
+// Hint is the other host's own.
+func (e *farawayError) Hint() string { return e.advice }
+
+func (f *Faraway) failure(code int) error {
+	e := &farawayError{code: code, stdout: f.stdout.Bytes()}
+	text := f.said.String() + string(f.line)
+	if _, after, found := strings.Cut(text, "airgap: error: "); found {
+		text = after
+	}
+	e.text, e.advice, _ = strings.Cut(text, "airgap: hint: ")
+	e.text, e.advice = strings.TrimSpace(e.text), strings.TrimSpace(e.advice)
+	if e.text == "" {
+		e.text = fmt.Sprintf("airgap ended with exit code %d", code)
+	}
+	return e
+}

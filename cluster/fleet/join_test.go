@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/remote/sshtest"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// codeAPI is an API server as far as codes go: it notes which tokens are made
+// and which are deleted.
+type codeAPI struct {
+	made         atomic.Int32
+	mu           sync.Mutex
+	gone         []string
+	hangsAtFirst bool // the first deletion is never answered
+}
+
+func (a *codeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that nobody waits any more
+	switch name := path.Base(r.URL.Path); {
+	case r.Method == http.MethodDelete:
+		if a.deleted(name) {
+			<-r.Context().Done()
+		}
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Success"}`)
+	case name == "secrets":
+		a.made.Add(1)
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Secret"}`)
+	case name == "roles":
+		fmt.Fprint(w, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}`)
+	default:
+		fmt.Fprint(w, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding"}`)
+	}
+}
+
+func (a *codeAPI) deleted(name string) (hang bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone = append(a.gone, name)
+	return a.hangsAtFirst && len(a.gone) == 1
+}
+
+func (a *codeAPI) revoked() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.gone)
+}
+
+// enrolling is a fleet of one host, which is logged in on, and a cluster that
+// makes codes.
+func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
+	t.Helper()
+	key := sshtest.NewKey(t)
+	s := sshtest.Serve(t, sshtest.Anyone, key)
+	s.Root(t)
+	f := fleetOf(t, nil, s)
+	m := f.Members[0]
+	m.host.HostKey = ssh.FingerprintSHA256(key.PublicKey())
+	if err := f.enter(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	api := &codeAPI{}
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	f.site.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	ca, _, err := registry.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{kubeadm.AdminConf: []byte(conf), kubeadm.ClusterCA: ca} {
+		if err := host.WriteFile(filepath.Join(f.site.Machine.Root, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f, m, s, api
+}
+
+// TestBusyHostKeepsItsCode: a host that is busy has read no code, so that
+// waiting for it makes none. One that failed otherwise may have used its own.
+func TestBusyHostKeepsItsCode(t *testing.T) {
+	f, m, s, api := enrolling(t)
+	try := func(script string, want int32) error {
+		t.Helper()
+		s.Program(t, "airgap", script)
+		var far Faraway
+		err := f.runWithCode(t.Context(), m, &far, "join")
+		if made := api.made.Load(); made != want {
+			t.Errorf("%d codes were made, want %d", made, want)
+		}
+		return err
+	}
+	const busy = "echo 'airgap: error: another airgap command is changing this host' >&2; exit 1"
+	for range 4 {
+		if err := try(busy, 1); !stillBusy(err) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	first := m.codes[0].Reveal()
+	if err := try("read -r code; echo airgap: error: got $code >&2; exit 1", 1); err == nil || err.Error() != "got "+first {
+		t.Errorf("got %v, want the first code", err)
+	}
+	if err := try("read -r code; test $code != "+first, 2); err != nil {
+		t.Errorf("the first code is used again: %v", err)
+	}
+	f.revoke(t.Context(), m)
+	if gone := api.revoked(); len(gone) != 2 || gone[0] == gone[1] || m.codes != nil {
+		t.Errorf("revoked: %v", gone)
+	}
+	if strings.Contains(s.Asked(), first) {
+		t.Errorf("a code is in a command line:\n%s", s.Asked())
+	}
+}
+
+// TestEachCodeIsRevoked: one that the API server does not answer about takes
+// no time from the others.
+func TestEachCodeIsRevoked(t *testing.T) {
+	t.Parallel() // it waits for revokeTimeout
+	f, m, _, api := enrolling(t)
+	api.hangsAtFirst = true
+	for range 3 {
+		code, _, err := join.NewCode(t.Context(), f.site, m.Node, m.log.note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.codes = append(m.codes, code)
+	}
+	began := time.Now()
+	f.revoke(t.Context(), m)
+	if gone := api.revoked(); len(gone) != 3 || time.Since(began) > 2*revokeTimeout {
+		t.Errorf("revoked in %s: %v", time.Since(began), gone)
+	}
+}
+
+// TestLostBeforeRoot: a connection that dies between login and sudo is made
+// anew at the next attempt.
+func TestLostBeforeRoot(t *testing.T) {
+	f, m, s, _ := enrolling(t)
+	s.Cut()
+	if err := f.enter(t.Context(), m); err == nil {
+		t.Fatal("became root over a connection that is cut")
+	}
+	if err := f.enter(t.Context(), m); err != nil {
+		t.Errorf("the second attempt: %v", err)
+	}
+}
+
+// TestHostDoesNotComeBack: one that reboots is knocked at until its time is over.
+func TestHostDoesNotComeBack(t *testing.T) {
+	t.Parallel() // it waits for knockAgain
+	f, m, _, _ := enrolling(t)
+	m.host.Port = 1 // nobody listens there
+	err := f.comeBack(t.Context(), m, ui.Discard().Host("w1"), true, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "wait "+patience.String()+" for the host to come back: ") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLeftAtWork: what an interrupted upgrade has left at work on a host is waited for by
+// the next one. Otherwise a host that is busy is left to whoever works there.
+func TestLeftAtWork(t *testing.T) {
+	t.Parallel() // it waits for knockAgain
+	f, m, _, _ := enrolling(t)
+	for _, awaits := range []bool{false, true} {
+		f.awaitsBusy = awaits
+		tries := 0
+		err := f.UntilDone(t.Context(), m, ui.Discard().Host("w1"), func() error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			return &farawayError{code: exitcode.Failed, text: hostcheck.ErrBusy.Error()}
+		})
+		if awaits != (err == nil) || !awaits && !stillBusy(err) {
+			t.Errorf("waits: %t, %d tries, got %v", awaits, tries, err)
+		}
+	}
+}

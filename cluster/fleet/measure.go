@@ -1,0 +1,39 @@
+package fleet
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// measure has all hosts measure what the network between them lets through: this one by
+// itself, the others through their sessions.
+func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
+	plan, err := hostcheck.ProbePlan(f.site.Config)
+	if err != nil {
+		return nil, err
+	}
+	links := map[int]netprobe.Link{}
+	for i, n := range f.site.Config.Nodes {
+		if n.Name == f.site.Node.Name {
+			links[i] = hostcheck.AgentHere(ctx)
+			continue
+		}
+		m := f.Member(n.Name)
+		links[i] = netprobe.Piped(func(in io.Reader, out io.Writer) error {
+			m.log.note("airgap netprobe agent")
+			return m.client.Run(ctx, remote.Command{Args: []string{"airgap", "netprobe", "agent"}, Stdin: in, Stdout: out, Stderr: m.log})
+		})
+	}
+	return hostcheck.Measured(ctx, plan, links, p)
+}
+
+func (f *Fleet) Member(name string) *Member {
+	i := slices.IndexFunc(f.Members, func(m *Member) bool { return m.Node.Name == name })
+	return f.Members[i]
+}

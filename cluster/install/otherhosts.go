@@ -1,0 +1,28 @@
+package install
+
+import (
+	"crypto/ecdsa"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/rehearsal"
+	"airgap.dev/airgap/cluster/site"
+)
+
+// otherHosts are those of airgap.yaml that install leaves to join.
+func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []rehearsal.Host {
+	var all []rehearsal.Host
+	for _, n := range s.Config.Nodes {
+		if n.Name == s.Node.Name {
+			continue
+		}
+		there := *s
+		there.Node = n
+		plan := rehearsal.HostFor(n, "join")
+		for _, st := range join.AllSteps(&there, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v) {
+			plan.Steps = append(plan.Steps, rehearsal.Change{Step: st.Name, Title: st.Title})
+		}
+		all = append(all, plan)
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package install
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/journal"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/rehearsal"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// Options are those of airgap install.
+type Options struct {
+	Dir     string        // the bundle's
+	Keys    []string      // of --require-key
+	Skip    []string      // preflight checks; also rules of verify
+	Node    string        // which of airgap.yaml this host is; "": by its addresses
+	NoSSH   bool          // leave the other hosts to airgap join
+	InPlace bool          // serve the bundle from dir
+	Timeout time.Duration // for the cluster to be well at the end
+	Console ui.Console
+}
+
+// Result is the result of an installation.
+type Result struct {
+	Node      string         `json:"node"`
+	Changed   int            `json:"changed"`   // steps that ran
+	Unchanged int            `json:"unchanged"` // steps whose result held already
+	Join      []join.Line    `json:"join,omitempty"`
+	Hosts     []fleet.Joined `json:"hosts,omitempty"`     // the other ones, when they were joined through SSH
+	Again     *join.Again    `json:"again,omitempty"`     // nodes that have to be told of what has changed
+	BackupKey string         `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its backups with
+}
+
+// installation is one that may begin: its host is the first one, and in no other cluster.
+type installation struct {
+	options Options
+	site    *site.Site
+	view    *bundle.View
+	trusted []*ecdsa.PublicKey
+}
+
+// Run makes this host the first control-plane host, and the others nodes where they are
+// reached through SSH. Where some of those did not join, there are a result and an error.
+func Run(ctx context.Context, o Options) (Result, error) {
+	i, err := begin(ctx, o)
+	if err != nil {
+		return Result{}, err
+	}
+	defer i.view.Close()
+	release, err := hostcheck.LockHost()
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH})
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	p := o.Console.Progress()
+	if err := Gate(ctx, i.site, o.Skip, i.view, i.trusted, f, p); err != nil {
+		return Result{}, err
+	}
+	result, err := journal.Run(ctx, Steps(i.site, i.view, i.trusted, p), p)
+	if err != nil {
+		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
+	}
+	if f != nil {
+		return i.finishFleet(ctx, f, result, p)
+	}
+	return i.finish(ctx, result, p)
+}
+
+// begin finds out whether this is the host and the bundle to install. The caller closes
+// the view.
+func begin(ctx context.Context, o Options) (_ *installation, err error) {
+	if err := hostcheck.MustBeRoot("install"); err != nil {
+		return nil, err
+	}
+	v, t, err := site.OpenWhole(o.Dir, o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			v.Close()
+		}
+	}()
+	s, err := site.Fresh(v.Top().Index(), o.Node)
+	if err != nil {
+		return nil, err
+	}
+	s.Required, s.Store.InPlace, s.Medium = t.Required, o.InPlace, host.DeviceOf(o.Dir)
+	if err := join.OfThisCluster(ctx, s); err != nil {
+		return nil, err
+	}
+	if first := s.Config.Master(); s.Node.Name != first.Name {
+		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
+	}
+	if err := errors.Join(s.Machine.RefuseAmidReplacement("install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
+		return nil, err
+	}
+	if s.Config.SSH == nil || o.NoSSH { // else install itself measures
+		if err := hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
+			return nil, err
+		}
+	}
+	return &installation{o, s, v, t.Keys}, nil
+}
+
+// Rehearse says what Run would change, and on which host.
+func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
+	i, err := begin(ctx, o)
+	if err != nil {
+		return rehearsal.Plan{}, err
+	}
+	defer i.view.Close()
+	stored, err := i.site.InStore(i.view, i.trusted)
+	if err != nil {
+		return rehearsal.Plan{}, err
+	}
+	return rehearsal.Run(ctx, i.site, o.Console, rehearsal.Command{
+		Command: "install", Skip: o.Skip, Stored: stored, Packages: nodesteps.DryRunFrom(i.site, i.view),
+		Steps: Steps(i.site, i.view, i.trusted, ui.Discard()), Others: otherHosts(i.site, i.view, i.trusted),
+	})
+}
+
+// Gate runs the checks and lets nothing happen unless all of them pass.
+func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet.Fleet, p ui.Progress) error {
+	stored, err := s.InStore(v, trusted)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		return hostcheck.Pass(ctx, s, skip, stored, nodesteps.DryRunFrom(s, v), p)
+	}
+	own, err := hostcheck.JudgeAtRest(ctx, s, skip, stored, nodesteps.DryRunFrom(s, v), p)
+	if err != nil {
+		return err
+	}
+	return f.Gate(ctx, own, p)
+}
+
+// finish verifies what was built and says how the others join. The
+// code is made only when something changed: a run that changes nothing leaves
+// the cluster as it was, too.
+func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progress) (Result, error) {
+	s := i.site
+	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: site.BackupKey()}
+	if result.Join, err = join.Lines(ctx, s, done.Changed > 0, p.Say); err != nil {
+		return Result{}, err
+	}
+	if done.Changed > 0 {
+		if result.Again, err = join.AgainSteps(ctx, s); err != nil {
+			return Result{}, err
+		}
+	}
+	return result, nil
+}
+
+// finishFleet joins the other hosts and verifies the whole cluster. When one of
+// them did not join, the result says how far each came, and there is no verdict.
+func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done step.Result, p ui.Progress) (Result, error) {
+	s := i.site
+	result := Result{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.Join(ctx, p), BackupKey: site.BackupKey()}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if bad := f.Problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+site.HostLogDir+" has all that they said"); bad != nil {
+		return result, bad
+	}
+	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, nil
+}
+
+// Write says it in words.
+func (r Result) Write(w io.Writer) error {
+	if len(r.Hosts) > 0 {
+		return r.writeCluster(w)
+	}
+	if r.Changed == 0 {
+		fmt.Fprintf(w, "%s: nothing to do, all %d steps hold; the cluster is verified\n", r.Node, r.Unchanged)
+	} else {
+		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
+		site.WriteBackupKey(w, r.Node, r.BackupKey)
+	}
+	return errors.Join(join.WriteLines(w, r.Join), r.Again.Write(w))
+}
+
+func (r Result) writeCluster(w io.Writer) error {
+	failed := 0
+	for _, h := range r.Hosts {
+		if h.Error != "" {
+			failed++
+		}
+	}
+	for _, h := range append([]fleet.Joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}, r.Hosts...) {
+		switch {
+		case h.Error != "":
+			fmt.Fprintf(w, "%s: did not join\n", h.Node)
+		case h.Changed == 0:
+			fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", h.Node, h.Unchanged)
+		default:
+			fmt.Fprintf(w, "%s: done (%d steps ran, %d held already)\n", h.Node, h.Changed, h.Unchanged)
+			site.WriteBackupKey(w, h.Node, h.BackupKey)
+		}
+	}
+	if failed > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "the cluster is verified: %s, all as airgap.yaml has them\n", ui.Count(len(r.Hosts)+1, "node"))
+	return err
+}

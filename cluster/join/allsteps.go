@@ -1,0 +1,18 @@
+package join
+
+import (
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// AllSteps are the steps of a join for asking about them, not for running:
+// without a code.
+func AllSteps(s *site.Site, h *Hub, v *bundle.View) []step.Step {
+	nobody := &Admission{}
+	if s.ServesRegistry() {
+		return ControlPlaneSteps(s, h, v, nobody, nil, ui.Discard())
+	}
+	return WorkerSteps(s, h, nobody, nil, ui.Discard())
+}

@@ -1,0 +1,41 @@
+package join
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// TestNewCodeIsForOneNode: without a name the code is for the only node that has not
+// joined; nothing is made where that is several.
+func TestNewCodeIsForOneNode(t *testing.T) {
+	s := sitetest.SettingsSite(t, "")
+	made := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			made++
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"NodeList","items":[]}`)
+	}))
+	defer server.Close()
+	s.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	if err := host.WriteFile(filepath.Join(s.Machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := codeLine(t.Context(), s, "", nil)
+	if err == nil || !strings.Contains(err.Error(), "a code is for one node, and cp1, w1 have not joined") || made > 0 {
+		t.Errorf("%v, %d objects made", err, made)
+	}
+	if _, err := codeLine(t.Context(), s, "w9", nil); err == nil || !strings.Contains(err.Error(), "w9") || made > 0 {
+		t.Errorf("a node that airgap.yaml does not have: %v, %d objects made", err, made)
+	}
+}

@@ -1,0 +1,38 @@
+package journal
+
+import (
+	"context"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Run runs the steps and shows each with its time. The caller holds the
+// host's lock.
+func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
+	n := 0
+	return step.Run(ctx, step.OpenJournal(site.JournalFile), steps, func(e step.Event) {
+		if e.Outcome != "" {
+			Show(p, e)
+			return
+		}
+		n++
+		p.Step(n, len(steps), e.Step.Title)
+	})
+}
+
+// Show says which step is running, and how it ended.
+func Show(p ui.Progress, e step.Event) {
+	if e.Outcome == "" {
+		p.Now(e.Step.Title)
+		return
+	}
+	p.Now("")
+	switch e.Outcome {
+	case step.Unchanged:
+		p.Say("  %-9s %-16s %s", "holds", e.Step.Name, e.Step.Title)
+	default:
+		p.Say("  %-9s %-16s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
+	}
+}

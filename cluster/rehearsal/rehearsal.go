@@ -1,0 +1,139 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+// DryRun is what a command would change, and on which host.
+type Plan struct {
+	Preflight preflight.Report `json:"preflight"` // of this host
+	Hosts     []Host           `json:"hosts"`     // this one first
+}
+
+// Host is what would change on one host.
+type Host struct {
+	Node    string        `json:"node"`
+	Address string        `json:"address"`
+	Roles   []config.Role `json:"roles"`
+	Command string        `json:"command"` // that does it there: install, join
+	Asked   bool          `json:"asked"`   // false: told by airgap.yaml and the lock, not by the host
+	Holds   int           `json:"holds"`   // steps that would not run
+	Steps   []Change      `json:"steps"`   // those that would run
+}
+
+// Change is what a step that would run changes.
+type Change struct {
+	Step    string   `json:"step"`
+	Title   string   `json:"title"`
+	Changes []string `json:"changes"`
+	// Untold says why it changes more, or less, than can be told now.
+	Untold string `json:"untold,omitempty"`
+}
+
+// Command is a command with everything that it would do but for the doing.
+type Command struct {
+	Command  string
+	Skip     []string
+	Stored   bool // the bundle is in this host's store
+	Packages func(context.Context) error
+	Steps    []step.Step
+	Others   []Host
+}
+
+// Run judges this host and asks the steps. It takes no lock, since that
+// makes a file, but does not go on while another command changes the host.
+func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan, error) {
+	if err := hostcheck.HostAtRest(); err != nil {
+		return Plan{}, err
+	}
+	p := console.Progress()
+	if err := hostcheck.AtRest(ctx, s, p); err != nil {
+		return Plan{}, err
+	}
+	p.Now("Ask what would change")
+	report, err := hostcheck.Judge(ctx, s, preflight.Choice{Skip: r.Skip}, r.Stored, r.Packages)
+	if err != nil {
+		return Plan{}, err
+	}
+	forecasts, err := step.Plan(ctx, r.Steps)
+	if err != nil {
+		return Plan{}, err
+	}
+	here := HostFor(s.Node, r.Command)
+	here.Asked = true
+	here.add(forecasts)
+	return Plan{report, append([]Host{here}, r.Others...)}, nil
+}
+
+func HostFor(n config.Node, command string) Host {
+	return Host{Node: n.Name, Address: n.Address, Roles: n.Roles, Command: command}
+}
+
+func (h *Host) add(forecasts []step.Forecast) {
+	for _, f := range forecasts {
+		if f.Holds {
+			h.Holds++
+			continue
+		}
+		h.Steps = append(h.Steps, Change{Step: f.Step.Name, Title: f.Step.Title, Changes: f.Changes, Untold: untold(f.Untold)})
+	}
+}
+
+// untold leaves it at that where an earlier step has to run first: the error
+// itself, of a file that is not there yet, would look like a failure.
+func untold(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "more when the steps before it have run"
+}
+
+func (d Plan) Write(w io.Writer) error {
+	for _, h := range d.Hosts {
+		h.write(w)
+	}
+	if d.Preflight.Passed() {
+		_, err := fmt.Fprintf(w, "preflight of %s: %s\nnothing was changed\n", d.Hosts[0].Node, d.Preflight.Summary())
+		return err
+	}
+	fmt.Fprintf(w, "preflight of ")
+	return d.Preflight.Text(w)
+}
+
+func (h Host) write(w io.Writer) {
+	fmt.Fprintf(w, "%s (%s, %s): airgap %s ", h.Node, h.Address, ui.Words(h.Roles), h.Command)
+	switch {
+	case !h.Asked:
+		fmt.Fprintf(w, "would run %s; --dry-run there says what is left to change\n", steps(len(h.Steps)))
+	case len(h.Steps) == 0:
+		fmt.Fprintf(w, "would change nothing: all %d steps hold\n", h.Holds)
+	default:
+		fmt.Fprintf(w, "would run %s; holding already: %d\n", steps(len(h.Steps)), h.Holds)
+	}
+	for _, s := range h.Steps {
+		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
+		for _, change := range s.Changes {
+			fmt.Fprintf(w, "  %-16s   %s\n", "", change)
+		}
+		if len(s.Changes) == 0 && s.Untold != "" {
+			fmt.Fprintf(w, "  %-16s   (%s)\n", "", s.Untold)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func steps(n int) string {
+	if n == 1 {
+		return "1 step"
+	}
+	return fmt.Sprintf("%d steps", n)
+}

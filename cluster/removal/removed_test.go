@@ -1,0 +1,93 @@
+package removal
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+)
+
+// fiveNodes is a site of three control-plane hosts and two workers; this host is
+// the named one.
+func fiveNodes(own string) *site.Site {
+	c := &config.Cluster{}
+	for i, role := range []config.Role{config.ControlPlane, config.ControlPlane, config.ControlPlane, config.Worker, config.Worker} {
+		n := string(rune('1' + i))
+		c.Nodes = append(c.Nodes, config.Node{Name: "node" + n, Address: "10.0.0.1" + n, Roles: []config.Role{role}})
+	}
+	c.Registry.Port = 5000
+	s := &site.Site{Config: c, Nodes: c.Nodes}
+	s.Node, _ = c.Node(own)
+	return s
+}
+
+func TestLeaveOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		own        string
+		removed    []string
+		nodes      string // that are left
+		registries []string
+	}{
+		"nobody":            {"node1", nil, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+		"a worker":          {"node4", []string{"node5"}, "1234", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+		"the first host":    {"node3", []string{"node1"}, "2345", []string{"10.0.0.13:5000", "10.0.0.12:5000"}},
+		"this host itself":  {"node2", []string{"node2", "node3"}, "1245", []string{"10.0.0.12:5000", "10.0.0.11:5000"}},
+		"one of other days": {"node1", []string{"node9"}, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fiveNodes(tc.own)
+			s.LeaveOut([]string{"node4", "node5"})
+			s.LeaveOut(tc.removed) // the last word counts
+			left := ""
+			for _, n := range s.Config.Nodes {
+				left += strings.TrimPrefix(n.Name, "node")
+			}
+			at := s.Registries()
+			if tc.own == "node4" {
+				slices.Sort(at)
+			}
+			if left != tc.nodes || !slices.Equal(at, tc.registries) {
+				t.Errorf("left %s, registries %v; want %s, %v", left, at, tc.nodes, tc.registries)
+			}
+			if _, err := s.Listed("node5"); err != nil {
+				t.Errorf("airgap.yaml lists it: %v", err)
+			}
+		})
+	}
+}
+
+// TestRemovedFile: what one host lays out the other reads, an empty list too.
+func TestRemovedFile(t *testing.T) {
+	for _, removed := range [][]string{nil, {"node4", "node5"}} {
+		s := fiveNodes("node1")
+		s.LeaveOut(removed)
+		text := join.KeptIndex(s, &join.Hub{Signed: map[string][]byte{"bundle.json": nil}})[site.RemovedName]
+		got, err := site.ParseRemoved(text)
+		if err != nil || !slices.Equal(got, removed) || !json.Valid(text) || string(text) == "null" {
+			t.Errorf("%v became %s, %v, %v", removed, text, got, err)
+		}
+	}
+	if _, err := site.ParseRemoved([]byte("{}")); err == nil {
+		t.Error("an object is no list")
+	}
+}
+
+func TestRemovedInWords(t *testing.T) {
+	var b strings.Builder
+	r := Result{Node: "node5", Next: []string{"on node5: airgap reset"}}
+	if err := r.Write(&b); err != nil || b.String() != "node5: removed\n  still to be run on node5: airgap reset\n" {
+		t.Errorf("got %q, %v", b.String(), err)
+	}
+	b.Reset()
+	var nobody *join.Again
+	if err := nobody.Write(&b); err != nil || b.Len() > 0 {
+		t.Errorf("nobody has joined: %q, %v", b.String(), err)
+	}
+	if err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b); err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
+		t.Errorf("got %q, %v", b.String(), err)
+	}
+}

@@ -1,0 +1,254 @@
+package reset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/journal"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// Options are those of airgap reset.
+type Options struct {
+	Wipe    bool                              // delete data, too
+	Agree   func(context.Context, Plan) error // asks before anything is done; nil: nobody is asked
+	Console ui.Console
+}
+
+// Plan is the result of --dry-run.
+type Plan struct {
+	Steps  []plannedStep `json:"steps"` // in the order in which they are taken back
+	Delete []string      `json:"delete,omitempty"`
+	Keep   []string      `json:"keep,omitempty"`
+}
+
+type plannedStep struct {
+	Step  string `json:"step"`
+	Title string `json:"title"`
+}
+
+// Result is what was done.
+type Result struct {
+	Undone  int      `json:"undone"`            // steps taken back
+	Deleted []string `json:"deleted,omitempty"` // directories with data
+	Kept    []string `json:"kept,omitempty"`
+	Listed  string   `json:"listed,omitempty"` // the Node that is still to be deleted
+}
+
+// Run takes back what airgap did to this host.
+func Run(ctx context.Context, o Options) (Result, error) {
+	if err := hostcheck.MustBeRoot("reset"); err != nil {
+		return Result{}, err
+	}
+	release, err := hostcheck.LockHost()
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	j := step.OpenJournal(site.JournalFile)
+	steps, plan, err := planOf(j, o.Wipe)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(plan.Steps)+len(plan.Delete) > 0 && o.Agree != nil {
+		if err := o.Agree(ctx, plan); err != nil {
+			return Result{}, err
+		}
+	}
+	result, err := takeBack(ctx, j, steps, o.Wipe, o.Console.Progress())
+	return result, advice.Add(err, "mend it and run airgap reset again: what was taken back already is not repeated")
+}
+
+// Rehearse says what Run would do.
+func Rehearse(wipe bool) (Plan, error) {
+	if err := hostcheck.MustBeRoot("reset"); err != nil {
+		return Plan{}, err
+	}
+	_, plan, err := planOf(step.OpenJournal(site.JournalFile), wipe)
+	return plan, err
+}
+
+// planOf finds the steps that stand, and refuses what must not be deleted.
+func planOf(j *step.Journal, wipe bool) ([]step.Step, Plan, error) {
+	var plan Plan
+	steps, err := j.Standing(Steps(wipe))
+	if err != nil {
+		return nil, plan, err
+	}
+	for _, s := range slices.Backward(steps) {
+		plan.Steps = append(plan.Steps, plannedStep{s.Name, s.Title})
+	}
+	data, err := dataHere(len(steps) > 0)
+	if err != nil {
+		return nil, plan, err
+	}
+	if wipe {
+		plan.Delete = data
+	} else {
+		plan.Keep = data
+	}
+	if err := refused(len(steps) > 0, wipe); err != nil {
+		return nil, plan, fmt.Errorf("airgap reset: nothing was changed: %w", err)
+	}
+	return steps, plan, nil
+}
+
+// refused is why a reset would delete something else than the cluster's, found out
+// before anything is changed.
+func refused(standing, wipe bool) error {
+	m := site.ThisMachine()
+	if standing {
+		if err := kubeadm.ResetRefused(m, wipe); err != nil {
+			return err
+		}
+	}
+	if !wipe {
+		return nil
+	}
+	for _, dir := range ownData() {
+		if err := host.TreeRefused(dir); err != nil {
+			return advice.Add(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
+		}
+	}
+	return kubeadm.WipeRefused(m)
+}
+
+// ownData are airgap's own directories with data; LogDir itself is airgap.rpm's.
+func ownData() []string {
+	return []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, kubeadm.KeptDir}
+}
+
+func (p Plan) Write(w io.Writer) error {
+	if len(p.Steps)+len(p.Delete) == 0 {
+		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+	} else {
+		fmt.Fprintln(w, "airgap reset takes back, in this order:")
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
+	}
+	writePaths(w, "and deletes:", p.Delete)
+	writePaths(w, "It keeps (--wipe-data deletes it):", p.Keep)
+	return nil
+}
+
+func (r Result) Write(w io.Writer) error {
+	switch {
+	case r.Undone > 0:
+		fmt.Fprintf(w, "taken back: %d steps\n", r.Undone)
+	case len(r.Deleted) == 0:
+		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+	}
+	writePaths(w, "deleted:", r.Deleted)
+	writePaths(w, "kept (airgap reset --wipe-data deletes it):", r.Kept)
+	if r.Listed != "" {
+		fmt.Fprintf(w, "the cluster still lists node %s: on a control-plane host, kubectl delete node %s\n", r.Listed, r.Listed)
+	}
+	return nil
+}
+
+func writePaths(w io.Writer, heading string, paths []string) {
+	if len(paths) == 0 {
+		return
+	}
+	fmt.Fprintln(w, heading)
+	for _, p := range paths {
+		fmt.Fprintln(w, "  "+p)
+	}
+}
+
+// takeBack undoes the steps, and deletes the data if that is wanted. The
+// journal goes when all else is gone: as long as it is there, a reset goes on.
+func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p ui.Progress) (Result, error) {
+	result := Result{Undone: len(steps)}
+	err := step.Undo(ctx, j, steps, func(e step.Event) { journal.Show(p, e) })
+	if err != nil {
+		return result, err
+	}
+	if result.Listed, err = kubeadm.StillListed(site.ThisMachine()); err != nil {
+		return result, err
+	}
+	data, err := dataHere(false)
+	if err != nil {
+		return result, err
+	}
+	if !wipe {
+		result.Kept = data
+		return result, forget("/")
+	}
+	result.Deleted = data
+	if err := wipeData(ctx); err != nil {
+		return result, err
+	}
+	return result, forget("/")
+}
+
+// dataHere lists the directories with data of a cluster that is, or was, on
+// this host.
+func dataHere(standing bool) ([]string, error) {
+	m := site.ThisMachine()
+	list := kubeadm.Kept
+	if standing {
+		list = kubeadm.Data
+	}
+	data, err := list(m)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, site.LogDir} {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+			data = append(data, dir)
+		}
+	}
+	slices.Sort(data)
+	return data, nil
+}
+
+func wipeData(ctx context.Context) error {
+	if err := kubeadm.WipeData(ctx, site.ThisMachine()); err != nil {
+		return err
+	}
+	err := host.EmptyTree(site.LogDir)
+	for _, dir := range ownData() {
+		err = errors.Join(err, host.RemoveTree(dir))
+	}
+	return err
+}
+
+// forget removes what airgap keeps in mind of the host whose file system begins
+// at root, also its last upgrade, which its next cluster knows nothing of; the backups of
+// before that one stay. Drafts that a killed run left in UndoDir go along. The lock goes
+// after the journal, so that nobody begins another one before.
+func forget(root string) error {
+	if err := host.RemoveTree(filepath.Join(root, site.UndoDir)); err != nil {
+		return err
+	}
+	site.RemoveAbandoned(filepath.Join(root, site.StateDir, "airgap-restore-")) // a killed restore's copy of the backup
+	for _, name := range []string{upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile} {
+		if err := host.Remove(filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
+		return err
+	}
+	for _, name := range []string{kubeadm.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
+		if err := host.Remove(filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package reset
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestForget takes away what killed runs left as well: the drafts of files that
+// no step knows of.
+func TestForget(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{
+		site.JournalFile, site.LockFile, site.MeasuredFile, host.Draft(site.VersionlockUndo), site.KnownHostsFile, host.Draft(site.KnownHostsFile),
+		upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile,
+	} {
+		write(t, filepath.Join(root, name))
+	}
+	for range 2 { // a reset is run again
+		if err := forget(root); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(filepath.Join(root, site.StateDir)); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
+}
+
+// TestForgetKeepsBackups: the next cluster of this host is amid no upgrade, and what the
+// one before it was like may still be wanted.
+func TestForgetKeepsBackups(t *testing.T) {
+	root := t.TempDir()
+	kept := filepath.Join(root, site.UpgradeDir, "before-0123456789ab/20261124T080000Z/etcd.db")
+	for _, name := range []string{kept, filepath.Join(root, upgraderecord.UpgradeRecordFile), filepath.Join(root, upgraderecord.UpgradeBaselineFile)} {
+		write(t, name)
+	}
+	if err := forget(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(root, site.UpgradeDir)); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestForgetEndsWithTheJournal: as long as something else is there, so is what
+// says that a reset has to go on, and the lock that keeps others away.
+func TestForgetEndsWithTheJournal(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{site.JournalFile, site.LockFile, site.KnownHostsFile + "/in the way"} {
+		write(t, filepath.Join(root, name))
+	}
+	if err := forget(root); err == nil {
+		t.Error("no word of what stays")
+	}
+	for _, name := range []string{site.JournalFile, site.LockFile} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := host.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,209 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// check finds what would stop the upgrade, before anything is changed. What the
+// cluster itself may have to say is asked only until the first host is touched: from
+// then on the cluster is what it is, and going on is the way out.
+func (u *upgrade) check(ctx context.Context) error {
+	if err := u.fixed(); err != nil {
+		return err
+	}
+	if err := u.look(ctx); err != nil {
+		return err
+	}
+	if err := u.order(ctx); err != nil {
+		return err
+	}
+	if !u.record.Changed {
+		if err := u.undisturbed(ctx); err != nil {
+			return err
+		}
+		if len(u.site.Config.ControlPlanes()) == 1 {
+			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.Node.Name)
+		}
+	}
+	return install.Gate(ctx, u.site, u.options.Skip, u.view, u.trusted, u.fleet, u.p)
+}
+
+// fixed refuses what a running cluster cannot change.
+func (u *upgrade) fixed() error {
+	was, is := u.old.Config, u.site.Config
+	var all []string
+	for _, f := range []struct{ name, was, is string }{
+		{"name", was.Name, is.Name},
+		{"kubernetes.controlPlaneEndpoint", was.Kubernetes.ControlPlaneEndpoint, is.Kubernetes.ControlPlaneEndpoint},
+		{"kubernetes.podSubnet", was.Kubernetes.PodSubnet, is.Kubernetes.PodSubnet},
+		{"kubernetes.serviceSubnet", was.Kubernetes.ServiceSubnet, is.Kubernetes.ServiceSubnet},
+		{"kubernetes.encryptionAtRest", was.Kubernetes.EncryptionAtRest, is.Kubernetes.EncryptionAtRest},
+		{"network.plugin", was.Network.Plugin, is.Network.Plugin},
+		{"runtime.name", was.Runtime.Name, is.Runtime.Name},
+		{"runtime.source", was.Runtime.Source, is.Runtime.Source},
+		{"registry.port", fmt.Sprint(was.Registry.Port), fmt.Sprint(is.Registry.Port)},
+	} {
+		if f.was != f.is {
+			all = append(all, fmt.Sprintf("%s is %s, and was %s", f.name, f.is, f.was))
+		}
+	}
+	for _, then := range was.Nodes {
+		now, err := is.Node(then.Name)
+		switch {
+		case err != nil:
+		case now.Address != then.Address:
+			all = append(all, fmt.Sprintf("the address of node %s is %s, and was %s", then.Name, now.Address, then.Address))
+		case now.Has(config.ControlPlane) != then.Has(config.ControlPlane):
+			all = append(all, fmt.Sprintf("node %s has the roles %s, and had %s", then.Name, ui.Words(now.Roles), ui.Words(then.Roles)))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return advice.Add(errors.New("the bundle's airgap.yaml changes what a running cluster cannot change:\n  "+strings.Join(all, "\n  ")),
+		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
+}
+
+// look asks the cluster for its nodes. After a power cut amid the upgrade the API server
+// takes its time.
+func (u *upgrade) look(ctx context.Context) (err error) {
+	if u.client, err = u.site.Machine.Client(kubeadm.AdminConf); err != nil {
+		return err
+	}
+	if err := u.awaitAPI(ctx); err != nil {
+		return advice.Add(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+	}
+	nodes, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return advice.Add(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
+	}
+	if strangers := u.know(nodes.Items); len(strangers) > 0 {
+		return advice.Add(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
+	}
+	return nil
+}
+
+// know takes the nodes down, and which of them are cordoned as long as no upgrade may have
+// done that. It returns those that airgap.yaml does not have.
+func (u *upgrade) know(nodes []corev1.Node) (strangers []string) {
+	u.nodes = map[string]corev1.Node{}
+	if !u.record.Changed {
+		u.record.Cordoned = []string{} // as it is now: an earlier run may have ended days ago
+	}
+	for _, n := range nodes {
+		u.nodes[n.Name] = n
+		if _, err := u.site.Config.Node(n.Name); err != nil {
+			strangers = append(strangers, n.Name)
+		}
+		if n.Spec.Unschedulable && !u.record.Changed {
+			u.record.Cordoned = append(u.record.Cordoned, n.Name)
+		}
+	}
+	return strangers
+}
+
+// awaitAPI waits until the API server says that it is ready: till then one that was just
+// started refuses even administrators. Each question has its own end, ten seconds, so
+// that what is told in the end is what the last one was answered.
+func (u *upgrade) awaitAPI(ctx context.Context) error {
+	var said bool
+	_, err := site.PatientlyFor(ctx, u.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
+		_, err := u.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if err != nil && !said {
+			said = true
+			u.p.Say("the API server is not ready yet: %v", err)
+		}
+		if err != nil {
+			err = fmt.Errorf("wait for the API server: %v", err) //nolint:errorlint // whatever it answers may be another answer soon
+		}
+		return nil, err
+	})
+	return err
+}
+
+// order compares versions: of the API server, which is what the upgrade starts from,
+// and of the kubelets.
+func (u *upgrade) order(ctx context.Context) error {
+	version, err := site.Patiently(ctx, func(context.Context) (string, error) {
+		v, err := u.client.Discovery().ServerVersion()
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimPrefix(v.GitVersion, "v"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	want := u.site.Config.Kubernetes.Version
+	if err := kubeadm.UpgradePath(version, want); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.nodes)) {
+		n := u.nodes[name]
+		if err := kubeadm.UpgradePath(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), want); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// undisturbed wants a cluster that takes writes and is well, with nothing in it that
+// would hold the upgrade up, and a way back.
+func (u *upgrade) undisturbed(ctx context.Context) error {
+	if err := join.NotFull(ctx, u.site); err != nil {
+		return err
+	}
+	if err := u.noWayBack(); err != nil && !u.options.NoWayBack {
+		return advice.Add(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
+	}
+	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
+	if err != nil {
+		return err
+	}
+	if len(budgets) > 0 {
+		var all []string
+		for _, b := range budgets {
+			all = append(all, b.String())
+		}
+		return advice.Add(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
+	}
+	var drained []string
+	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
+		if u.alone(n) {
+			continue
+		}
+		drained = append(drained, n.Name)
+		if err := kubeadm.Drainable(ctx, u.client, n.Name); err != nil {
+			return err
+		}
+	}
+	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.Config.Kubernetes, u.site.Node.Name, drained...); err != nil {
+		return err
+	}
+	v, err := u.verification(true)
+	if err != nil {
+		return err
+	}
+	if err := u.judge(ctx, v); err != nil {
+		return advice.Add(err, "mend what is broken before the upgrade; --skip leaves a rule out")
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package upgrade
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/v3"
+
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/apitest"
+)
+
+// keyPair is a certificate that signs itself, and its key.
+func keyPair(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &private.PublicKey, private)
+	certificate = sitetest.PEM(t, "CERTIFICATE", der, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	return certificate, sitetest.PEM(t, "PRIVATE KEY", secret, err)
+}
+
+func putFiles(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := host.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// withFullEtcd is a host whose member of etcd has given the alarm that it is full.
+func withFullEtcd(t *testing.T) kubeadm.Machine {
+	t.Helper()
+	m := kubeadm.Machine{Host: host.Local{}, Root: t.TempDir(), EtcdURL: apitest.Start(t).Etcd()}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.EtcdURL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	raise := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}
+	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
+		t.Fatal(err)
+	}
+	certificate, key := keyPair(t)
+	putFiles(t, m.Root, map[string]string{
+		"/etc/kubernetes/manifests/etcd.yaml":             "kind: Pod\n",
+		"/etc/kubernetes/pki/etcd/ca.crt":                 certificate,
+		"/etc/kubernetes/pki/etcd/healthcheck-client.crt": certificate,
+		"/etc/kubernetes/pki/etcd/healthcheck-client.key": key,
+	})
+	return m
+}
+
+// TestFullEtcdStopsTheUpgrade: before anything else is asked, let alone changed.
+func TestFullEtcdStopsTheUpgrade(t *testing.T) {
+	u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: withFullEtcd(t)}, p: ui.Discard()}
+	err := u.undisturbed(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(advice.Of(err), "alarm disarm") {
+		t.Errorf("got %v, advice %q", err, advice.Of(err))
+	}
+}

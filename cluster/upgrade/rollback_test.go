@@ -1,0 +1,281 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/ui/uitest"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/registry"
+)
+
+// TestForgetBundles: the new bundle leaves the store with what is newer, and never the one to
+// go back to.
+func TestForgetBundles(t *testing.T) {
+	before := bundletest.New(t)
+	next := before.Delta(t, "next", before.Images...)
+	later := next.Delta(t, "later", before.Images...)
+	keys := []*ecdsa.PublicKey{&before.Key.PublicKey}
+	id := func(f *bundletest.Fixture) string { return f.Open(t).ID() }
+	for name, tc := range map[string]struct {
+		to       string
+		installs bool
+		want     string
+	}{
+		"the last two":                        {id(next), true, "test"},
+		"no host was changed":                 {id(next), false, "later test"},
+		"the upgrade was within one bundle":   {id(before), true, "test"},
+		"within one, and no host was changed": {id(before), false, "later next test"},
+	} {
+		store := registry.Store{Dir: t.TempDir()}
+		for _, f := range []*bundletest.Fixture{before, next, later} {
+			if _, err := store.Import(t.Context(), f.Open(t), ui.Discard(), keys...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := &rollback{installs: tc.installs, made: before.Open(t).Index().Created, upgrade: upgrade{
+			site: &site.Site{Store: store}, trusted: keys, record: upgraderecord.Record{From: upgraderecord.BundleRef{ID: id(before)}, To: upgraderecord.BundleRef{ID: tc.to}},
+		}}
+		if names, err := r.laterBundles(); err != nil || tc.to == id(next) && tc.installs != slices.Equal(names, []string{"later"}) {
+			t.Errorf("%s: newer are %q, %v", name, names, err)
+		}
+		for range 2 { // the second time they are gone
+			if err := r.forgetBundles(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		left, err := store.List()
+		slices.Sort(left)
+		if got := strings.Join(left, " "); got != tc.want || err != nil {
+			t.Errorf("%s: left are %s, want %s, %v", name, got, tc.want, err)
+		}
+	}
+}
+
+// TestLatecomers: a control-plane host that the bundle of before does not have would go on in
+// the cluster's name.
+func TestLatecomers(t *testing.T) {
+	c := sitetest.ClusterFrom(t)
+	r := &rollback{upgrade: upgrade{site: &site.Site{Config: c, Nodes: c.Nodes}}}
+	for want, names := range map[string][]string{"": {"cp1"}, "cp2 cp3": {"cp1", "cp2", "cp3"}} {
+		var members []etcd.Member
+		for _, name := range names {
+			members = append(members, etcd.Member{Name: name, Peers: []string{"https://192.0.2.99:2380"}})
+		}
+		if got := strings.Join(r.strangers(members), " "); got != want {
+			t.Errorf("%s: late are %q, want %q", names, got, want)
+		}
+	}
+}
+
+// TestAtEtcdsPlace: where etcd cannot be asked, who came since is told by who answers on its port.
+func TestAtEtcdsPlace(t *testing.T) {
+	hosts := []config.Node{{Name: "cp1", Address: "192.0.2.1"}, {Name: "cp2", Address: "192.0.2.2"}, {Name: "cp3", Address: "192.0.2.3"}}
+	known := func(m etcd.Member) bool { return m.Of("cp1", "192.0.2.1") }
+	for want, answering := range map[string][]string{"": {"192.0.2.1:2379"}, "cp3": {"192.0.2.1:2379", "192.0.2.3:2379"}, "cp2 cp3": {"192.0.2.2:2379", "192.0.2.3:2379"}} {
+		late := atEtcdsPlace(hosts, known, func(address string) bool { return slices.Contains(answering, address) })
+		if got := strings.Join(late, " "); got != want {
+			t.Errorf("%s answer: late are %q, want %q", answering, got, want)
+		}
+	}
+}
+
+// TestKeepRemoved: a node that was removed since the backup is in what is restored, and goes
+// again, with the cluster's record of it.
+func TestKeepRemoved(t *testing.T) {
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w2"}})
+	if err := keepRemoved(t.Context(), client, []string{"w2", "w3"}); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 1 || nodes.Items[0].Name != "w1" {
+		t.Errorf("there are %v, %v", nodes.Items, err)
+	}
+	if removed, err := kubeadm.Removed(t.Context(), client); err != nil || !slices.Equal(removed, []string{"w2", "w3"}) {
+		t.Errorf("the cluster says %q were removed, %v", removed, err)
+	}
+}
+
+// TestTakenBack: a host that is asked again has nothing to do, and none gives up what an
+// earlier upgrade brought.
+func TestTakenBack(t *testing.T) {
+	now := time.Now()
+	next, before := upgraderecord.BundleRef{ID: "c0ffee0123456789"}, upgraderecord.BundleRef{ID: "badcafe012345678"}
+	for name, tc := range map[string]struct {
+		record upgraderecord.Record
+		o      BackOptions
+		joined bool
+		want   bool
+	}{
+		"nobody says which":                     {upgraderecord.Record{To: next, RolledBack: now}, BackOptions{}, true, false},
+		"it is under way":                       {upgraderecord.Record{To: next}, BackOptions{Of: next.ID}, true, false},
+		"it is leaving":                         {upgraderecord.Record{To: next}, BackOptions{Of: next.ID}, false, false},
+		"it is to be forgotten":                 {upgraderecord.Record{To: next}, BackOptions{Of: next.ID[:12], Forget: true}, true, false},
+		"it has left already":                   {upgraderecord.Record{To: next, RolledBack: now}, BackOptions{Of: next.ID}, false, true},
+		"it was never prepared":                 {upgraderecord.Record{}, BackOptions{Of: next.ID, Forget: true}, true, true},
+		"it knows of the upgrade before":        {upgraderecord.Record{To: before, Ended: now}, BackOptions{Of: next.ID[:12], Forget: true}, true, true},
+		"it should leave, and was not prepared": {upgraderecord.Record{To: before, Ended: now}, BackOptions{Of: next.ID}, true, false},
+		"it is in no cluster":                   {upgraderecord.Record{}, BackOptions{Of: next.ID}, false, true},
+	} {
+		if got := takenBack(tc.record, tc.o, tc.joined); got != tc.want {
+			t.Errorf("%s: taken back %t", name, got)
+		}
+	}
+}
+
+// TestCameLater: a control-plane host that replaced another one since the upgrade is told
+// what to do, instead of that there is no upgrade.
+func TestCameLater(t *testing.T) {
+	err := (&rollback{}).open(t.Context(), BackOptions{Of: "c0ffee012345"})
+	if err == nil || !strings.Contains(err.Error(), "came into the cluster later") || !strings.Contains(advice.Of(err), "airgap reset here") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPreparedNoMore: an upgrade to the same bundle, after a rollback, prepares the hosts
+// again, which have forgotten it.
+func TestPreparedNoMore(t *testing.T) {
+	client := fake.NewClientset(
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Annotations: map[string]string{site.PreparedNote: "new", site.BundleNote: "old"}}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: map[string]string{site.PreparedNote: "old"}}},
+	)
+	r := &rollback{upgrade: upgrade{client: client, record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: "new"}}}}
+	look := func() {
+		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.nodes = map[string]corev1.Node{}
+		for _, n := range nodes.Items {
+			r.nodes[n.Name] = n
+		}
+	}
+	look()
+	if got := r.prepared(); !slices.Equal(got, []string{"cp2"}) {
+		t.Fatalf("prepared: %q", got)
+	}
+	if err := r.unpreparedStep().Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if look(); len(r.prepared()) > 0 || r.nodes["w1"].Annotations[site.PreparedNote] != "old" {
+		t.Errorf("the Nodes say %v", r.nodes)
+	}
+}
+
+// TestUnsaid: the backup says in the name of hosts that they are as before; each has to say so
+// itself, unless the upgrade has not come to it.
+func TestUnsaid(t *testing.T) {
+	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w9, address: 192.0.2.29, roles: [worker]}\npackages:")
+	for _, tc := range []struct {
+		verified []string
+		want     string
+	}{
+		{nil, "cp1 w1"}, // no host but the first was touched, but cp2 has left
+		{[]string{"cp1"}, "cp1"},
+	} {
+		var objects []runtime.Object
+		for _, name := range []string{"cp1", "cp2", "w1"} {
+			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{site.BundleNote: "old"}}})
+		}
+		client := fake.NewClientset(objects...)
+		r := &rollback{upgrade: upgrade{
+			client: client, site: &site.Site{Config: c, Node: c.Nodes[0]}, record: upgraderecord.Record{Verified: tc.verified},
+			nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "w1": {}},
+		}}
+		if err := r.unsay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var still []string
+		for i := range nodes.Items {
+			if site.Noted(&nodes.Items[i], site.BundleNote, "old") == nil {
+				still = append(still, nodes.Items[i].Name)
+			}
+		}
+		if got := strings.Join(still, " "); got != tc.want {
+			t.Errorf("verified %q: %s still say so, want %s", tc.verified, got, tc.want)
+		}
+	}
+}
+
+// TestBackToNoNode: what was no node when the backup was taken is neither drained nor
+// joined, whatever it became since.
+func TestBackToNoNode(t *testing.T) {
+	said := &uitest.Sayings{Progress: ui.Discard()}
+	r := &rollback{upgrade: upgrade{p: said, nodes: map[string]corev1.Node{"cp1": {}}}}
+	if err := r.back(t.Context(), config.Node{Name: "w9", Roles: []config.Role{config.Worker}}); err != nil || !strings.Contains(strings.Join(said.Said, "\n"), "w9 was no node before the upgrade") {
+		t.Errorf("%v, said %q", err, said.Said)
+	}
+}
+
+// TestAwaitSilence: an etcd that is being started anew has not left, and who gives up waiting
+// has not seen it leave.
+func TestAwaitSilence(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	again := make(chan net.Listener, 1)
+	time.AfterFunc(100*time.Millisecond, func() { // before the looks are over
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Error(err)
+		}
+		again <- l
+	})
+	began := time.Now()
+	time.AfterFunc(1500*time.Millisecond, func() { (<-again).Close() })
+	if err := awaitSilence(t.Context(), address, 200*time.Millisecond); err != nil || time.Since(began) < 1500*time.Millisecond {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := awaitSilence(ended, address, time.Millisecond); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestStandDownIsAsked: on another control-plane host rollback takes that one out of the
+// cluster, which nobody does by a mistaken host.
+func TestStandDownIsAsked(t *testing.T) {
+	var stderr bytes.Buffer
+	c := sitetest.ClusterFrom(t, "{name: w1", "{name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w1")
+	r := &rollback{upgrade: upgrade{options: Options{Console: &ui.Terminal{In: strings.NewReader("yes\n"), Err: &stderr}}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
+	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
+	if !advice.IsUsage(err) || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
+		t.Errorf("nobody is there: %v, %q", err, stderr.String())
+	}
+	r.yes = true
+	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
+		t.Errorf("with --yes: %v", err)
+	}
+	r.yes, r.site.Node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
+	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
+		t.Errorf("a worker, which is refused without a question: %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package upgrade
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// TestWrittenDownAnew: what is compared with, and gone back to, is what was before the
+// first host was changed, not before a run that was broken off.
+func TestWrittenDownAnew(t *testing.T) {
+	changed, written, taken := false, true, 0 // a run before has written it
+	of := func() step.Step {
+		return anew(step.Step{
+			Name: "baseline",
+			Done: func(context.Context) (bool, error) { return written, nil },
+			Run:  func(context.Context) error { written = true; taken++; return nil },
+		}, func() (bool, error) { return changed, nil })
+	}
+	for i, want := range []int{1, 2, 2, 2} { // runs, the third and fourth after the change
+		changed = i >= 2
+		if _, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "journal")), []step.Step{of()}, func(step.Event) {}); err != nil || taken != want {
+			t.Errorf("run %d: taken %d times, want %d: %v", i, taken, want, err)
+		}
+	}
+}
+
+// TestStepsOfAnUpgrade: every host has its images, and every control-plane host its
+// backup, before the first host is changed; then one host comes after the other, each
+// compared before the next, control-plane hosts before workers.
+func TestStepsOfAnUpgrade(t *testing.T) {
+	c := sitetest.ClusterFrom(t, "1.35.8", "1.36.3", "packages:", `  - {name: w2, address: 192.0.2.22, roles: [worker]}
+  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
+  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
+packages:`)
+	m := kubeadm.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}
+	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
+	u := &upgrade{
+		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
+		record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}},
+		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
+	}
+	steps, err := u.steps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"upgrade-record", "baseline", "store", "registry", "images", "prepare", "backup-before", "upgrade-begins",
+		"packages-kubeadm", "kubeadm-upgrade", "drain", "packages", "runtime", "kubelet-upgrade", "uncordon", "compare-cp1",
+		"upgrade-cp2", "compare-cp2", "upgrade-cp3", "compare-cp3", "kube-proxy",
+		"upgrade-w1", "compare-w1", "upgrade-w2", "compare-w2",
+		"network", "compare-", "upgrade-ends",
+	}
+	var got []string
+	for _, name := range sitetest.StepNames(steps) {
+		if slices.Contains(want, name) {
+			got = append(got, name)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the order is\n%q, want\n%q; all steps: %q", got, want, sitetest.StepNames(steps))
+	}
+}

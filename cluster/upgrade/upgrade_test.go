@@ -1,0 +1,202 @@
+package upgrade
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+// TestFixed: what a running cluster cannot change is told all at once; the rest is no
+// matter.
+func TestFixed(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		edits []string
+		says  []string
+	}{
+		{"nothing", nil, nil},
+		{"versions", []string{"1.35.8", "1.36.3", "packages:", "runtime: {version: 2.3.6}\npackages:"}, nil},
+		{"a node more", []string{"packages:", "  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:"}, nil},
+		{"networks and endpoint", []string{"k8s.bank", "api.bank", "kubernetes: {", "kubernetes: {podSubnet: 10.99.0.0/16, serviceSubnet: 10.98.0.0/16, "},
+			[]string{"controlPlaneEndpoint is api.bank.example:6443, and was k8s.bank.example:6443", "podSubnet is 10.99.0.0/16", "serviceSubnet is 10.98.0.0/16"}},
+		{"an address", []string{"192.0.2.21", "192.0.2.31"}, []string{"address of node w1 is 192.0.2.31, and was 192.0.2.21"}},
+		{"a role", []string{"roles: [worker]", "roles: [control-plane]", "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:"}, []string{"node w1 has the roles control-plane, and had worker"}},
+		{"the runtime", []string{"packages:", "runtime: {name: crio}\npackages:"}, []string{"runtime.name is crio, and was containerd"}},
+		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := &upgrade{old: &site.Site{Config: sitetest.ClusterFrom(t)}, site: &site.Site{Config: sitetest.ClusterFrom(t, tc.edits...)}}
+			err := u.fixed()
+			if (err == nil) != (len(tc.says) == 0) {
+				t.Fatalf("got %v, want %q", err, tc.says)
+			}
+			for _, says := range tc.says {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("%q is not in %v", says, err)
+				}
+			}
+		})
+	}
+}
+
+// TestOrderOfHosts: control-plane hosts come before workers, and a node that has not
+// joined has nothing to be upgraded.
+func TestOrderOfHosts(t *testing.T) {
+	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:")
+	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
+	var names []string
+	for _, n := range u.others() {
+		names = append(names, n.Name)
+	}
+	if got := strings.Join(names, " "); got != "cp3 cp2 w1" {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestNewerThan: going back to an older stick would have every server take the newer one's
+// packages.
+func TestNewerThan(t *testing.T) {
+	at := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	now := &bundle.Index{Name: "bank", Created: at}
+	for after, fails := range map[time.Duration]bool{time.Second: false, 0: true, -time.Hour: true} {
+		err := newerThan(&bundle.Index{Name: "bank", Created: at.Add(after)}, now)
+		if (err != nil) != fails || fails && !strings.Contains(advice.Of(err), "make the bundle anew") {
+			t.Errorf("%s later: %v", after, err)
+		}
+	}
+}
+
+// TestNewestInTheStore: what somebody imported since would be installed from instead.
+func TestNewestInTheStore(t *testing.T) {
+	before := bundletest.New(t)
+	next := before.Delta(t, "next", before.Images...)
+	later := next.Delta(t, "later", before.Images...)
+	keys := []*ecdsa.PublicKey{&before.Key.PublicKey}
+	store := registry.Store{Dir: t.TempDir()}
+	for _, step := range []struct {
+		comes *bundletest.Fixture
+		fails bool
+	}{{before, false}, {next, false}, {later, true}} {
+		if _, err := store.Import(t.Context(), step.comes.Open(t), ui.Discard(), keys...); err != nil {
+			t.Fatal(err)
+		}
+		err := newestIn(store, keys, next.Open(t).Index())
+		if (err != nil) != step.fails || step.fails && (!strings.Contains(err.Error(), "bundle later, which was only imported") || !strings.Contains(advice.Of(err), "airgap registry prune later")) {
+			t.Errorf("with %s: %v, advice %q", step.comes.Dir, err, advice.Of(err))
+		}
+	}
+}
+
+// TestAlone: a host is drained where its pods can go somewhere.
+func TestAlone(t *testing.T) {
+	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	c := sitetest.ClusterFrom(t)
+	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{
+		"cp1": {Spec: corev1.NodeSpec{Taints: taint}}, "w1": {},
+	}}
+	for i, want := range []bool{false, true} {
+		if got := u.alone(c.Nodes[i]); got != want {
+			t.Errorf("%s alone: %v", c.Nodes[i].Name, got)
+		}
+	}
+	u.nodes["w1"] = corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}}}
+	if u.alone(c.Nodes[0]) {
+		t.Error("w1 was left cordoned by an interrupted run, and is taken for no place to go")
+	}
+	u.record.Cordoned = []string{"w1"}
+	if !u.alone(c.Nodes[0]) {
+		t.Error("w1 took no pods before the upgrade, and is taken for a place to go")
+	}
+}
+
+// TestCordonedBefore: what counts is how the nodes were when the first of them was about
+// to be changed, not when the record was begun.
+func TestCordonedBefore(t *testing.T) {
+	nodes := []corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Spec: corev1.NodeSpec{Unschedulable: true}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "w9"}},
+	}
+	for _, tc := range []struct {
+		changed bool
+		want    string
+	}{{false, "w1"}, {true, "cp1"}} {
+		u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t)}, record: upgraderecord.Record{Cordoned: []string{"cp1"}, Changed: tc.changed}}
+		if strangers := u.know(nodes); !slices.Equal(strangers, []string{"w9"}) {
+			t.Errorf("strangers: %v", strangers)
+		}
+		if got := strings.Join(u.record.Cordoned, " "); got != tc.want {
+			t.Errorf("changed %v: %s were cordoned, want %s", tc.changed, got, tc.want)
+		}
+	}
+}
+
+// TestRehearse: the program that judged the other hosts is there now.
+func TestRehearse(t *testing.T) {
+	c := sitetest.ClusterFrom(t)
+	for f, says := range map[*fleet.Fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
+		var text bytes.Buffer
+		u := &upgrade{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}
+		u.record.To.ID = strings.Repeat("0", 64)
+		if err := u.plan().Write(&text); err != nil || !strings.HasSuffix(text.String(), says) {
+			t.Errorf("%v, %q", err, text.String())
+		}
+	}
+}
+
+// TestUpgraded wants version, readiness and the host's own word.
+func TestUpgraded(t *testing.T) {
+	u := &upgrade{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t)}}
+	node := func(version, note string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{site.BundleNote: note}}}
+		n.Status.NodeInfo.KubeletVersion = version
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	for _, tc := range []struct {
+		node *corev1.Node
+		says string
+	}{
+		{node("v1.35.8", "id", corev1.ConditionTrue), ""},
+		{node("v1.34.1", "id", corev1.ConditionTrue), "its kubelet is v1.34.1"},
+		{node("v1.35.8", "id", corev1.ConditionUnknown), "not ready"},
+		{node("v1.35.8", "old", corev1.ConditionTrue), site.BundleNote},
+	} {
+		if err := u.upgraded(tc.node); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("got %v, want %q", err, tc.says)
+		}
+	}
+}
+
+// TestOrBack: whatever an upgrade failed for, the way back is told, and once.
+func TestOrBack(t *testing.T) {
+	failed := &kubeadm.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
+	for want, err := range map[string]error{
+		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": advice.Add(failed, "run the same command again"),
+		"run the same command again. airgap rollback takes the upgrade back":     advice.Add(errors.New("a disk"), "run the same command again"),
+		"or airgap rollback takes the upgrade back, later":                       advice.Add(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
+	} {
+		told := orBack(err)
+		if got := advice.Of(told); got != want || advice.IsUsage(told) || told.Error() != err.Error() {
+			t.Errorf("advice %q of %v", got, told)
+		}
+	}
+}

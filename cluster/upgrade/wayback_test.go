@@ -1,0 +1,138 @@
+package upgrade
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+)
+
+const kubePKI = "/etc/kubernetes/pki/"
+
+// upgradableHost has the files of a first control-plane host of the cluster upgradable,
+// by their paths.
+func upgradableHost(t *testing.T) map[string]string {
+	t.Helper()
+	pod := func(image, arg string) string {
+		return "kind: Pod\nspec: {containers: [{image: '" + image + "', command: [prog, '" + arg + "']}]}\n"
+	}
+	files := map[string]string{
+		"/etc/kubernetes/manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.35.8", "--service-cluster-ip-range=10.96.0.0/16"),
+		"/etc/kubernetes/manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.35.8", "--cluster-cidr=10.244.0.0/16"),
+		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.6-0", "--name=cp1"),
+		kubeadm.AdminConf:                                        "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://k8s.bank.example:6443'}}]\n",
+	}
+	for _, name := range []string{kubePKI + "ca", kubePKI + "front-proxy-ca", kubePKI + "etcd/ca", site.PKIDir + "/ca"} {
+		files[name+".crt"], files[name+".key"] = keyPair(t)
+	}
+	certificate, key := keyPair(t)
+	block, _ := pem.Decode([]byte(certificate))
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(parsed.PublicKey)
+	files[kubePKI+"sa.pub"], files[kubePKI+"sa.key"] = sitetest.PEM(t, "PUBLIC KEY", public, err), key
+	return files
+}
+
+// TestNoWayBack: what airgap rollback could not do is known before anything is changed.
+func TestNoWayBack(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		more  string            // in the section kubernetes of the cluster's airgap.yaml
+		files map[string]string // "" is not there
+		says  string
+	}{
+		{"there is one", "", nil, ""},
+		{"the authority's key is kept elsewhere", "", map[string]string{kubePKI + "ca.key": ""}, "ca.key"},
+		{"a key that does not fit", "", map[string]string{kubePKI + "etcd/ca.key": upgradableHost(t)[kubePKI+"ca.key"]}, "etcd/ca"},
+		{"the registry's key is not there", "", map[string]string{site.PKIDir + "/ca.key": ""}, "read the registry's authority"},
+		{"Secrets that nobody could read", "", map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\nspec: {containers: [{image: 'a:v1.35.8', command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n"}, "encryption"},
+		{"etcd's data elsewhere", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
+		{"another network than the bundle's", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
+		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := kubeadm.Machine{Root: t.TempDir()}
+			putFiles(t, m.Root, upgradableHost(t))
+			putFiles(t, m.Root, tc.files)
+			for name, text := range tc.files {
+				if text == "" {
+					if err := os.Remove(filepath.Join(m.Root, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			u := &upgrade{site: &site.Site{Machine: m}, old: &site.Site{Config: sitetest.ClusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
+			err := u.noWayBack()
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+			if said := u.wayBack(); strings.HasPrefix(said, "way back: ") != (tc.says == "") {
+				t.Errorf("a dry run says %q", said)
+			}
+		})
+	}
+}
+
+// TestBackupWantsRoom: a host that runs etcd keeps a copy of it before it is upgraded, and
+// preflight asks each of them for its room.
+func TestBackupWantsRoom(t *testing.T) {
+	s := sitetest.SettingsSite(t, "")
+	s.Machine.Root = t.TempDir()
+	for _, size := range []int64{0, 5 << 30} {
+		if size > 0 {
+			putFiles(t, s.Machine.Root, map[string]string{"/var/lib/etcd/member/snap/db": ""})
+			if err := os.Truncate(filepath.Join(s.Machine.Root, "/var/lib/etcd/member/snap/db"), size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w, err := hostcheck.Want(s, true); err != nil || (w.BackupBytes > size) != (size > 0) {
+			t.Errorf("beside an etcd of %d bytes: %d wanted, %v", size, w.BackupBytes, err)
+		}
+	}
+}
+
+// TestOldBundleIsGone: an upgrade begins where the bundle of before is in the store,
+// whole: airgap rollback installs from it.
+func TestOldBundleIsGone(t *testing.T) {
+	f, store := bundletest.New(t), registry.Store{Dir: t.TempDir()}
+	old := f.Open(t)
+	of := func(i *bundle.Index) bool { return i.ID() == old.ID() }
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
+	gone := func(when string) {
+		t.Helper()
+		if _, err := site.StoredIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(advice.Of(err), "airgap registry import DIR") {
+			t.Errorf("%s: %v, advice %q", when, err, advice.Of(err))
+		}
+	}
+	gone("never there")
+	if _, err := store.Import(t.Context(), old, ui.Discard(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := site.StoredIndex(store, keys, of); err != nil || index.ID() != old.ID() {
+		t.Errorf("there: %v", err)
+	}
+	parts, err := filepath.Glob(filepath.Join(store.Dir, "*", "bundle.tar.*"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("the parts are %v, %v", parts, err)
+	}
+	if err := os.Truncate(parts[len(parts)-1], 1); err != nil {
+		t.Fatal(err)
+	}
+	gone("cut off")
+}
