@@ -1,6 +1,6 @@
 package preflight
 
-import "strings"
+import "fmt"
 
 // FailedError says that a check failed that is made before the others, and that nothing was changed.
 type FailedError struct{ Err error }
@@ -13,16 +13,7 @@ type ReportError struct{ Report Report }
 
 func (e *ReportError) Error() string { return "preflight failed on " + e.Report.Host }
 
-// ReportsError says so of some of several hosts.
-type ReportsError struct {
-	Failed Reports
-	All    Reports // also those that passed
-}
+// ReportsError says so of some of all hosts.
+type ReportsError struct{ Failed, All Reports }
 
-func (e *ReportsError) Error() string {
-	var hosts []string
-	for _, r := range e.Failed {
-		hosts = append(hosts, r.Host)
-	}
-	return "preflight failed on " + strings.Join(hosts, ", ")
-}
+func (e *ReportsError) Error() string { return fmt.Sprintf("preflight failed on %d of %d", len(e.Failed), len(e.All)) }

@@ -1,3 +1,4 @@
+// Package fleet works on the other hosts of airgap.yaml through SSH.
 package fleet
 
 import (

@@ -18,6 +18,7 @@ import (
 
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote/sshtest"
@@ -84,7 +85,7 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
 	f.site.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
-	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	conf := sitetest.Kubeconfig(server.URL)
 	ca, _, err := registry.NewAuthority(time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 	}))
 	defer server.Close()
 	s.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
-	conf := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", server.URL)
+	conf := sitetest.Kubeconfig(server.URL)
 	if err := host.WriteFile(filepath.Join(s.Machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -36,21 +36,21 @@ type Result struct {
 	Changed   int    `json:"changed"`   // steps that ran
 	Unchanged int    `json:"unchanged"` // steps whose result held already
 	BackupKey string `json:"backupKey,omitempty"`
-	first     string // the first control-plane host
+	prepared  string // the first control-plane host, which upgrades this one; "": it has joined
 }
 
+// Write says it in words.
 func (r Result) Write(w io.Writer) error {
+	if r.prepared != "" {
+		_, err := fmt.Fprintf(w, "%s: prepared (%d steps ran, %d held already); airgap upgrade on %s goes on\n", r.Node, r.Changed, r.Unchanged, r.prepared)
+		return err
+	}
 	if r.Changed == 0 {
 		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
 		return err
 	}
 	site.WriteBackupKey(w, r.Node, r.BackupKey)
 	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
-	return err
-}
-
-func (r Result) WritePrepared(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s: prepared (%d steps ran, %d held already); airgap upgrade on %s goes on\n", r.Node, r.Changed, r.Unchanged, r.first)
 	return err
 }
 
@@ -173,7 +173,7 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
-	return Result{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, first: s.Config.Master().Name}, nil
+	return Result{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, prepared: s.Config.Master().Name}, nil
 }
 
 // admit gets the ticket before anything on the host is changed, unless kubeadm has

@@ -1,3 +1,4 @@
+// Package journal runs steps on this host, writes each down and shows it.
 package journal
 
 import (

@@ -1,3 +1,4 @@
+// Package recovery brings a lost cluster back from a backup.
 package recovery
 
 import (

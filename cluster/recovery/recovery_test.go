@@ -34,7 +34,7 @@ func aBackup(t *testing.T, files map[string]string) *SavedCluster {
 		"/etc/kubernetes/manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.36.3", "--service-cluster-ip-range=10.96.0.0/16"),
 		"/etc/kubernetes/manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.36.3", "--cluster-cidr=10.244.0.0/16"),
 		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.8-0", "--name=cp1"),
-		"/etc/kubernetes/admin.conf":                             "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.11:6443'}}]\n",
+		"/etc/kubernetes/admin.conf":                             sitetest.Kubeconfig("https://192.0.2.11:6443"),
 		"/backup.json":                                           `{"taken":"2026-11-23T02:00:00Z","cluster":"bank"}`,
 	}
 	maps.Copy(all, files)

@@ -1,3 +1,4 @@
+// Package rehearsal says what a command would change, and changes nothing.
 package rehearsal
 
 import (
@@ -13,7 +14,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// DryRun is what a command would change, and on which host.
+// Plan is what a command would change, and on which host.
 type Plan struct {
 	Preflight preflight.Report `json:"preflight"` // of this host
 	Hosts     []Host           `json:"hosts"`     // this one first

@@ -1,3 +1,4 @@
+// Package removal takes a node out of the cluster.
 package removal
 
 import (

@@ -87,7 +87,8 @@ func TestRemovedInWords(t *testing.T) {
 	if err := nobody.Write(&b); err != nil || b.Len() > 0 {
 		t.Errorf("nobody has joined: %q, %v", b.String(), err)
 	}
-	if err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b); err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
+	err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b)
+	if err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }

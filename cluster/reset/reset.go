@@ -1,3 +1,4 @@
+// Package reset takes back what airgap did to this host.
 package reset
 
 import (

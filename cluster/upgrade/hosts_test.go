@@ -43,7 +43,8 @@ func TestOrderOfVersions(t *testing.T) {
 		{"the next minor", "v1.35.8", "v1.35.8", "", ""},
 		{"a patch", "v1.36.0", "v1.36.0", "", ""},
 		{"it goes on", "v1.36.3", "v1.35.8", "", ""},
-		{"two minors ahead", "v1.34.9", "v1.34.9", "upgrade Kubernetes 1.34.9 to 1.36.3: a cluster goes up one minor at a time: 1.35 comes next", "build a bundle with kubernetes.version 1.35, upgrade to that, and then with this one"},
+		{"two minors ahead", "v1.34.9", "v1.34.9", "upgrade Kubernetes 1.34.9 to 1.36.3: a cluster goes up one minor at a time: 1.35 comes next",
+			"build a bundle with kubernetes.version 1.35, upgrade to that, and then with this one"},
 		{"a kubelet that was left behind", "v1.35.8", "v1.34.9", "node w1: upgrade Kubernetes 1.34.9 to 1.36.3", "build a bundle with kubernetes.version 1.35"},
 		{"back", "v1.37.0", "v1.37.0", "1.36.3 is older", "airgap rollback"},
 	} {

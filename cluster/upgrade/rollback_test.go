@@ -185,7 +185,10 @@ func TestPreparedNoMore(t *testing.T) {
 // TestUnsaid: the backup says in the name of hosts that they are as before; each has to say so
 // itself, unless the upgrade has not come to it.
 func TestUnsaid(t *testing.T) {
-	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w9, address: 192.0.2.29, roles: [worker]}\npackages:")
+	c := sitetest.ClusterFrom(t, "packages:", `  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
+  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
+  - {name: w9, address: 192.0.2.29, roles: [worker]}
+packages:`)
 	for _, tc := range []struct {
 		verified []string
 		want     string

@@ -1,3 +1,4 @@
+// Package upgrade brings a cluster to another bundle, and takes that back.
 package upgrade
 
 import (
@@ -342,5 +343,5 @@ func (u *upgrade) judge(ctx context.Context, v verify.Options) error {
 	if err != nil {
 		return err
 	}
-	return report.Err()
+	return verdict.Failed(report)
 }

@@ -38,7 +38,8 @@ func TestFixed(t *testing.T) {
 		{"networks and endpoint", []string{"k8s.bank", "api.bank", "kubernetes: {", "kubernetes: {podSubnet: 10.99.0.0/16, serviceSubnet: 10.98.0.0/16, "},
 			[]string{"controlPlaneEndpoint is api.bank.example:6443, and was k8s.bank.example:6443", "podSubnet is 10.99.0.0/16", "serviceSubnet is 10.98.0.0/16"}},
 		{"an address", []string{"192.0.2.21", "192.0.2.31"}, []string{"address of node w1 is 192.0.2.31, and was 192.0.2.21"}},
-		{"a role", []string{"roles: [worker]", "roles: [control-plane]", "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:"}, []string{"node w1 has the roles control-plane, and had worker"}},
+		{"a role", []string{"roles: [worker]", "roles: [control-plane]", "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:"},
+			[]string{"node w1 has the roles control-plane, and had worker"}},
 		{"the runtime", []string{"packages:", "runtime: {name: crio}\npackages:"}, []string{"runtime.name is crio, and was containerd"}},
 		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
 	} {
@@ -60,7 +61,10 @@ func TestFixed(t *testing.T) {
 // TestOrderOfHosts: control-plane hosts come before workers, and a node that has not
 // joined has nothing to be upgraded.
 func TestOrderOfHosts(t *testing.T) {
-	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:")
+	c := sitetest.ClusterFrom(t, "packages:", `  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
+  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
+  - {name: w2, address: 192.0.2.22, roles: [worker]}
+packages:`)
 	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
 	var names []string
 	for _, n := range u.others() {

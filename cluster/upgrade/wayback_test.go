@@ -33,7 +33,7 @@ func upgradableHost(t *testing.T) map[string]string {
 		"/etc/kubernetes/manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.35.8", "--service-cluster-ip-range=10.96.0.0/16"),
 		"/etc/kubernetes/manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.35.8", "--cluster-cidr=10.244.0.0/16"),
 		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.6-0", "--name=cp1"),
-		kubeadm.AdminConf:                                        "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://k8s.bank.example:6443'}}]\n",
+		kubeadm.AdminConf:                                        sitetest.Kubeconfig("https://k8s.bank.example:6443"),
 	}
 	for _, name := range []string{kubePKI + "ca", kubePKI + "front-proxy-ca", kubePKI + "etcd/ca", site.PKIDir + "/ca"} {
 		files[name+".crt"], files[name+".key"] = keyPair(t)
@@ -61,7 +61,10 @@ func TestNoWayBack(t *testing.T) {
 		{"the authority's key is kept elsewhere", "", map[string]string{kubePKI + "ca.key": ""}, "ca.key"},
 		{"a key that does not fit", "", map[string]string{kubePKI + "etcd/ca.key": upgradableHost(t)[kubePKI+"ca.key"]}, "etcd/ca"},
 		{"the registry's key is not there", "", map[string]string{site.PKIDir + "/ca.key": ""}, "read the registry's authority"},
-		{"Secrets that nobody could read", "", map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\nspec: {containers: [{image: 'a:v1.35.8', command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n"}, "encryption"},
+		{"Secrets that nobody could read", "", map[string]string{
+			"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\nspec: {containers: [{image: 'a:v1.35.8', " +
+				"command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n",
+		}, "encryption"},
 		{"etcd's data elsewhere", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
 		{"another network than the bundle's", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
 		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},

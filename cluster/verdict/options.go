@@ -87,13 +87,13 @@ func (o Options) Verification(p ui.Progress) (verify.Options, error) {
 	return Verification(s, o, p)
 }
 
-// OfSite judges this host's own cluster: a verify.ReportError where it is not as it should be.
+// OfSite judges this host's own cluster: a ReportError where it is not as it should be.
 func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) error {
 	report, err := ReportOf(ctx, s, o, p)
 	if err != nil {
 		return err
 	}
-	return report.Err()
+	return Failed(report)
 }
 
 // ReportOf says how this host's own cluster is.

@@ -16,12 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-func (a *app) backup() *cobra.Command {
-	store := site.Backups()
-	var encryptTo []string
-	cmd := &cobra.Command{
-		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
-		Long: `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
+const backupLong = `Takes a snapshot of etcd, checks it against etcd's own checksum, and puts it into a
 new directory under ` + site.BackupDir + ` together with the configuration and keys of
 Kubernetes and of the registry, and with airgap's journal. The newest seven stay. One
 that was taken later than now, by its name, stays too and is named: the clock was ahead
@@ -44,7 +39,14 @@ backup.tar.age of an encrypted one holds all of these. Copy the directory to ano
 machine from time to time: it lies on the disk that it is a backup of. Without airgap:
   openssl dgst -sha256 -verify backup.pub -signature SHA256SUMS.sig SHA256SUMS
   openssl pkey -pubin -in backup.pub -outform DER | sha256sum   # the fingerprint
-  age -d -i IDENTITY backup.tar.age | tar -x`,
+  age -d -i IDENTITY backup.tar.age | tar -x`
+
+func (a *app) backup() *cobra.Command {
+	store := site.Backups()
+	var encryptTo []string
+	cmd := &cobra.Command{
+		Use: "backup", Short: "Keep what it takes to have the control plane back", Args: noArgs,
+		Long:    backupLong,
 		Example: "  airgap backup\n  airgap backup --dir /mnt/nas/bank --keep 30\n  airgap backup --dir /mnt/nas/bank --encrypt-to age1…",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := hostcheck.MustBeRoot("backup"); err != nil {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/verify"
 )
 
 // coded is an error with its exit code.
@@ -41,7 +41,7 @@ func codeOf(err error) int {
 	if _, is := errors.AsType[*preflight.ReportsError](err); is {
 		return exitcode.Preflight
 	}
-	if _, is := errors.AsType[*verify.ReportError](err); is {
+	if _, is := errors.AsType[*verdict.ReportError](err); is {
 		return exitcode.Verify
 	}
 	return exitcode.Failed
@@ -63,7 +63,7 @@ func (a *app) show(err error) error {
 		printed = a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML})
 	} else if all, is := errors.AsType[*preflight.ReportsError](err); is {
 		printed = a.printReport(all.Failed, forms{all.Failed.Text, all.All.JUnit, all.All.HTML})
-	} else if bad, is := errors.AsType[*verify.ReportError](err); is {
+	} else if bad, is := errors.AsType[*verdict.ReportError](err); is {
 		r := bad.Report
 		printed = a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML})
 	} else {

@@ -9,13 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 )
 
-func (a *app) install() *cobra.Command {
-	var o install.Options
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use:   "install DIR",
-		Short: "Make this server the first control-plane host, and the others nodes",
-		Long: `Checks this server, copies the bundle into its store, serves it, and installs
+const installLong = `Checks this server, copies the bundle into its store, serves it, and installs
 packages, runtime and Kubernetes from there, then the add-ons of airgap.yaml as they
 were rendered into the bundle; then verifies the cluster. The configuration is the
 one inside the bundle. Pods of add-ons are not waited for: they may need a server
@@ -46,7 +40,15 @@ server and lists what each step would change here, and which steps airgap join
 would run on the other servers. Exit code 3 when a check fails.
 
 --output html and junit are for the checks: where one fails, the reports of all
-servers are written so. What else there is to say is text then.`,
+servers are written so. What else there is to say is text then.`
+
+func (a *app) install() *cobra.Command {
+	var o install.Options
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:     "install DIR",
+		Short:   "Make this server the first control-plane host, and the others nodes",
+		Long:    installLong,
 		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {

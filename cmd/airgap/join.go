@@ -1,8 +1,7 @@
 package main
 
 import (
-	"context"
-	"io"
+	"cmp"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +11,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-func (a *app) join() *cobra.Command {
-	var o join.Options
-	var newCode, dryRun, prepare bool
-	cmd := &cobra.Command{
-		Use:   "join ADDRESS:PORT --ca-hash sha256:…",
-		Short: "Make this server a node of the cluster",
-		Long: `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
+const joinLong = `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
 prints the line. Everything comes from that registry, checked against the signed
 index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
 becomes a worker or a further control-plane host, which serves a registry as well.
@@ -30,7 +23,15 @@ this host could read it.
 
 A machine that takes a dead host's place, with its name and address, joins in the same
 way. For a control-plane host, making the code takes what the dead one left in etcd
-out of it first; while that one answers, and for about a minute after, no code is made.`,
+out of it first; while that one answers, and for about a minute after, no code is made.`
+
+func (a *app) join() *cobra.Command {
+	var o join.Options
+	var newCode, dryRun, prepare bool
+	cmd := &cobra.Command{
+		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
+		Short:   "Make this server a node of the cluster",
+		Long:    joinLong,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if prepare && (newCode || dryRun) {
@@ -46,24 +47,20 @@ out of it first; while that one answers, and for about a minute after, no code i
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if newCode {
-				line, err := join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal())
-				if err != nil {
-					return err
-				}
-				return a.print(line, line.Write)
+				return a.finish(join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
-			if o.CAHash == "" {
-				return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
-			}
-			if !registry.IsCAHash(o.CAHash) {
-				return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", o.CAHash)
-			}
-			o.Addr = args[0]
-			if err := site.CheckAddress("airgap join:", o.Addr); err != nil {
+			o.Addr, o.Console = args[0], a.terminal()
+			if err := cmp.Or(checkCAHash(o.CAHash), site.CheckAddress("airgap join:", o.Addr)); err != nil {
 				return err
 			}
-			o.Console = a.terminal()
-			return a.runJoin(cmd.Context(), o, dryRun, prepare)
+			switch {
+			case dryRun:
+				return a.showDryRun(join.Rehearse(cmd.Context(), o))
+			case prepare:
+				return a.finish(join.Prepare(cmd.Context(), o))
+			default:
+				return a.finish(join.Run(cmd.Context(), o))
+			}
 		},
 	}
 	keyFlags(cmd, &o.Keys)
@@ -77,17 +74,12 @@ out of it first; while that one answers, and for about a minute after, no code i
 	return cmd
 }
 
-func (a *app) runJoin(ctx context.Context, o join.Options, dryRun, prepare bool) error {
-	if dryRun {
-		return a.showDryRun(join.Rehearse(ctx, o))
+func checkCAHash(hash string) error {
+	switch {
+	case hash == "":
+		return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
+	case !registry.IsCAHash(hash):
+		return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", hash)
 	}
-	do, words := join.Run, join.Result.Write
-	if prepare {
-		do, words = join.Prepare, join.Result.WritePrepared
-	}
-	done, err := do(ctx, o)
-	if err != nil {
-		return err
-	}
-	return a.print(done, func(w io.Writer) error { return words(done, w) })
+	return nil
 }

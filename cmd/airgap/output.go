@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -126,6 +128,22 @@ func (a *app) printReport(v any, f forms) error {
 	default:
 		return a.print(v, f.text)
 	}
+}
+
+// worded is a result with its text for people.
+type worded interface{ Write(w io.Writer) error }
+
+// finish prints the result of a call, unless there is an error.
+func (a *app) finish(r worded, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.print(r, r.Write)
+}
+
+// agree shows what is about to be done, and wants a yes.
+func (a *app) agree(ctx context.Context, plan worded) error {
+	return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
 }
 
 // showDryRun prints the result and turns failed checks into exit code 3.

@@ -21,15 +21,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-func (a *app) preflight() *cobra.Command {
-	var keys []string
-	var choice preflight.Choice
-	var nodeName, explain, page string
-	var list, indexOnly, reports, allHosts bool
-	cmd := &cobra.Command{
-		Use:   "preflight DIR | --reports FILE…",
-		Short: "Check this server before anything on it is changed",
-		Long: `Reads the facts of this server and judges them by what the bundle in DIR is
+const preflightLong = `Reads the facts of this server and judges them by what the bundle in DIR is
 about to install. Nothing is changed. airgap install runs the same checks first.
 
 A site sets limits of the checks, and which of them only warn, in airgap.yaml
@@ -44,7 +36,17 @@ measures the same.
 servers. Where hosts cannot reach each other, each writes its own report with
 --output json, and --reports makes one of them all, in any format.
 
-Exit code 3 when a check fails, or when something could not be told.`,
+Exit code 3 when a check fails, or when something could not be told.`
+
+func (a *app) preflight() *cobra.Command {
+	var keys []string
+	var choice preflight.Choice
+	var nodeName, explain, page string
+	var list, indexOnly, reports, allHosts bool
+	cmd := &cobra.Command{
+		Use:   "preflight DIR | --reports FILE…",
+		Short: "Check this server before anything on it is changed",
+		Long:  preflightLong,
 		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml\n" +
 			"  airgap preflight /media/stick/bank --output json > /media/stick/reports/$(hostname).json\n" +
 			"  airgap preflight --reports /media/stick/reports --output html > preflight.html\n" +

@@ -43,20 +43,22 @@ func (f *storeFlags) add(cmd *cobra.Command) {
 	keyFlags(cmd, &f.keys)
 }
 
+const serveLong = `Serves every bundle of the store until it is ended by a signal, with what the site
+has pushed, and copies from the other registries (--peer) what was pushed there.
+airgap install and join start it as ` + registry.UnitName + `, with options in
+` + site.RegistryOpts + `, as a user who owns nothing but what was
+pushed. A bundle that comes later is served after a restart, which airgap registry
+import sees to; a certificate that was renewed is served from the next connection on.`
+
 func (a *app) registryServe() *cobra.Command {
 	var f storeFlags
 	var port int
 	var pki, join, pushed, users string
 	var others []string
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the store over TLS; what " + registry.UnitName + " runs",
-		Long: `Serves every bundle of the store until it is ended by a signal, with what the site
-has pushed, and copies from the other registries (--peer) what was pushed there.
-airgap install and join start it as ` + registry.UnitName + `, with options in
-` + site.RegistryOpts + `, as a user who owns nothing but what was
-pushed. A bundle that comes later is served after a restart, which airgap registry
-import sees to; a certificate that was renewed is served from the next connection on.`,
+		Use:     "serve",
+		Short:   "Serve the store over TLS; what " + registry.UnitName + " runs",
+		Long:    serveLong,
 		Example: "  airgap registry serve\n  airgap registry serve --store ./bundles --pki ./pki --pushed '' --port 5443",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

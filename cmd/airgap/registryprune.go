@@ -42,12 +42,7 @@ type pruned struct {
 	Needs   []registry.Need `json:"needs,omitempty"`
 }
 
-func (a *app) registryPrune() *cobra.Command {
-	var o pruneOptions
-	cmd := &cobra.Command{
-		Use:   "prune [NAME...]",
-		Short: "Remove bundles from this host's store that nothing needs any more",
-		Long: `Removes the bundles in the directories NAME of this host's store, or all that nothing
+const pruneLong = `Removes the bundles in the directories NAME of this host's store, or all that nothing
 needs: of several bundles of one cluster the later ones have their ID behind the name. A
 bundle stays, and what needs it is said, as long as
 
@@ -66,7 +61,14 @@ A delta that is being made somewhere against a receipt of this host counts on wh
 removed, and will be refused here.
 
 The registry is restarted when something was removed. The store remembers the names
-of the images: nobody can push to them, and an earlier push is not served again.`,
+of the images: nobody can push to them, and an earlier push is not served again.`
+
+func (a *app) registryPrune() *cobra.Command {
+	var o pruneOptions
+	cmd := &cobra.Command{
+		Use:     "prune [NAME...]",
+		Short:   "Remove bundles from this host's store that nothing needs any more",
+		Long:    pruneLong,
 		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-0f3c19d2a7b4 --drop-tags",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dropTags && len(args) == 0 {

@@ -2,22 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/removal"
-	"airgap.dev/airgap/internal/ui"
 )
 
-func (a *app) remove() *cobra.Command {
-	var o removal.Options
-	var yes, dryRun bool
-	cmd := &cobra.Command{
-		Use:   "remove NODE",
-		Short: "Take a node out of the cluster, for good or until it joins by a new code",
-		Long: `Takes a node out, from a control-plane host that stays. It says first what it is
+const removeLong = `Takes a node out, from a control-plane host that stays. It says first what it is
 going to do, and asks. Nothing is changed before it is certain that etcd keeps its
 quorum and takes writes, and that no PodDisruptionBudget holds the node's pods for
 ever; those that do are named.
@@ -37,28 +29,26 @@ The bundle goes on to list the node. That it was removed is written down in the
 cluster, so that airgap verify and airgap install do not miss it; airgap join
 --new-code --node NODE lets it in again.
 
-It can be interrupted at any point and run again.`,
+It can be interrupted at any point and run again.`
+
+func (a *app) remove() *cobra.Command {
+	var o removal.Options
+	var yes, dryRun bool
+	cmd := &cobra.Command{
+		Use:     "remove NODE",
+		Short:   "Take a node out of the cluster, for good or until it joins by a new code",
+		Long:    removeLong,
 		Example: "  airgap remove node5 --dry-run\n  airgap remove node5 --timeout 30m\n  airgap remove node3 --force   # its host is dead",
 		Args:    oneArg("the node's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Node, o.Console = args[0], a.terminal()
 			if dryRun {
-				plan, err := removal.Rehearse(cmd.Context(), o)
-				if err != nil {
-					return err
-				}
-				return a.print(plan, plan.Write)
+				return a.finish(removal.Rehearse(cmd.Context(), o))
 			}
 			if !yes {
-				o.Agree = func(ctx context.Context, plan removal.Plan) error {
-					return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
-				}
+				o.Agree = func(ctx context.Context, plan removal.Plan) error { return a.agree(ctx, plan) }
 			}
-			done, err := removal.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(done, done.Write)
+			return a.finish(removal.Run(cmd.Context(), o))
 		},
 	}
 	f := cmd.Flags()

@@ -2,22 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/reset"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
-func (a *app) reset() *cobra.Command {
-	var yes, dryRun, wipe bool
-	cmd := &cobra.Command{
-		Use:   "reset",
-		Short: "Take back what airgap did to this server",
-		Long: `Takes back the steps of install or join, last first, by what they wrote down when
+const resetLong = `Takes back the steps of install or join, last first, by what they wrote down when
 they ran: neither the stick nor the registry is needed. It says first what it is
 going to do, and asks. A host whose install was interrupted is taken back as well.
 It can be interrupted at any point and run again.
@@ -36,28 +29,25 @@ and pushed images away first, where they are the last ones.
 
 Pods and what they keep on this host (emptyDir) are gone afterwards, and so are the
 cluster's keys and certificates. Kernel modules stay loaded until the next reboot.
-airgap itself goes with rpm -e airgap.`,
+airgap itself goes with rpm -e airgap.`
+
+func (a *app) reset() *cobra.Command {
+	var yes, dryRun, wipe bool
+	cmd := &cobra.Command{
+		Use:     "reset",
+		Short:   "Take back what airgap did to this server",
+		Long:    resetLong,
 		Example: "  airgap reset --dry-run\n  airgap reset --yes --wipe-data",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				plan, err := reset.Rehearse(wipe)
-				if err != nil {
-					return err
-				}
-				return a.print(plan, plan.Write)
+				return a.finish(reset.Rehearse(wipe))
 			}
 			o := reset.Options{Wipe: wipe, Console: a.terminal()}
 			if !yes {
-				o.Agree = func(ctx context.Context, plan reset.Plan) error {
-					return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
-				}
+				o.Agree = func(ctx context.Context, plan reset.Plan) error { return a.agree(ctx, plan) }
 			}
-			done, err := reset.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(done, done.Write)
+			return a.finish(reset.Run(cmd.Context(), o))
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")

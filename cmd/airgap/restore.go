@@ -8,13 +8,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-func (a *app) restore() *cobra.Command {
-	var o recovery.Options
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use:   "restore BACKUP --bundle DIR --backup-key KEY",
-		Short: "Have a lost cluster back on this server, from a backup",
-		Long: `Makes this server, which has no cluster, the first control-plane host of the one
+const restoreLong = `Makes this server, which has no cluster, the first control-plane host of the one
 that airgap backup has kept in the directory BACKUP: with its keys, its Secrets and
 all its objects as they were then. What came later is gone. Any control-plane host
 of airgap.yaml will do, also with a backup that another one took.
@@ -45,7 +39,15 @@ before or after, which deletes them, and join it.
 
 Not in a backup, and not restored: images that the site has pushed to the registries
 (push them again), what pods kept on volumes of their hosts, add-ons' data. What the
-old host's journal said is kept in ` + site.RestoredDir + `.`,
+old host's journal said is kept in ` + site.RestoredDir + `.`
+
+func (a *app) restore() *cobra.Command {
+	var o recovery.Options
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:     "restore BACKUP --bundle DIR --backup-key KEY",
+		Short:   "Have a lost cluster back on this server, from a backup",
+		Long:    restoreLong,
 		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
 		Args:    oneArg("the backup's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,11 +61,7 @@ old host's journal said is kept in ` + site.RestoredDir + `.`,
 			if dryRun {
 				return a.showDryRun(recovery.Rehearse(cmd.Context(), o))
 			}
-			done, err := recovery.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(done, done.Write)
+			return a.finish(recovery.Run(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)

@@ -35,11 +35,7 @@ func (a *app) rollback() *cobra.Command {
 		Example: "  airgap rollback\n  airgap rollback --yes   # asks nothing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Console = a.terminal()
-			done, err := upgrade.Back(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(done, done.Write)
+			return a.finish(upgrade.Back(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)

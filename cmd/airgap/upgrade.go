@@ -50,17 +50,9 @@ func (a *app) upgrade() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				plan, err := upgrade.Rehearse(cmd.Context(), o)
-				if err != nil {
-					return err
-				}
-				return a.print(plan, plan.Write)
+				return a.finish(upgrade.Rehearse(cmd.Context(), o))
 			}
-			done, err := upgrade.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(done, done.Write)
+			return a.finish(upgrade.Run(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)

@@ -1,3 +1,4 @@
+// Package exitcode has the exit codes of airgap, which it also reads of itself on other hosts.
 package exitcode
 
 // Exit codes, documented in `airgap --help`.

@@ -1,9 +1,8 @@
 package ui
 
-import (
-	"strings"
-)
+import "strings"
 
+// Words are the words of a list, for people.
 func Words[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

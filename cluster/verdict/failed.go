@@ -1,12 +1,14 @@
-package verify
+package verdict
+
+import "airgap.dev/airgap/verify"
 
 // ReportError says that the cluster is not as it should be.
-type ReportError struct{ Report Report }
+type ReportError struct{ Report verify.Report }
 
 func (e *ReportError) Error() string { return "the cluster is not as it should be" }
 
-// Err is a ReportError unless the report is good.
-func (r Report) Err() error {
+// Failed is a ReportError unless the report is good.
+func Failed(r verify.Report) error {
 	if r.OK {
 		return nil
 	}

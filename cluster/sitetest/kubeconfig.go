@@ -1,0 +1,14 @@
+package sitetest
+
+import "fmt"
+
+// Kubeconfig is for an API server that asks nobody who it is.
+func Kubeconfig(server string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+clusters: [{name: c, cluster: {server: %q}}]
+`, server)
+}
