@@ -57,9 +57,9 @@ var allowed = map[string][]string{
 	"cluster/reset":         {"cluster/hostcheck", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/upgraderecord"},
 	"cluster/recovery":      {"cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/rehearsal", "cluster/reset", "cluster/site", "cluster/verdict"},
 	"cluster/removal":       {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/verdict"},
-	"cluster/upgrade":       {"cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps",
+	"cluster/upgrade": {"cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps",
 		"cluster/recovery", "cluster/site", "cluster/upgraderecord", "cluster/verdict"},
-	"cluster/support":       {},
+	"cluster/support": {},
 
 	"internal/advice":     {},
 	"internal/exitcode":   {},
