@@ -52,7 +52,7 @@ func stickFiles(these programs, c *config.Cluster, plan *bundle.Plan, keys *sign
 // stickBooks are the book of airgap in each language: there is no internet to look
 // anything up where it is wanted.
 func stickBooks() ([]bundle.StickFile, error) {
-	books, err := htmlBooks()
+	books, err := docs.HTMLBooks(version.String())
 	if err != nil {
 		return nil, err
 	}
