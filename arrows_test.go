@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"cluster/support":       {},
 
 	"internal/advice":     {},
-	"internal/config":     {"bundle", "bundle/rpm", "cni", "gpu", "internal/remote", "kubeadm", "kubeadm/backup", "preflight", "registry"},
+	"internal/config":     {"bundle", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},

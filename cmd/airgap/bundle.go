@@ -156,7 +156,7 @@ func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
 	}
 	c, text, err := config.Load(o.config)
 	if err != nil {
-		return configError(err)
+		return config.Advise(err)
 	}
 	keys, err := checkKeys(o.keys, o.signKey)
 	if err != nil {
@@ -260,12 +260,4 @@ func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", keys.rpmFingerprint())
 	return err
-}
-
-// configError makes usage errors of what is wrong with the file itself.
-func configError(err error) error {
-	if problems, is := errors.AsType[config.Problems](err); is {
-		return advice.Add(&coded{exitUsage, fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)}, "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
-	}
-	return advice.Add(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

@@ -51,7 +51,7 @@ func (a *app) showMatrix(file string, named bool) error {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		c = &config.Cluster{}
 	case err != nil:
-		return configError(err)
+		return config.Advise(err)
 	}
 	m := newMatrix(c)
 	return a.print(m, m.write)
