@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -59,7 +58,7 @@ func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
 	}
 	index, err := bundle.ReadIndex(o.from, t.Keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
-		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", join.IndexFiles())
+		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", bundle.IndexFiles())
 	}
 	if err != nil {
 		return nil, t.Explain(err)

@@ -121,7 +121,7 @@ func (f *fleet) signedIndex() ([]remote.File, error) {
 		return nil, err
 	}
 	var files []remote.File
-	for _, name := range join.IndexFiles() {
+	for _, name := range bundle.IndexFiles() {
 		files = append(files, remote.File{Name: name, Data: signed[name]})
 	}
 	return files, nil
