@@ -7,13 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
 
@@ -22,6 +20,7 @@ type deltaOptions struct {
 	from      string   // directory of a bundle, or a receipt
 	authority string   // CAHash that a receipt must be signed by
 	keys      []string // files or fingerprints: what a bundle must be signed with
+	own       string   // directory of this host's signing keys
 	signer    string   // fingerprint of the site's own key, where it signs this one; else ""
 }
 
@@ -35,9 +34,8 @@ func (o deltaOptions) check() error {
 	return nil
 }
 
-// inventory is nil for a bundle that is to be whole. own is the directory of this
-// host's signing keys.
-func (o deltaOptions) inventory(own string) (*bundle.Inventory, error) {
+// inventory is nil for a bundle that is to be whole.
+func (o deltaOptions) inventory() (*bundle.Inventory, error) {
 	if o.from == "" {
 		return nil, nil
 	}
@@ -46,13 +44,13 @@ func (o deltaOptions) inventory(own string) (*bundle.Inventory, error) {
 		return nil, advice.Add(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
 	}
 	if info.IsDir() {
-		return o.ofBundle(own)
+		return o.ofBundle()
 	}
 	return o.ofReceipt()
 }
 
-func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
-	t, err := o.baseTrust(own)
+func (o deltaOptions) ofBundle() (*bundle.Inventory, error) {
+	t, err := o.baseTrust()
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +67,9 @@ func (o deltaOptions) ofBundle(own string) (*bundle.Inventory, error) {
 
 // baseTrust is in the named keys, else in those that sign here, as they most often
 // signed the bundle before, else in those that any bundle is checked with.
-func (o deltaOptions) baseTrust(own string) (*site.Trust, error) {
+func (o deltaOptions) baseTrust() (*site.Trust, error) {
 	keys := o.keys
-	if public := filepath.Join(own, bundle.PublicKeyName); len(o.keys) == 0 && site.Exists(public) {
+	if public := filepath.Join(o.own, bundle.PublicKeyName); len(o.keys) == 0 && site.Exists(public) {
 		keys = append(keys, public)
 	}
 	if len(o.keys) == 0 && o.signer != "" {
@@ -101,25 +99,4 @@ func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
 		return nil, err
 	}
 	return &r.Inventory, nil
-}
-
-// tellRetagged names the images that a delta changes under their tags.
-func tellRetagged(p ui.Progress, retagged []bundle.Retagged) {
-	for _, r := range retagged {
-		p.Say("moved: %s is %s on the servers and %s in this delta, which brings what it lacks; by its digest the old one stays", r.Name, r.Was, r.Is)
-	}
-}
-
-// writeBase says what a delta leaves out; nothing of a whole bundle.
-func writeBase(w io.Writer, b *bundle.Base) error {
-	if b == nil {
-		return nil
-	}
-	var size int64
-	for _, f := range b.Files {
-		size += f.Size
-	}
-	_, err := fmt.Fprintf(w, "  delta: %s (%s) are left out, for the servers have them by %s; where they do not, it is refused\n",
-		ui.Count(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,11 +15,11 @@ import (
 
 // TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
 func TestSaveFactsMakesItsDirectory(t *testing.T) {
-	a, dir := &app{stderr: io.Discard}, t.TempDir()
-	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
+	dir := t.TempDir()
+	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
 		t.Error(err)
 	}
-	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
+	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a stick: %v", err)
 	}
 }
@@ -37,7 +36,7 @@ func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 		if _, err := plan.LoadFacts(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("facts: %v", err)
 		}
-		if _, err := (deltaOptions{from: path}).inventory(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		if _, err := (deltaOptions{from: path, own: dir}).inventory(); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("receipt: %v", err)
 		}
 		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {

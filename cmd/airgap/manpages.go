@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// manPages are a page a command, airgap-registry-import.1 and so on, made of the
-// help texts. They are the same on every host: of the time there is a month, the
+// manPages are a page a command below root, airgap-registry-import.1 and so on, made of the
+// help texts, which they change. They are the same on every host: of the time there is a month, the
 // one of at, and no default is of who makes them.
-func manPages(at time.Time) (map[string][]byte, error) {
+func manPages(root *cobra.Command, at time.Time) (map[string][]byte, error) {
 	at = at.UTC()
 	pages := map[string][]byte{}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range documented(root) {
 		inMarkdown(cmd)
 		var page bytes.Buffer
 		header := &doc.GenManHeader{Section: "1", Date: &at, Source: "airgap " + version.String(), Manual: "airgap"}

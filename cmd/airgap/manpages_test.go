@@ -18,11 +18,11 @@ import (
 func TestManPages(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/home/somebody/config")
 	at := time.Date(2031, time.May, 31, 23, 30, 0, 0, time.FixedZone("west", -7200)) // June in UTC
-	pages, err := manPages(at)
+	pages, err := manPages(commands(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range documented(commands()) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page := string(pages[name])
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -50,7 +50,7 @@ func TestManPages(t *testing.T) {
 // mark that we did not mean.
 func TestManPagesAsShown(t *testing.T) {
 	bundletest.Need(t, "groff")
-	pages, err := manPages(time.Unix(0, 0))
+	pages, err := manPages(commands(), time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,22 +43,21 @@ type (
 	}
 )
 
-// showMatrix marks what the configuration uses where there is one; one that was
+// readMatrix marks what the configuration uses where there is one; one that was
 // named has to be there.
-func (a *app) showMatrix(file string, named bool) error {
+func readMatrix(file string, named bool) (*matrix, error) {
 	c, _, err := config.Load(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		c = &config.Cluster{}
 	case err != nil:
-		return config.Advise(err)
+		return nil, config.Advise(err)
 	}
-	m := newMatrix(c)
-	return a.print(m, m.write)
+	return newMatrix(c), nil
 }
 
-func newMatrix(c *config.Cluster) matrix {
-	m := matrix{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
+func newMatrix(c *config.Cluster) *matrix {
+	m := &matrix{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
 	for _, s := range preflight.Systems() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}

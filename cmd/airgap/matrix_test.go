@@ -49,7 +49,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 // TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
 func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
-	m := reflect.ValueOf(newMatrix(&config.Cluster{}))
+	m := reflect.ValueOf(*newMatrix(&config.Cluster{}))
 	for _, rows := range m.Fields() {
 		if rows.Len() == 0 {
 			t.Error("a table without rows")

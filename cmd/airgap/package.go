@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
@@ -55,7 +57,7 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 	if err != nil {
 		return nil, err
 	}
-	docs, err := documentation(at)
+	docs, err := documentation(p.commands, at)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +127,11 @@ func rpmVersion(v string) string {
 	return strings.NewReplacer("-rc", "~rc", "-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
-// programs are the files that airgap.rpm takes its programs from.
-type programs struct{ airgap, nvml, probe string }
+// programs are what airgap.rpm is made of.
+type programs struct {
+	airgap, nvml, probe string                // the files of the programs
+	commands            func() *cobra.Command // makes airgap's tree of commands, for the manual
+}
 
 const (
 	helpersDir = "/usr/libexec/airgap" // nvml.Helper is there, too
@@ -147,13 +152,14 @@ func (p programs) time() (time.Time, error) {
 	return info.ModTime().UTC(), nil
 }
 
-// thesePrograms are this program and the helpers that were built with it.
-func thesePrograms() (programs, error) {
+// thesePrograms are this program, with its tree of commands, and the helpers that were built with it.
+// Programs that not every server can run are an error.
+func thesePrograms(commands func() *cobra.Command) (programs, error) {
 	program, err := staticProgram()
 	if err != nil {
 		return programs{}, err
 	}
-	p := programs{program, helperOf(program, nvmlName), helperOf(program, probeName)}
+	p := programs{program, helperOf(program, nvmlName), helperOf(program, probeName), commands}
 	return p, cmp.Or(checkHelper(p.nvml), checkProbe(p.probe))
 }
 

@@ -22,7 +22,7 @@ import (
 // writePrograms stands for what is packed.
 func writePrograms(t *testing.T, dir string) programs {
 	t.Helper()
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe")}
+	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), commands}
 	for _, file := range []string{from.airgap, from.nvml, from.probe} {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func withoutManual(t *testing.T, list string) string {
 			rest.WriteString(line)
 		}
 	}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range documented(commands()) {
 		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
 		if !pages[page] {
 			t.Errorf("airgap.rpm brings no %s", page)

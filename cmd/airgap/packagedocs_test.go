@@ -15,7 +15,7 @@ import (
 
 // TestCompletionsAreRead has each shell read what airgap.rpm brings for it.
 func TestCompletionsAreRead(t *testing.T) {
-	files, err := documentation(time.Unix(1_600_000_000, 0))
+	files, err := documentation(commands, time.Unix(1_600_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 // airgap.rpm and the program.
 func TestBashOffers(t *testing.T) {
 	bundletest.Need(t, "bash")
-	files, err := documentation(time.Unix(1_600_000_000, 0))
+	files, err := documentation(commands, time.Unix(1_600_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

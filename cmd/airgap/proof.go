@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,6 +26,7 @@ type proof struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"`
 
+	base *bundle.Base
 	open openEnds
 }
 
@@ -42,9 +44,9 @@ type sums struct {
 	AllResolved bool `json:"allResolved"`
 }
 
-func proofOf(plan *bundle.Plan) proof {
+func proofOf(plan *bundle.Plan) *proof {
 	l := plan.Lock
-	p := proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks}
+	p := &proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
 	for _, i := range l.Images {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
@@ -101,7 +103,13 @@ func unknown(all []operators.Operator) int {
 	return n
 }
 
-func (p proof) list(w io.Writer) {
+// write prints who needs what, and the sums.
+func (p *proof) write(w io.Writer) error {
+	p.list(w)
+	return errors.Join(writeBase(w, p.base), p.sum(w))
+}
+
+func (p *proof) list(w io.Writer) {
 	for _, i := range p.Images {
 		looks := ""
 		if i.LooksLike {
@@ -148,7 +156,7 @@ func (p proof) list(w io.Writer) {
 }
 
 // listOperators prints the operators.
-func (p proof) listOperators(w io.Writer) {
+func (p *proof) listOperators(w io.Writer) {
 	for _, o := range p.Operators {
 		rule := "no rule"
 		if o.Rule != "" {
@@ -170,7 +178,7 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 	}
 }
 
-func (p proof) sum(w io.Writer) error {
+func (p *proof) sum(w io.Writer) error {
 	references, bytes := ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes)
 	if !p.ClosedWorld.AllResolved {
 		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s; %s in all\nnext: %s\n", references, p.open, bytes, p.open.next())
@@ -223,12 +231,15 @@ func writePlaces(w io.Writer, foundIn []string) {
 // tellNotCarried names what is not in the bundle and may be missing on site.
 func tellNotCarried(p ui.Progress, l bundle.Lock) {
 	for _, n := range l.NotCarried {
-		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, list(n.FoundIn))
+		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, strings.Join(n.FoundIn, ", "))
 	}
 }
 
 // strictly is the error of --strict where something may be missing on site.
-func strictly(plan *bundle.Plan) error {
+func (o buildOptions) strictly(plan *bundle.Plan) error {
+	if !o.strict {
+		return nil
+	}
 	open := openEnds{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}
 	return advice.Add(plan.NotResolved(), "%s", open.next())
 }
@@ -237,12 +248,4 @@ func writeNeeds(w io.Writer, neededBy []string) {
 	for _, by := range neededBy {
 		fmt.Fprintf(w, "           for %s\n", by)
 	}
-}
-
-// madeOf says what an add-on was made of.
-func madeOf(a bundle.Addon) string {
-	if a.Chart == nil {
-		return "manifests"
-	}
-	return fmt.Sprintf("chart %s %s", a.Chart.Name, a.Chart.Version)
 }

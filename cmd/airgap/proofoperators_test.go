@@ -58,7 +58,7 @@ func TestProofIsQualified(t *testing.T) {
 		if p.ClosedWorld.AllResolved != strings.Contains(text.String(), "all resolved") {
 			t.Errorf("%s: the JSON says %v", name, p.ClosedWorld.AllResolved)
 		}
-		err := strictly(&tc.plan)
+		err := buildOptions{strict: true}.strictly(&tc.plan)
 		if (err != nil) != (tc.strict != "") || err != nil && !strings.Contains(err.Error(), tc.strict) {
 			t.Errorf("%s: --strict: %v, want %q", name, err, tc.strict)
 		}

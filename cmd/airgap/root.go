@@ -65,6 +65,9 @@ func (a *app) root() *cobra.Command {
 	return completed(gives(root, asText))
 }
 
+// commands makes the tree of commands for the manual, the completions and tests.
+func commands() *cobra.Command { return (&app{}).root() }
+
 // newProgress shows what is under way on stderr, until a result or an error is
 // written.
 func (a *app) newProgress() ui.Progress {

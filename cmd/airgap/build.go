@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/internal/version"
+)
+
+// buildOptions are what a bundle is made of, and how.
+type buildOptions struct {
+	file     string                // path of airgap.yaml; airgap.lock is beside it
+	out      string                // directory of the stick: the bundle becomes out/NAME; not used for a plan
+	facts    string                // directory of the servers' surveys; "": a minimal installation is assumed
+	keys     string                // directory of the signing keys; those that are not there are made
+	signKey  string                // file of a key that signs instead of the one in keys, maybe a pipe; "": none
+	partSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
+	update   []string              // names that are decided again, though airgap.lock has them
+	strict   bool                  // fail where something may be missing on site
+	delta    deltaOptions          // what the servers have already
+	commands func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
+	progress ui.Progress           // gets warnings, and what is under way
+}
+
+// decided is a plan, and what its bundle is written with.
+type decided struct {
+	cluster  *config.Cluster
+	plan     *bundle.Plan
+	keys     *signingKeys
+	partSize int64
+}
+
+// planBundle decides what the bundle would hold; it fetches and writes nothing. Where strict fails,
+// the proof comes with the error. What is wrong with options or files is a usage error
+// (advice.IsUsage).
+func planBundle(ctx context.Context, o buildOptions) (*proof, error) {
+	d, err := decide(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return proofOf(d.plan), o.strictly(d.plan)
+}
+
+// makeBundle decides what the bundle holds, writes airgap.lock, and fetches, writes, signs and
+// reads back the bundle. A complete bundle is left alone. What is wrong with options or files is a
+// usage error (advice.IsUsage).
+func makeBundle(ctx context.Context, o buildOptions) (*bundled, error) {
+	d, err := decide(ctx, o)
+	if err == nil {
+		err = o.strictly(d.plan)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tellNotCarried(o.progress, d.plan.Lock)
+	if err := plan.WriteLock(plan.LockPath(o.file), d.plan.Lock); err != nil {
+		return nil, err
+	}
+	return d.write(ctx, o)
+}
+
+func decide(ctx context.Context, o buildOptions) (d decided, err error) {
+	if err := o.delta.check(); err != nil {
+		return d, err
+	}
+	if d.partSize, err = parsePartSize(o.partSize); err != nil {
+		return d, err
+	}
+	var text []byte
+	if d.cluster, text, err = config.Load(o.file); err != nil {
+		return d, config.Advise(err)
+	}
+	if d.keys, err = checkKeys(o.keys, o.signKey); err != nil {
+		return d, err
+	}
+	o.delta.own, o.delta.signer = o.keys, d.keys.ownFingerprint()
+	base, err := o.delta.inventory()
+	if err != nil {
+		return d, err
+	}
+	d.plan, err = plan.Make(ctx, plan.Options{
+		File: o.file, Cluster: d.cluster, Text: text, Facts: o.facts, Update: o.update,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{probeImage()}, Base: base,
+	}, o.progress)
+	if err == nil {
+		tellPlanned(o.progress, d.plan)
+	}
+	return d, err
+}
+
+func (d decided) write(ctx context.Context, o buildOptions) (*bundled, error) {
+	if err := d.keys.make(o.keys); err != nil {
+		return nil, err
+	}
+	if err := d.plan.SignPackages(d.keys.rpm); err != nil {
+		return nil, err
+	}
+	these, err := thesePrograms(o.commands)
+	if err != nil {
+		return nil, err
+	}
+	stick, err := stickFiles(these, d.cluster, d.plan, d.keys)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(o.out, d.plan.Name)
+	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.bundle, Stick: stick}, o.progress)
+	if err != nil {
+		return nil, err
+	}
+	return &bundled{
+		Dir: dir, Key: bundle.Fingerprint(&d.keys.bundle.PublicKey), Base: d.plan.Base, Report: *report,
+		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
+	}, nil
+}
+
+// bundled is a bundle that was written, or was complete already.
+type bundled struct {
+	Dir    string        `json:"dir"`
+	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
+	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
+	Report bundle.Report `json:"report"`
+	// Operators are the workloads that create pods themselves, with warnings.
+	Operators []operators.Operator `json:"operators,omitempty"`
+	// NotCarried is what looks like an image and is not in the bundle.
+	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
+
+	lock bundle.Lock
+	keys *signingKeys
+}
+
+// write says what was written where, and what comes next.
+func (b *bundled) write(w io.Writer) error {
+	return errors.Join(b.writeReport(w), writeBase(w, b.Base))
+}
+
+func (b *bundled) writeReport(w io.Writer) error {
+	r, l := b.Report, b.lock
+	if r.Complete {
+		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", b.Dir)
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", b.Dir, ui.Size(r.Size), ui.Count(r.Parts, "part"),
+		ui.Count(len(l.Images), "image"), ui.Count(len(l.Packages), "package"), ui.Count(len(l.Files), "file"))
+	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
+	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
+	if r.Kept > 0 {
+		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
+	}
+	if own := b.keys.ownFingerprint(); own != "" {
+		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
+	}
+	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", b.keys.rpmFingerprint())
+	return err
+}
+
+// writeBase says what a delta leaves out; nothing of a whole bundle.
+func writeBase(w io.Writer, b *bundle.Base) error {
+	if b == nil {
+		return nil
+	}
+	var size int64
+	for _, f := range b.Files {
+		size += f.Size
+	}
+	_, err := fmt.Fprintf(w, "  delta: %s (%s) are left out, for the servers have them by %s; where they do not, it is refused\n",
+		ui.Count(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
+	return err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// inspectOptions say which bundle is looked at, and how closely.
+type inspectOptions struct {
+	dir      string   // of the bundle
+	keys     []string // files or fingerprints: one of them must have signed it; none: those that this host trusts
+	full     bool     // read and compare every byte
+	list     bool     // write names each image, package and file
+	progress ui.Progress
+}
+
+// contents are what a bundle holds.
+type contents struct {
+	index      *bundle.Index
+	key        string // fingerprints of the keys that its signature may be of
+	full, list bool
+}
+
+// inspectBundle checks the signature, the index and the sizes of all parts of a bundle.
+func inspectBundle(ctx context.Context, o inspectOptions) (*contents, error) {
+	b, t, err := openBundle(o.dir, o.keys)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if o.full {
+		if err := b.Verify(ctx, o.progress); err != nil {
+			return nil, err
+		}
+	}
+	return &contents{b.Index(), site.Fingerprints(t.Keys), o.full, o.list}, nil
+}
+
+// write prints what the bundle holds.
+func (c *contents) write(w io.Writer) error {
+	i := c.index
+	s := i.Summary()
+	state := "signature fine, parts complete"
+	if c.full {
+		state = "signature fine, every byte verified"
+	}
+	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
+	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
+	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))
+	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
+	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
+	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
+	if s.Addons.Count > 0 {
+		_, err = fmt.Fprintf(w, "  add-ons   %4d  %9s\n", s.Addons.Count, ui.Size(s.Addons.Bytes))
+	}
+	if i.IsDelta() {
+		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
+			ui.Count(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
+	}
+	if c.list {
+		return writeList(w, i)
+	}
+	return err
+}
+
+func writeList(w io.Writer, i *bundle.Index) error {
+	for _, image := range i.Lock.Images {
+		fmt.Fprintf(w, "image    %s  %s\n", image.Name, image.Digest)
+	}
+	for _, p := range i.Lock.Packages {
+		fmt.Fprintf(w, "package  %s  %s\n", p.NEVRA, ui.Size(p.Size))
+	}
+	for _, f := range i.Lock.Files {
+		fmt.Fprintf(w, "file     %s  %s\n", f.Name, ui.Size(f.Size))
+	}
+	for _, f := range i.Left() {
+		fmt.Fprintf(w, "needs    %s  %s\n", f.Path, ui.Size(f.Size))
+	}
+	if n := i.Lock.Network; n != nil {
+		fmt.Fprintf(w, "network  %s  %s\n", n.Name, madeOf(n.Addon))
+	}
+	for _, a := range i.Lock.Addons {
+		fmt.Fprintf(w, "add-on   %s  %s\n", a.Name, madeOf(a))
+	}
+	return nil
+}
+
+// madeOf says what an add-on was made of.
+func madeOf(a bundle.Addon) string {
+	if a.Chart == nil {
+		return "manifests"
+	}
+	return fmt.Sprintf("chart %s %s", a.Chart.Name, a.Chart.Version)
+}
