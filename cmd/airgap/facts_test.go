@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,19 +9,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle/plan"
-	"airgap.dev/airgap/preflight"
 )
-
-// TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
-func TestSaveFactsMakesItsDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
-		t.Error(err)
-	}
-	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a stick: %v", err)
-	}
-}
 
 // TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
 // links to this host's files, and FIFOs.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,4 +65,14 @@ func TestGPUSettings(t *testing.T) {
 	if got, kept := settings(s); got != nil || kept {
 		t.Errorf("a node without the role: %+v, kept: %v", got, kept)
 	}
+}
+
+// sayings is a progress that keeps what is said.
+type sayings struct {
+	ui.Progress
+	said []string
+}
+
+func (s *sayings) Say(format string, args ...any) {
+	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

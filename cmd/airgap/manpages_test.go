@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -60,7 +61,13 @@ func TestManPagesAsShown(t *testing.T) {
 		if err := os.WriteFile(file, page, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		shown := runs(t, "groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
+		var complains bytes.Buffer
+		groff := exec.Command("groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
+		groff.Stderr = &complains
+		shown, err := groff.Output()
+		if err != nil || complains.Len() > 0 {
+			t.Errorf("groff %s: %v: %s", name, err, &complains)
+		}
 		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz)")) {
 			t.Errorf("airgap-bundle.1 is shown as\n%s", shown)
 		}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,39 +9,24 @@ import (
 
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/config/configtest"
-	"airgap.dev/airgap/internal/ui"
 )
-
-const k8s = configtest.Kubernetes
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestMatrix compares the table with its golden file, with and without marks.
 func TestMatrix(t *testing.T) {
-	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": configtest.On(t, "el9", k8s+"gpu: {branch: 580}\n")} {
+	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": configtest.On(t, "el9", configtest.Kubernetes+"gpu: {branch: 580}\n")} {
 		var text bytes.Buffer
 		if err := newMatrix(c).write(&text); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "matrix-"+name+".txt", text.Bytes())
-	}
-}
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
+		file := filepath.Join("testdata", "matrix-"+name+".txt")
+		if *update {
+			if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: go test -update writes\n%s", file, got)
+		if want, err := os.ReadFile(file); err != nil || !bytes.Equal(text.Bytes(), want) {
+			t.Errorf("%s: %v; go test -update writes\n%s", file, err, &text)
+		}
 	}
 }
 
@@ -60,14 +43,4 @@ func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
 			}
 		}
 	}
-}
-
-// sayings is a progress that keeps what is said.
-type sayings struct {
-	ui.Progress
-	said []string
-}
-
-func (s *sayings) Say(format string, args ...any) {
-	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

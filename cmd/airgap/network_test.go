@@ -19,6 +19,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
+const k8s = configtest.Kubernetes
+
 const withCalico = "network: {plugin: calico}\n"
 
 // TestNetworkOfUpstream goes from airgap.yaml to what install would apply.

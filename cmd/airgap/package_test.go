@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	rpmversion "github.com/knqyf263/go-rpm-version"
+	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
@@ -19,10 +20,17 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
+// someCommands stand for airgap's.
+func someCommands() *cobra.Command {
+	root := &cobra.Command{Use: "airgap"}
+	root.AddCommand(&cobra.Command{Use: "bundle", Run: func(*cobra.Command, []string) {}})
+	return root
+}
+
 // writePrograms stands for what is packed.
 func writePrograms(t *testing.T, dir string) programs {
 	t.Helper()
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), commands}
+	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), someCommands}
 	for _, file := range []string{from.airgap, from.nvml, from.probe} {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -132,7 +140,7 @@ func withoutManual(t *testing.T, list string) string {
 			rest.WriteString(line)
 		}
 	}
-	for _, cmd := range documented(commands()) {
+	for _, cmd := range documented(someCommands()) {
 		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
 		if !pages[page] {
 			t.Errorf("airgap.rpm brings no %s", page)

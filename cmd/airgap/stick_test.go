@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni/cnitest"
@@ -15,21 +18,25 @@ import (
 // TestBooksAreOnTheStick: in the directory of a bundle both books lie beside the program,
 // and the signed list of sums has them, so that one that was changed is noticed.
 func TestBooksAreOnTheStick(t *testing.T) {
-	c := configtest.On(t, "el9", k8s+withCalico)
+	c := configtest.On(t, "el9", configtest.Kubernetes+"network: {plugin: calico}\n")
 	plan, err := cnitest.Serve(t).Plan(t, c.Network, c.PodCluster(""), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan.Tool = "airgap test"
-	keys := newKeys(t, t.TempDir())
+	program, dir := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), plan.Name)
+	keys, err := checkKeys(t.TempDir(), "")
+	if err := errors.Join(err, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), keys.make(t.TempDir())); err != nil {
+		t.Fatal(err)
+	}
 	if err := plan.SignPackages(keys.rpm); err != nil {
 		t.Fatal(err)
 	}
-	stick, err := stickFiles(writePrograms(t, t.TempDir()), c, plan, keys)
+	root := func() *cobra.Command { return &cobra.Command{Use: "airgap"} }
+	stick, err := stickFiles(programs{program, program, program, root}, c, plan, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), plan.Name)
 	if _, err := bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 8 << 20, Signer: keys.bundle, Stick: stick}, ui.Discard()); err != nil {
 		t.Fatal(err)
 	}
