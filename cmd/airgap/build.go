@@ -81,10 +81,10 @@ func decide(ctx context.Context, o buildOptions) (d decided, err error) {
 	if d.cluster, text, err = config.Load(o.file); err != nil {
 		return d, config.Advise(err)
 	}
-	if d.keys, err = checkKeys(o.keys, o.signKey); err != nil {
+	if d.keys, err = CheckKeys(o.keys, o.signKey); err != nil {
 		return d, err
 	}
-	o.delta.own, o.delta.signer = o.keys, d.keys.ownFingerprint()
+	o.delta.own, o.delta.signer = o.keys, d.keys.OwnFingerprint()
 	base, err := o.delta.inventory()
 	if err != nil {
 		return d, err
@@ -100,10 +100,10 @@ func decide(ctx context.Context, o buildOptions) (d decided, err error) {
 }
 
 func (d decided) write(ctx context.Context, o buildOptions) (*bundled, error) {
-	if err := d.keys.make(o.keys); err != nil {
+	if err := d.keys.Make(o.keys); err != nil {
 		return nil, err
 	}
-	if err := d.plan.SignPackages(d.keys.rpm); err != nil {
+	if err := d.plan.SignPackages(d.keys.RPM); err != nil {
 		return nil, err
 	}
 	these, err := thesePrograms(o.commands)
@@ -115,12 +115,12 @@ func (d decided) write(ctx context.Context, o buildOptions) (*bundled, error) {
 		return nil, err
 	}
 	dir := filepath.Join(o.out, d.plan.Name)
-	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.bundle, Stick: stick}, o.progress)
+	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.progress)
 	if err != nil {
 		return nil, err
 	}
 	return &bundled{
-		Dir: dir, Key: bundle.Fingerprint(&d.keys.bundle.PublicKey), Base: d.plan.Base, Report: *report,
+		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Report: *report,
 		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
 	}, nil
 }
@@ -158,10 +158,10 @@ func (b *bundled) writeReport(w io.Writer) error {
 	if r.Kept > 0 {
 		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
 	}
-	if own := b.keys.ownFingerprint(); own != "" {
+	if own := b.keys.OwnFingerprint(); own != "" {
 		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
 	}
-	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", b.keys.rpmFingerprint())
+	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", b.keys.RPMFingerprint())
 	return err
 }
 

@@ -182,7 +182,7 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 		"no ssh": {"", nil, false, "airgap join ..."},
 		"delta":  {"", &bundle.Base{Bundles: []string{"bank"}}, false, "airgap registry status"},
 	} {
-		text, err := renderInstallText(docsConfig(t, test.more), &bundle.Plan{Name: "bank", Base: test.base}, &signingKeys{rpm: key, bundle: own, own: test.own})
+		text, err := renderInstallText(docsConfig(t, test.more), &bundle.Plan{Name: "bank", Base: test.base}, &signingKeys{RPM: key, Bundle: own, Own: test.own})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestInstallTextOfADelta(t *testing.T) {
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
 			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code"}, nil},
 	} {
-		text, err := renderInstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &signingKeys{rpm: key, bundle: own, own: tt.own})
+		text, err := renderInstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &signingKeys{RPM: key, Bundle: own, Own: tt.own})
 		if err != nil {
 			t.Fatal(err)
 		}

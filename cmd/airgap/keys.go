@@ -14,21 +14,21 @@ import (
 // signingKeys are those of whoever builds bundles: one signs the bundle, the
 // other its RPM repository and airgap.rpm.
 type signingKeys struct {
-	bundle *ecdsa.PrivateKey
-	rpm    *rpm.Key
-	own    bool // the bundle's is one that the site keeps itself, by --sign-key
+	Bundle *ecdsa.PrivateKey
+	RPM    *rpm.Key
+	Own    bool // the bundle's is one that the site keeps itself, by --sign-key
 }
 
-// checkKeys reports keys that cannot be used, before time is spent on a plan.
+// CheckKeys reports keys that cannot be used, before time is spent on a plan.
 // Those that are not in dir yet will be made. A key in a file of its own is read
 // here and kept: the file may be a pipe.
-func checkKeys(dir, signKey string) (*signingKeys, error) {
-	k := &signingKeys{own: signKey != ""}
+func CheckKeys(dir, signKey string) (*signingKeys, error) {
+	k := &signingKeys{Own: signKey != ""}
 	var err error
-	if k.own {
-		k.bundle, err = bundle.LoadSigningKey(signKey)
+	if k.Own {
+		k.Bundle, err = bundle.LoadSigningKey(signKey)
 	} else {
-		k.bundle, err = bundle.LoadKey(dir)
+		k.Bundle, err = bundle.LoadKey(dir)
 		err = host.IgnoreMissing(err)
 	}
 	if errors.Is(err, bundle.ErrEncryptedKey) {
@@ -37,36 +37,36 @@ func checkKeys(dir, signKey string) (*signingKeys, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.rpm, err = rpm.LoadKey(dir)
+	k.RPM, err = rpm.LoadKey(dir)
 	return k, host.IgnoreMissing(err)
 }
 
-// make makes the keys in dir that were not there.
-func (k *signingKeys) make(dir string) (err error) {
-	if k.bundle == nil {
-		if k.bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
+// Make makes the keys in dir that were not there.
+func (k *signingKeys) Make(dir string) (err error) {
+	if k.Bundle == nil {
+		if k.Bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
 			return err
 		}
 	}
-	if k.rpm == nil {
-		k.rpm, err = rpm.LoadOrCreateKey(dir)
+	if k.RPM == nil {
+		k.RPM, err = rpm.LoadOrCreateKey(dir)
 	}
 	return err
 }
 
-// rpmFingerprint is the RPM key's, as gpg prints it.
-func (k *signingKeys) rpmFingerprint() string { return k.rpm.Keyring().Fingerprints()[0] }
+// RPMFingerprint is the RPM key's, as gpg prints it.
+func (k *signingKeys) RPMFingerprint() string { return k.RPM.Keyring().Fingerprints()[0] }
 
-// rpmShortID is what rpm calls the key: gpg-pubkey-ID-….
-func (k *signingKeys) rpmShortID() string {
-	f := strings.ToLower(k.rpmFingerprint())
+// RPMShortID is what rpm calls the key: gpg-pubkey-ID-….
+func (k *signingKeys) RPMShortID() string {
+	f := strings.ToLower(k.RPMFingerprint())
 	return f[len(f)-8:]
 }
 
-// ownFingerprint is that of the site's own key; "" without one.
-func (k *signingKeys) ownFingerprint() string {
-	if !k.own {
+// OwnFingerprint is that of the site's own key; "" without one.
+func (k *signingKeys) OwnFingerprint() string {
+	if !k.Own {
 		return ""
 	}
-	return bundle.Fingerprint(&k.bundle.PublicKey)
+	return bundle.Fingerprint(&k.Bundle.PublicKey)
 }

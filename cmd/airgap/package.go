@@ -32,15 +32,15 @@ import (
 // programPackage is airgap.rpm of a bundle: what a release's has, and the keys
 // that the bundle is signed with. The RPM's own signature vouches for them.
 func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
-	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
+	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
 	if err != nil {
 		return nil, err
 	}
-	public, err := keys.rpm.Public()
+	public, err := keys.RPM.Public()
 	if err != nil {
 		return nil, err
 	}
-	return packageOf(p, keys.rpm,
+	return packageOf(p, keys.RPM,
 		rpm.File{Path: site.TrustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
 		rpm.File{Path: site.RPMKeyFile, Data: public, Mode: 0o644})
 }

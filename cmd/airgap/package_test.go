@@ -108,7 +108,7 @@ drwxr-xr-x root:root /var/log/airgap
 		t.Errorf("airgap.rpm brings\n%s, want\n%s", got, want)
 	}
 	db := filepath.Join(dir, "db")
-	public, err := keys.rpm.Public()
+	public, err := keys.RPM.Public()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,9 +255,9 @@ func TestCheckProbe(t *testing.T) {
 
 func newKeys(t *testing.T, dir string) *signingKeys {
 	t.Helper()
-	keys, err := checkKeys(dir, "")
+	keys, err := CheckKeys(dir, "")
 	if err == nil {
-		err = keys.make(dir)
+		err = keys.Make(dir)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func TestRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bundle.WriteSigned(out, files, keys.bundle); err != nil {
+		if err := bundle.WriteSigned(out, files, keys.Bundle); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,10 +51,10 @@ for file in *; do
   case $file in SHA256SUMS*) ;; *) grep -q "  $file\$" SHA256SUMS ;; esac
 done`, "sh", one, filepath.Join(dir, "db"))
 	printed := strings.Fields(string(runs(t, "sh", "-ec", `openssl pkey -pubin -in "$1"/airgap.pub -outform DER | sha256sum`, "sh", one)))[0]
-	if want := bundle.Fingerprint(&keys.bundle.PublicKey); want != "SHA256:"+printed {
+	if want := bundle.Fingerprint(&keys.Bundle.PublicKey); want != "SHA256:"+printed {
 		t.Errorf("the README's command gives %s, the fingerprint is %s", printed, want)
 	}
-	if err := bundle.WriteSigned(one, nil, keys.bundle); err == nil {
+	if err := bundle.WriteSigned(one, nil, keys.Bundle); err == nil {
 		t.Error("a release was written over another one")
 	}
 	text, err := os.ReadFile(filepath.Join(one, bundle.SBOMName))

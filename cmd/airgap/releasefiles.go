@@ -40,21 +40,21 @@ func makeRelease(o releaseOptions) (*released, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := checkKeys(o.keys, o.signKey)
+	keys, err := CheckKeys(o.keys, o.signKey)
 	if err != nil {
 		return nil, err
 	}
-	if err := keys.make(o.keys); err != nil {
+	if err := keys.Make(o.keys); err != nil {
 		return nil, err
 	}
 	files, err := releaseFiles(these, keys)
 	if err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
-	if err := bundle.WriteSigned(o.out, files, keys.bundle); err != nil {
+	if err := bundle.WriteSigned(o.out, files, keys.Bundle); err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
-	return &released{o.out, bundle.Fingerprint(&keys.bundle.PublicKey), keys.rpmFingerprint()}, nil
+	return &released{o.out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
 }
 
 // write says what the release is signed with.
@@ -86,11 +86,11 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := packageOf(p, keys.rpm)
+	pkg, err := packageOf(p, keys.RPM)
 	if err != nil {
 		return nil, err
 	}
-	public, err := keys.rpm.Public()
+	public, err := keys.RPM.Public()
 	if err != nil {
 		return nil, err
 	}

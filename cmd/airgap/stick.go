@@ -35,7 +35,7 @@ func stickFiles(these programs, c *config.Cluster, plan *bundle.Plan, keys *sign
 	if err != nil {
 		return nil, err
 	}
-	report, err := plan.Report(bundle.Fingerprint(&keys.bundle.PublicKey))
+	report, err := plan.Report(bundle.Fingerprint(&keys.Bundle.PublicKey))
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) 
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
 		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version.String(),
-		"Fingerprint": keys.rpmFingerprint(), "ShortID": keys.rpmShortID(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
-		"Base": plan.Base, "Signer": keys.ownFingerprint(),
+		"Fingerprint": keys.RPMFingerprint(), "ShortID": keys.RPMShortID(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
+		"Base": plan.Base, "Signer": keys.OwnFingerprint(),
 		"SSH": c.SSH != nil && len(c.Nodes) > 1,
 	})
 	if err != nil {

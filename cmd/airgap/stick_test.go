@@ -25,11 +25,11 @@ func TestBooksAreOnTheStick(t *testing.T) {
 	}
 	plan.Tool = "airgap test"
 	program, dir := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), plan.Name)
-	keys, err := checkKeys(t.TempDir(), "")
-	if err := errors.Join(err, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), keys.make(t.TempDir())); err != nil {
+	keys, err := CheckKeys(t.TempDir(), "")
+	if err := errors.Join(err, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), keys.Make(t.TempDir())); err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.SignPackages(keys.rpm); err != nil {
+	if err := plan.SignPackages(keys.RPM); err != nil {
 		t.Fatal(err)
 	}
 	root := func() *cobra.Command { return &cobra.Command{Use: "airgap"} }
@@ -37,7 +37,7 @@ func TestBooksAreOnTheStick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 8 << 20, Signer: keys.bundle, Stick: stick}, ui.Discard()); err != nil {
+	if _, err := bundle.Write(t.Context(), plan, dir, bundle.Options{PartSize: 8 << 20, Signer: keys.Bundle, Stick: stick}, ui.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	sums, err := os.ReadFile(filepath.Join(dir, bundle.SumsName))
@@ -58,7 +58,7 @@ func TestBooksAreOnTheStick(t *testing.T) {
 	if err := os.WriteFile(book, []byte("<html lang=\"ko\">another</html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(dir, &keys.bundle.PublicKey)
+	b, err := bundle.Open(dir, &keys.Bundle.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
