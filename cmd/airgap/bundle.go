@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle/build"
+	"airgap.dev/airgap/bundle/matrix"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 )
@@ -90,8 +92,8 @@ podman, RHEL 10 with Cilium, a corporate mirror.
 `
 
 func (a *app) bundle() *cobra.Command {
-	var o buildOptions
-	var plan, matrix bool
+	var o build.Options
+	var planOnly, showMatrix bool
 	cmd := &cobra.Command{
 		Use:   "bundle -f airgap.yaml -o DIR",
 		Short: "Put everything the cluster needs onto one stick",
@@ -102,43 +104,43 @@ func (a *app) bundle() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case matrix:
-				table, err := readMatrix(o.file, cmd.Flags().Changed("file"))
+			case showMatrix:
+				table, err := matrix.Read(o.File, cmd.Flags().Changed("file"))
 				if err != nil {
 					return err
 				}
-				return a.print(table, table.write)
-			case o.out == "" && !plan:
+				return a.print(table, table.Write)
+			case o.Out == "" && !planOnly:
 				return advice.Usagef("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
 			}
-			o.commands, o.progress = commands, a.newProgress()
-			if plan {
-				proof, err := planBundle(cmd.Context(), o)
+			o.Commands, o.Progress = commands, a.newProgress()
+			if planOnly {
+				proof, err := build.Plan(cmd.Context(), o)
 				if proof == nil {
 					return err
 				}
-				return cmp.Or(a.print(proof, proof.write), err)
+				return cmp.Or(a.print(proof, proof.Write), err)
 			}
-			made, err := makeBundle(cmd.Context(), o)
+			made, err := build.Bundle(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(made, made.write)
+			return a.print(made, made.Write)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "airgap.yaml", "configuration")
-	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
-	f.StringVar(&o.facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
-	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
-	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
-	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
-	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
-	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
-	f.BoolVar(&plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
-	f.BoolVar(&o.strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
-	f.BoolVar(&matrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
+	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration")
+	f.StringVarP(&o.Out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
+	f.StringVar(&o.Facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
+	f.StringVar(&o.PartSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
+	f.StringArrayVar(&o.Update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
+	f.StringVar(&o.Delta.From, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
+	f.StringVar(&o.Delta.Authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
+	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
+	f.BoolVar(&planOnly, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	f.BoolVar(&o.Strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
+	f.BoolVar(&showMatrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
 	return cmd
 }

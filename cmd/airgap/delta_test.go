@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
 )
@@ -38,7 +39,7 @@ func TestDeltaScripts(t *testing.T) {
 	must(t, pki.Ensure(nil, time.Now()))
 	authority, err := registry.CAHashOf(pki.CAFile())
 	must(t, err)
-	if v, _, err := openWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) || // as airgap install and airgap upgrade do first
+	if v, _, err := site.OpenWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) || // as airgap install and airgap upgrade do first
 		!strings.Contains(err.Error(), "delta test-delta-1 needs ") || !strings.Contains(advice.Of(err), "bundle test brought them: airgap registry import DIR") {
 		t.Errorf("the delta alone: %v, advice %q", err, advice.Of(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/bundle/plan"
 )
 
@@ -23,7 +24,7 @@ func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 		if _, err := plan.LoadFacts(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("facts: %v", err)
 		}
-		if _, err := (deltaOptions{from: path, own: dir}).inventory(); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		if _, err := (delta.Options{From: path, Own: dir}).Inventory(); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("receipt: %v", err)
 		}
 		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {

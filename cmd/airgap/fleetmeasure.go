@@ -51,7 +51,7 @@ func (a *app) preflightAll(ctx context.Context, dir string, keys []string, node,
 	if err := cmp.Or(mustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", page)); err != nil {
 		return err
 	}
-	v, t, err := openWhole(dir, keys)
+	v, t, err := site.OpenWhole(dir, keys)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,13 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/bundle/inspect"
+)
 
 func (a *app) inspect() *cobra.Command {
-	var o inspectOptions
+	var o inspect.Options
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
 		Short: "Show what a bundle holds and whether it is whole",
@@ -16,16 +20,16 @@ whoever signed the bundle gave it to you on another way than the stick.`,
 		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.dir, o.progress = args[0], a.newProgress()
-			found, err := inspectBundle(cmd.Context(), o)
+			o.Dir, o.Progress = args[0], a.newProgress()
+			found, err := inspect.Bundle(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(found.index, found.write)
+			return a.print(found.Index, found.Write)
 		},
 	}
-	keyFlags(cmd, &o.keys)
-	cmd.Flags().BoolVar(&o.full, "full", false, "read and verify every byte")
-	cmd.Flags().BoolVar(&o.list, "list", false, "list every image, package and file")
+	keyFlags(cmd, &o.Keys)
+	cmd.Flags().BoolVar(&o.Full, "full", false, "read and verify every byte")
+	cmd.Flags().BoolVar(&o.List, "list", false, "list every image, package and file")
 	return cmd
 }

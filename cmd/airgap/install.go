@@ -106,7 +106,7 @@ func (a *app) runInstall(ctx context.Context, dir string, o installOptions) erro
 	if err := mustBeRoot("install"); err != nil {
 		return err
 	}
-	v, t, err := openWhole(dir, o.keys)
+	v, t, err := site.OpenWhole(dir, o.keys)
 	if err != nil {
 		return err
 	}

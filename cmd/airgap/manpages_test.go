@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 )
 
 // TestManPages: each has its command's flags, the month that it was given, and
@@ -19,11 +20,11 @@ import (
 func TestManPages(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/home/somebody/config")
 	at := time.Date(2031, time.May, 31, 23, 30, 0, 0, time.FixedZone("west", -7200)) // June in UTC
-	pages, err := manPages(commands(), at)
+	pages, err := program.ManPages(commands(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range documented(commands()) {
+	for _, cmd := range program.Documented(commands()) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page := string(pages[name])
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -51,7 +52,7 @@ func TestManPages(t *testing.T) {
 // mark that we did not mean.
 func TestManPagesAsShown(t *testing.T) {
 	bundletest.Need(t, "groff")
-	pages, err := manPages(commands(), time.Unix(0, 0))
+	pages, err := program.ManPages(commands(), time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

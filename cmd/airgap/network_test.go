@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/nodesteps"
@@ -41,7 +42,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 		t.Errorf("locked is %+v", node)
 	}
 	var text bytes.Buffer
-	proofOf(plan).list(&text)
+	build.ProofOf(plan).List(&text)
 	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
@@ -60,7 +61,7 @@ is asked for, or read as one line from standard input. Plain HTTP is refused.`,
 }
 
 func (a *app) runPush(ctx context.Context, args []string, o pushOptions) error {
-	b, _, err := openBundle(args[0], o.keys)
+	b, _, err := site.OpenBundle(args[0], o.keys)
 	if err != nil {
 		return err
 	}

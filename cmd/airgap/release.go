@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 )
@@ -10,24 +11,24 @@ import (
 // release writes what is handed on of this program: for make release, which
 // builds it first.
 func (a *app) release() *cobra.Command {
-	var o releaseOptions
+	var o program.ReleaseOptions
 	cmd := &cobra.Command{
 		Use: "release", Short: "Write the files of a release of this program", Hidden: true, Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if o.out == "" {
+			if o.Out == "" {
 				return advice.Usagef("airgap release: where to? Give --out DIR")
 			}
-			o.commands = commands
-			made, err := makeRelease(o)
+			o.Commands = commands
+			made, err := program.Release(o)
 			if err != nil {
 				return err
 			}
-			return a.print(made, made.write)
+			return a.print(made, made.Write)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.out, "out", "", "directory to make")
-	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
-	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
+	f.StringVar(&o.Out, "out", "", "directory to make")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
 	return cmd
 }

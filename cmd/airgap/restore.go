@@ -104,7 +104,7 @@ func (a *app) runRestore(ctx context.Context, dir string, o restoreOptions) erro
 	if err := from.heldTo(o.keys); err != nil {
 		return err
 	}
-	v, t, err := openWhole(o.bundle, o.keys)
+	v, t, err := site.OpenWhole(o.bundle, o.keys)
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/bundle/survey"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
 )
 
 func (a *app) survey() *cobra.Command {
-	var o surveyOptions
+	var o survey.Options
 	var script bool
 	cmd := &cobra.Command{
 		Use:   "survey",
@@ -32,26 +33,26 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
   sh survey.sh | gzip >/media/stick/facts/$(hostname).survey.gz  on the server`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.file != "" && a.output != asText {
+			if o.File != "" && a.output != asText {
 				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
 			}
 			if script {
-				return a.surveyScript(o.file)
+				return a.surveyScript(o.File)
 			}
-			facts, err := takeSurvey(cmd.Context(), o)
+			facts, err := survey.Take(cmd.Context(), o)
 			switch {
 			case err != nil:
 				return err
-			case o.file == "":
+			case o.File == "":
 				return a.print(facts, facts.Write)
 			}
-			fmt.Fprintf(a.stderr, "wrote %s: %s\n", o.file, aboutFacts(facts))
+			fmt.Fprintf(a.stderr, "wrote %s: %s\n", o.File, survey.About(facts))
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&o.file, "file", "", "write the facts to this file instead of stdout")
+	cmd.Flags().StringVar(&o.File, "file", "", "write the facts to this file instead of stdout")
 	cmd.Flags().BoolVar(&script, "script", false, "print the survey as a shell script instead, and read nothing")
-	cmd.Flags().StringVar(&o.from, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
+	cmd.Flags().StringVar(&o.From, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
 	cmd.MarkFlagsMutuallyExclusive("script", "from")
 	return cmd
 }

@@ -126,7 +126,7 @@ func (a *app) runUpgrade(ctx context.Context, dir string, o upgradeOptions) erro
 	if err := site.ThisMachine().RefuseAmidReplacement("upgrade"); err != nil {
 		return err
 	}
-	v, t, err := openWhole(dir, o.keys)
+	v, t, err := site.OpenWhole(dir, o.keys)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"context"
@@ -11,51 +11,53 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
 
-// buildOptions are what a bundle is made of, and how.
-type buildOptions struct {
-	file     string                // path of airgap.yaml; airgap.lock is beside it
-	out      string                // directory of the stick: the bundle becomes out/NAME; not used for a plan
-	facts    string                // directory of the servers' surveys; "": a minimal installation is assumed
-	keys     string                // directory of the signing keys; those that are not there are made
-	signKey  string                // file of a key that signs instead of the one in keys, maybe a pipe; "": none
-	partSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
-	update   []string              // names that are decided again, though airgap.lock has them
-	strict   bool                  // fail where something may be missing on site
-	delta    deltaOptions          // what the servers have already
-	commands func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
-	progress ui.Progress           // gets warnings, and what is under way
+// Options are what a bundle is made of, and how.
+type Options struct {
+	File     string                // path of airgap.yaml; airgap.lock is beside it
+	Out      string                // directory of the stick: the bundle becomes out/NAME; not used for a plan
+	Facts    string                // directory of the servers' surveys; "": a minimal installation is assumed
+	Keys     string                // directory of the signing keys; those that are not there are made
+	SignKey  string                // file of a key that signs instead of the one in keys, maybe a pipe; "": none
+	PartSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
+	Update   []string              // names that are decided again, though airgap.lock has them
+	Strict   bool                  // fail where something may be missing on site
+	Delta    delta.Options         // what the servers have already
+	Commands func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
+	Progress ui.Progress           // gets warnings, and what is under way
 }
 
 // decided is a plan, and what its bundle is written with.
 type decided struct {
 	cluster  *config.Cluster
 	plan     *bundle.Plan
-	keys     *signingKeys
+	keys     *program.Keys
 	partSize int64
 }
 
-// planBundle decides what the bundle would hold; it fetches and writes nothing. Where strict fails,
+// Plan decides what the bundle would hold; it fetches and writes nothing. Where strict fails,
 // the proof comes with the error. What is wrong with options or files is a usage error
 // (advice.IsUsage).
-func planBundle(ctx context.Context, o buildOptions) (*proof, error) {
+func Plan(ctx context.Context, o Options) (*Proof, error) {
 	d, err := decide(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return proofOf(d.plan), o.strictly(d.plan)
+	return ProofOf(d.plan), o.strictly(d.plan)
 }
 
-// makeBundle decides what the bundle holds, writes airgap.lock, and fetches, writes, signs and
+// Bundle decides what the bundle holds, writes airgap.lock, and fetches, writes, signs and
 // reads back the bundle. A complete bundle is left alone. What is wrong with options or files is a
 // usage error (advice.IsUsage).
-func makeBundle(ctx context.Context, o buildOptions) (*bundled, error) {
+func Bundle(ctx context.Context, o Options) (*Result, error) {
 	d, err := decide(ctx, o)
 	if err == nil {
 		err = o.strictly(d.plan)
@@ -63,50 +65,50 @@ func makeBundle(ctx context.Context, o buildOptions) (*bundled, error) {
 	if err != nil {
 		return nil, err
 	}
-	tellNotCarried(o.progress, d.plan.Lock)
-	if err := plan.WriteLock(plan.LockPath(o.file), d.plan.Lock); err != nil {
+	tellNotCarried(o.Progress, d.plan.Lock)
+	if err := plan.WriteLock(plan.LockPath(o.File), d.plan.Lock); err != nil {
 		return nil, err
 	}
 	return d.write(ctx, o)
 }
 
-func decide(ctx context.Context, o buildOptions) (d decided, err error) {
-	if err := o.delta.check(); err != nil {
+func decide(ctx context.Context, o Options) (d decided, err error) {
+	if err := o.Delta.Check(); err != nil {
 		return d, err
 	}
-	if d.partSize, err = parsePartSize(o.partSize); err != nil {
+	if d.partSize, err = parsePartSize(o.PartSize); err != nil {
 		return d, err
 	}
 	var text []byte
-	if d.cluster, text, err = config.Load(o.file); err != nil {
+	if d.cluster, text, err = config.Load(o.File); err != nil {
 		return d, config.Advise(err)
 	}
-	if d.keys, err = CheckKeys(o.keys, o.signKey); err != nil {
+	if d.keys, err = program.CheckKeys(o.Keys, o.SignKey); err != nil {
 		return d, err
 	}
-	o.delta.own, o.delta.signer = o.keys, d.keys.OwnFingerprint()
-	base, err := o.delta.inventory()
+	o.Delta.Own, o.Delta.Signer = o.Keys, d.keys.OwnFingerprint()
+	base, err := o.Delta.Inventory()
 	if err != nil {
 		return d, err
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
-		File: o.file, Cluster: d.cluster, Text: text, Facts: o.facts, Update: o.update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{probeImage()}, Base: base,
-	}, o.progress)
+		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base,
+	}, o.Progress)
 	if err == nil {
-		tellPlanned(o.progress, d.plan)
+		tellPlanned(o.Progress, d.plan)
 	}
 	return d, err
 }
 
-func (d decided) write(ctx context.Context, o buildOptions) (*bundled, error) {
-	if err := d.keys.Make(o.keys); err != nil {
+func (d decided) write(ctx context.Context, o Options) (*Result, error) {
+	if err := d.keys.Make(o.Keys); err != nil {
 		return nil, err
 	}
 	if err := d.plan.SignPackages(d.keys.RPM); err != nil {
 		return nil, err
 	}
-	these, err := thesePrograms(o.commands)
+	these, err := program.Here(o.Commands)
 	if err != nil {
 		return nil, err
 	}
@@ -114,19 +116,19 @@ func (d decided) write(ctx context.Context, o buildOptions) (*bundled, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(o.out, d.plan.Name)
-	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.progress)
+	dir := filepath.Join(o.Out, d.plan.Name)
+	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	return &bundled{
+	return &Result{
 		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Report: *report,
 		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
 	}, nil
 }
 
-// bundled is a bundle that was written, or was complete already.
-type bundled struct {
+// Result is a bundle that was written, or was complete already.
+type Result struct {
 	Dir    string        `json:"dir"`
 	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
 	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
@@ -137,15 +139,15 @@ type bundled struct {
 	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
 
 	lock bundle.Lock
-	keys *signingKeys
+	keys *program.Keys
 }
 
-// write says what was written where, and what comes next.
-func (b *bundled) write(w io.Writer) error {
+// Write says what was written where, and what comes next.
+func (b *Result) Write(w io.Writer) error {
 	return errors.Join(b.writeReport(w), writeBase(w, b.Base))
 }
 
-func (b *bundled) writeReport(w io.Writer) error {
+func (b *Result) writeReport(w io.Writer) error {
 	r, l := b.Report, b.lock
 	if r.Complete {
 		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", b.Dir)

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"crypto/ecdsa"
@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// signingKeys are those of whoever builds bundles: one signs the bundle, the
+// Keys are those of whoever builds bundles: one signs the bundle, the
 // other its RPM repository and airgap.rpm.
-type signingKeys struct {
+type Keys struct {
 	Bundle *ecdsa.PrivateKey
 	RPM    *rpm.Key
 	Own    bool // the bundle's is one that the site keeps itself, by --sign-key
@@ -22,8 +22,8 @@ type signingKeys struct {
 // CheckKeys reports keys that cannot be used, before time is spent on a plan.
 // Those that are not in dir yet will be made. A key in a file of its own is read
 // here and kept: the file may be a pipe.
-func CheckKeys(dir, signKey string) (*signingKeys, error) {
-	k := &signingKeys{Own: signKey != ""}
+func CheckKeys(dir, signKey string) (*Keys, error) {
+	k := &Keys{Own: signKey != ""}
 	var err error
 	if k.Own {
 		k.Bundle, err = bundle.LoadSigningKey(signKey)
@@ -42,7 +42,7 @@ func CheckKeys(dir, signKey string) (*signingKeys, error) {
 }
 
 // Make makes the keys in dir that were not there.
-func (k *signingKeys) Make(dir string) (err error) {
+func (k *Keys) Make(dir string) (err error) {
 	if k.Bundle == nil {
 		if k.Bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
 			return err
@@ -55,16 +55,16 @@ func (k *signingKeys) Make(dir string) (err error) {
 }
 
 // RPMFingerprint is the RPM key's, as gpg prints it.
-func (k *signingKeys) RPMFingerprint() string { return k.RPM.Keyring().Fingerprints()[0] }
+func (k *Keys) RPMFingerprint() string { return k.RPM.Keyring().Fingerprints()[0] }
 
 // RPMShortID is what rpm calls the key: gpg-pubkey-ID-….
-func (k *signingKeys) RPMShortID() string {
+func (k *Keys) RPMShortID() string {
 	f := strings.ToLower(k.RPMFingerprint())
 	return f[len(f)-8:]
 }
 
 // OwnFingerprint is that of the site's own key; "" without one.
-func (k *signingKeys) OwnFingerprint() string {
+func (k *Keys) OwnFingerprint() string {
 	if !k.Own {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// matrix is which versions go together, with the source of each row. Each package
+// Table is which versions go together, with the source of each row. Each package
 // has the rows of what it knows; here they are only joined.
-type matrix struct {
+type Table struct {
 	Systems    []systemRow            `json:"systems"`
 	Kernels    []preflight.KernelNeed `json:"kernels"`
 	Kubernetes []kubernetesRow        `json:"kubernetes"`
@@ -43,9 +43,9 @@ type (
 	}
 )
 
-// readMatrix marks what the configuration uses where there is one; one that was
+// Read marks what the configuration uses where there is one; one that was
 // named has to be there.
-func readMatrix(file string, named bool) (*matrix, error) {
+func Read(file string, named bool) (*Table, error) {
 	c, _, err := config.Load(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
@@ -53,11 +53,11 @@ func readMatrix(file string, named bool) (*matrix, error) {
 	case err != nil:
 		return nil, config.Advise(err)
 	}
-	return newMatrix(c), nil
+	return of(c), nil
 }
 
-func newMatrix(c *config.Cluster) *matrix {
-	m := &matrix{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
+func of(c *config.Cluster) *Table {
+	m := &Table{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
 	for _, s := range preflight.Systems() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"bytes"
@@ -7,27 +7,28 @@ import (
 	"text/template"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/version"
 )
 
 //go:embed INSTALL.txt
-var installText string
+var installTemplate string
 
 // stickFiles are what lies beside the parts: the program, its RPM, the books, the text
 // for whoever stands in front of the server, and what is in the bundle for the
 // security desk.
-func stickFiles(these programs, c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]bundle.StickFile, error) {
-	binary, err := bundle.StickProgram("airgap", these.airgap)
+func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]bundle.StickFile, error) {
+	binary, err := bundle.StickProgram("airgap", these.Airgap)
 	if err != nil {
 		return nil, err
 	}
-	text, err := renderInstallText(c, plan, keys)
+	text, err := InstallText(c, plan, keys)
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := programPackage(these, keys)
+	pkg, err := program.Package(these, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +64,8 @@ func stickBooks() ([]bundle.StickFile, error) {
 	return files, nil
 }
 
-func renderInstallText(c *config.Cluster, plan *bundle.Plan, keys *signingKeys) ([]byte, error) {
-	t, err := template.New("INSTALL.txt").Option("missingkey=error").Parse(installText)
+func InstallText(c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]byte, error) {
+	t, err := template.New("INSTALL.txt").Option("missingkey=error").Parse(installTemplate)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ import (
 // TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
 func TestSaveFactsMakesItsDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
+	if err := save(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
 		t.Error(err)
 	}
-	if err := saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
+	if err := save(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a stick: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"crypto/ecdsa"
@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/config"
 )
@@ -38,7 +39,7 @@ func TestInstallTextOfADelta(t *testing.T) {
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
 			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code"}, nil},
 	} {
-		text, err := renderInstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &signingKeys{RPM: key, Bundle: own, Own: tt.own})
+		text, err := InstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &program.Keys{RPM: key, Bundle: own, Own: tt.own})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := programs{own, nvmltest.Build(t).Helper, own, someCommands}
+	from := Source{own, nvmltest.Build(t).Helper, own, someCommands}
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "dist", "two")
@@ -80,7 +80,7 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 		t.Skip("built without cgo")
 	}
 	dir := t.TempDir()
-	_, err = makeRelease(releaseOptions{commands: someCommands, out: filepath.Join(dir, "release"), keys: filepath.Join(dir, "keys")})
+	_, err = Release(ReleaseOptions{Commands: someCommands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
 	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("a release of %s: %v", own, err)
 	}

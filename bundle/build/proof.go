@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// proof is what airgap bundle --plan prints: the lock with the sizes of its
+// Proof is what airgap bundle --plan prints: the lock with the sizes of its
 // images, and its sums. Whatever a pod is known to pull is resolved; what only
 // looks like an image may be missing.
-type proof struct {
+type Proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
 	ClosedWorld sums          `json:"closedWorld"`
@@ -44,9 +44,10 @@ type sums struct {
 	AllResolved bool `json:"allResolved"`
 }
 
-func proofOf(plan *bundle.Plan) *proof {
+// ProofOf is the proof of a plan.
+func ProofOf(plan *bundle.Plan) *Proof {
 	l := plan.Lock
-	p := &proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
+	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
 	for _, i := range l.Images {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
@@ -103,13 +104,14 @@ func unknown(all []operators.Operator) int {
 	return n
 }
 
-// write prints who needs what, and the sums.
-func (p *proof) write(w io.Writer) error {
-	p.list(w)
+// Write prints who needs what, and the sums.
+func (p *Proof) Write(w io.Writer) error {
+	p.List(w)
 	return errors.Join(writeBase(w, p.base), p.sum(w))
 }
 
-func (p *proof) list(w io.Writer) {
+// List prints who needs what.
+func (p *Proof) List(w io.Writer) {
 	for _, i := range p.Images {
 		looks := ""
 		if i.LooksLike {
@@ -156,7 +158,7 @@ func (p *proof) list(w io.Writer) {
 }
 
 // listOperators prints the operators.
-func (p *proof) listOperators(w io.Writer) {
+func (p *Proof) listOperators(w io.Writer) {
 	for _, o := range p.Operators {
 		rule := "no rule"
 		if o.Rule != "" {
@@ -178,7 +180,7 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 	}
 }
 
-func (p *proof) sum(w io.Writer) error {
+func (p *Proof) sum(w io.Writer) error {
 	references, bytes := ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes)
 	if !p.ClosedWorld.AllResolved {
 		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s; %s in all\nnext: %s\n", references, p.open, bytes, p.open.next())
@@ -236,8 +238,8 @@ func tellNotCarried(p ui.Progress, l bundle.Lock) {
 }
 
 // strictly is the error of --strict where something may be missing on site.
-func (o buildOptions) strictly(plan *bundle.Plan) error {
-	if !o.strict {
+func (o Options) strictly(plan *bundle.Plan) error {
+	if !o.Strict {
 		return nil
 	}
 	open := openEnds{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}

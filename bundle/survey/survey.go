@@ -1,4 +1,4 @@
-package main
+package survey
 
 import (
 	"context"
@@ -15,26 +15,26 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// surveyOptions say where a survey is read from, and written to.
-type surveyOptions struct {
-	from string // what the script wrote on a server, NAME.survey or NAME.survey.gz; "": this host
-	file string // file that the facts are written to; it must not be there yet; "": none
+// Options say where a survey is read from, and written to.
+type Options struct {
+	From string // what the script wrote on a server, NAME.survey or NAME.survey.gz; "": this host
+	File string // file that the facts are written to; it must not be there yet; "": none
 }
 
-// takeSurvey reads the facts of a server, and writes them to o.file.
-func takeSurvey(ctx context.Context, o surveyOptions) (facts *preflight.Facts, err error) {
-	if o.from != "" {
-		facts, err = plan.LoadFacts(ctx, o.from)
+// Take reads the facts of a server, and writes them to o.file.
+func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
+	if o.From != "" {
+		facts, err = plan.LoadFacts(ctx, o.From)
 	} else {
 		facts, err = preflight.Survey(ctx, host.Local{})
 	}
-	if err == nil && o.file != "" {
-		err = saveFacts(facts, o.file)
+	if err == nil && o.File != "" {
+		err = save(facts, o.File)
 	}
 	return facts, err
 }
 
-func saveFacts(facts *preflight.Facts, path string) error {
+func save(facts *preflight.Facts, path string) error {
 	// One directory: more would be the stick's place where no stick is.
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write facts: %w", err)
@@ -52,8 +52,8 @@ func saveFacts(facts *preflight.Facts, path string) error {
 	return nil
 }
 
-// aboutFacts says in a few words what a server is.
-func aboutFacts(facts *preflight.Facts) string {
+// About says in a few words what a server is.
+func About(facts *preflight.Facts) string {
 	about := fmt.Sprintf("%s %s, kernel %s, %d packages", facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
 	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {
 		about += ", " + found

@@ -1,4 +1,4 @@
-package main
+package delta
 
 import (
 	"errors"
@@ -15,31 +15,31 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// deltaOptions say what the servers have already.
-type deltaOptions struct {
-	from      string   // directory of a bundle, or a receipt
-	authority string   // CAHash that a receipt must be signed by
-	keys      []string // files or fingerprints: what a bundle must be signed with
-	own       string   // directory of this host's signing keys
-	signer    string   // fingerprint of the site's own key, where it signs this one; else ""
+// Options say what the servers have already.
+type Options struct {
+	From      string   // directory of a bundle, or a receipt
+	Authority string   // CAHash that a receipt must be signed by
+	Keys      []string // files or fingerprints: what a bundle must be signed with
+	Own       string   // directory of this host's signing keys
+	Signer    string   // fingerprint of the site's own key, where it signs this one; else ""
 }
 
-func (o deltaOptions) check() error {
-	if o.from == "" && (o.authority != "" || len(o.keys) > 0) {
+func (o Options) Check() error {
+	if o.From == "" && (o.Authority != "" || len(o.Keys) > 0) {
 		return advice.Usagef("airgap bundle: --receipt-key and --require-key are for --delta-from")
 	}
-	if o.authority != "" && !registry.IsCAHash(o.authority) {
-		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.authority)
+	if o.Authority != "" && !registry.IsCAHash(o.Authority) {
+		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.Authority)
 	}
 	return nil
 }
 
-// inventory is nil for a bundle that is to be whole.
-func (o deltaOptions) inventory() (*bundle.Inventory, error) {
-	if o.from == "" {
+// Inventory is nil for a bundle that is to be whole.
+func (o Options) Inventory() (*bundle.Inventory, error) {
+	if o.From == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(o.from)
+	info, err := os.Stat(o.From)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
 	}
@@ -49,12 +49,12 @@ func (o deltaOptions) inventory() (*bundle.Inventory, error) {
 	return o.ofReceipt()
 }
 
-func (o deltaOptions) ofBundle() (*bundle.Inventory, error) {
+func (o Options) ofBundle() (*bundle.Inventory, error) {
 	t, err := o.baseTrust()
 	if err != nil {
 		return nil, err
 	}
-	index, err := bundle.ReadIndex(o.from, t.Keys...)
+	index, err := bundle.ReadIndex(o.From, t.Keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
 		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", bundle.IndexFiles())
 	}
@@ -67,19 +67,19 @@ func (o deltaOptions) ofBundle() (*bundle.Inventory, error) {
 
 // baseTrust is in the named keys, else in those that sign here, as they most often
 // signed the bundle before, else in those that any bundle is checked with.
-func (o deltaOptions) baseTrust() (*site.Trust, error) {
-	keys := o.keys
-	if public := filepath.Join(o.own, bundle.PublicKeyName); len(o.keys) == 0 && site.Exists(public) {
+func (o Options) baseTrust() (*site.Trust, error) {
+	keys := o.Keys
+	if public := filepath.Join(o.Own, bundle.PublicKeyName); len(o.Keys) == 0 && site.Exists(public) {
 		keys = append(keys, public)
 	}
-	if len(o.keys) == 0 && o.signer != "" {
-		keys = append(keys, o.signer)
+	if len(o.Keys) == 0 && o.Signer != "" {
+		keys = append(keys, o.Signer)
 	}
-	return site.TrustedKeys(keys, o.from)
+	return site.TrustedKeys(keys, o.From)
 }
 
-func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
-	f, err := host.OpenPlain(o.from)
+func (o Options) ofReceipt() (*bundle.Inventory, error) {
+	f, err := host.OpenPlain(o.From)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read receipt: %w", err), "name the file itself")
 	}
@@ -88,12 +88,12 @@ func (o deltaOptions) ofReceipt() (*bundle.Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read receipt: %w", err)
 	}
-	r, err := registry.ReadReceipt(text, o.authority)
+	r, err := registry.ReadReceipt(text, o.Authority)
 	if wrong, is := errors.AsType[*registry.AuthorityError](err); is && wrong.Want == "" {
 		return nil, advice.Add(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
 	}
 	if errors.Is(err, registry.ErrReceipt) {
-		return nil, advice.Add(fmt.Errorf("%s: %w", o.from, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
+		return nil, advice.Add(fmt.Errorf("%s: %w", o.From, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
 	}
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -28,10 +28,10 @@ func someCommands() *cobra.Command {
 }
 
 // writePrograms stands for what is packed.
-func writePrograms(t *testing.T, dir string) programs {
+func writePrograms(t *testing.T, dir string) Source {
 	t.Helper()
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), someCommands}
-	for _, file := range []string{from.airgap, from.nvml, from.probe} {
+	from := Source{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), someCommands}
+	for _, file := range []string{from.Airgap, from.NVML, from.Probe} {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +39,9 @@ func writePrograms(t *testing.T, dir string) programs {
 	return from
 }
 
-func programPackageBytes(t *testing.T, from programs, keys *signingKeys) []byte {
+func programPackageBytes(t *testing.T, from Source, keys *Keys) []byte {
 	t.Helper()
-	pkg, err := programPackage(from, keys)
+	pkg, err := Package(from, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func withoutManual(t *testing.T, list string) string {
 			rest.WriteString(line)
 		}
 	}
-	for _, cmd := range documented(someCommands()) {
+	for _, cmd := range Documented(someCommands()) {
 		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
 		if !pages[page] {
 			t.Errorf("airgap.rpm brings no %s", page)
@@ -253,7 +253,7 @@ func TestCheckProbe(t *testing.T) {
 	}
 }
 
-func newKeys(t *testing.T, dir string) *signingKeys {
+func newKeys(t *testing.T, dir string) *Keys {
 	t.Helper()
 	keys, err := CheckKeys(dir, "")
 	if err == nil {

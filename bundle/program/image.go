@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"archive/tar"
@@ -25,9 +25,9 @@ import (
 // nobody is a user that no file belongs to.
 const nobody = "65532:65532"
 
-// probeImage is an image of airgap-probe, and of nothing else: the same program gives
+// ProbeImage is an image of airgap-probe, and of nothing else: the same program gives
 // the same digest.
-func probeImage() bundle.OwnImage {
+func ProbeImage() bundle.OwnImage {
 	return bundle.OwnImage{
 		Need: bundle.Need{Reference: install.ProbeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
 		Make: func() (v1.Image, error) {

@@ -1,7 +1,8 @@
-package main
+package matrix
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,11 +12,13 @@ import (
 	"airgap.dev/airgap/internal/config/configtest"
 )
 
+var update = flag.Bool("update", false, "write the golden files")
+
 // TestMatrix compares the table with its golden file, with and without marks.
 func TestMatrix(t *testing.T) {
 	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": configtest.On(t, "el9", configtest.Kubernetes+"gpu: {branch: 580}\n")} {
 		var text bytes.Buffer
-		if err := newMatrix(c).write(&text); err != nil {
+		if err := of(c).Write(&text); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join("testdata", "matrix-"+name+".txt")
@@ -32,7 +35,7 @@ func TestMatrix(t *testing.T) {
 
 // TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
 func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
-	m := reflect.ValueOf(*newMatrix(&config.Cluster{}))
+	m := reflect.ValueOf(*of(&config.Cluster{}))
 	for _, rows := range m.Fields() {
 		if rows.Len() == 0 {
 			t.Error("a table without rows")

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // TestProof prints who needs what and ends with the sums.
 func TestProof(t *testing.T) {
 	blob := bundle.Blob{Digest: "sha256:aa", Size: 1 << 20}
-	p := proofOf(&bundle.Plan{Lock: bundle.Lock{
+	p := ProofOf(&bundle.Plan{Lock: bundle.Lock{
 		Images:    []bundle.Image{{Name: "quay.io/shop/till:1", Digest: "sha256:aa", NeededBy: []string{"add-on cash: Deployment shop/cash, container till", "images.list"}, Blobs: []bundle.Blob{blob}}, {Name: "quay.io/shop/till:again", Digest: "sha256:aa", Blobs: []bundle.Blob{blob}}},
 		Packages:  []bundle.Package{{NEVRA: "socat-0:1-1.x86_64", SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
 		Files:     []bundle.File{{Name: "runc", SHA256: "cc", Size: 20, NeededBy: []string{"runtime runc"}}},
@@ -23,7 +23,7 @@ func TestProof(t *testing.T) {
 		t.Errorf("sums are %+v, want %+v", p.ClosedWorld, want)
 	}
 	var text bytes.Buffer
-	p.list(&text)
+	p.List(&text)
 	if err := p.sum(&text); err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func TestProofOfThreeClasses(t *testing.T) {
 		NotCarried: []bundle.NotCarried{{Reference: "quay.io/shop/gone:1", Reason: "its registry has no such image", FoundIn: []string{"add-on cash: ConfigMap shop/c, data.gone"}}},
 		Ignored:    []bundle.Ignored{{Reference: "quay.io/shop/demo:1", Reason: "a demo", FoundIn: []string{"add-on cash: chart till, annotation helm.sh/images"}}},
 	}
-	p := proofOf(&bundle.Plan{Lock: lock})
+	p := ProofOf(&bundle.Plan{Lock: lock})
 	if p.ClosedWorld.AllResolved {
 		t.Error("all is resolved")
 	}
 	var text bytes.Buffer
-	p.list(&text)
+	p.List(&text)
 	if err := p.sum(&text); err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,10 @@ func TestProofOfThreeClasses(t *testing.T) {
 	if strings.Contains(text.String(), "all resolved") {
 		t.Errorf("it says that all is resolved:\n%s", text.String())
 	}
-	if err := (buildOptions{strict: true}).strictly(&bundle.Plan{Lock: lock}); err == nil || !strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
+	if err := (Options{Strict: true}).strictly(&bundle.Plan{Lock: lock}); err == nil || !strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
 		t.Errorf("--strict: %v", err)
 	}
-	if err := (buildOptions{strict: true}).strictly(&bundle.Plan{}); err != nil {
+	if err := (Options{Strict: true}).strictly(&bundle.Plan{}); err != nil {
 		t.Errorf("--strict with nothing missing: %v", err)
 	}
 	text.Reset()

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"cmp"
@@ -29,9 +29,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// programPackage is airgap.rpm of a bundle: what a release's has, and the keys
+// Package is airgap.rpm of a bundle: what a release's has, and the keys
 // that the bundle is signed with. The RPM's own signature vouches for them.
-func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
+func Package(p Source, keys *Keys) (*rpm.Built, error) {
 	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
 	if err != nil {
 		return nil, err
@@ -48,16 +48,16 @@ func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
 // packageOf is the program, its helpers, its units, the registry's user, the
 // directories, the manual and what shells complete by. The same programs and
 // keys give the same bytes: its time is that of the program's commit.
-func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
+func packageOf(p Source, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
 	at, err := p.time()
 	if err != nil {
 		return nil, err
 	}
-	units, err := allUnits()
+	units, err := Units()
 	if err != nil {
 		return nil, err
 	}
-	docs, err := documentation(p.commands, at)
+	docs, err := Documentation(p.Commands, at)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +67,10 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 		Summary:     "Kubernetes onto servers that have never seen the internet",
 		Description: packageText,
 		Files: []rpm.File{
-			{Path: site.InstalledProgram, Source: p.airgap, Mode: 0o755},
+			{Path: site.InstalledProgram, Source: p.Airgap, Mode: 0o755},
 			{Path: helpersDir, Mode: fs.ModeDir | 0o755},
-			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
-			{Path: helpersDir + "/" + probeName, Source: p.probe, Mode: 0o755},
+			{Path: nvml.Helper, Source: p.NVML, Mode: 0o755},
+			{Path: helpersDir + "/" + probeName, Source: p.Probe, Mode: 0o755},
 			{Path: site.TrustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
 			{Path: site.StateDir, Mode: fs.ModeDir | 0o755},
@@ -91,8 +91,8 @@ const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes
 stick, where there is internet, and installs it from there on servers that
 have none; it checks the servers before and watches the cluster afterwards.`
 
-// allUnits are the systemd units of all packages, by their names.
-func allUnits() (map[string][]byte, error) {
+// Units are the systemd units of all packages, by their names.
+func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
 	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
 		some, err := units()
@@ -127,10 +127,10 @@ func rpmVersion(v string) string {
 	return strings.NewReplacer("-rc", "~rc", "-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
-// programs are what airgap.rpm is made of.
-type programs struct {
-	airgap, nvml, probe string                // the files of the programs
-	commands            func() *cobra.Command // makes airgap's tree of commands, for the manual
+// Source is what airgap.rpm is made of.
+type Source struct {
+	Airgap, NVML, Probe string                // the files of the programs
+	Commands            func() *cobra.Command // makes airgap's tree of commands, for the manual
 }
 
 const (
@@ -140,27 +140,27 @@ const (
 )
 
 // time is when the program's commit was made; of a plain build, when it was built.
-func (p programs) time() (time.Time, error) {
+func (p Source) time() (time.Time, error) {
 	at, err := version.CommitTime()
 	if err != nil || !at.IsZero() {
 		return at, err
 	}
-	info, err := os.Stat(p.airgap)
+	info, err := os.Stat(p.Airgap)
 	if err != nil {
 		return at, fmt.Errorf("find this program: %w", err)
 	}
 	return info.ModTime().UTC(), nil
 }
 
-// thesePrograms are this program, with its tree of commands, and the helpers that were built with it.
+// Here is this program, with its tree of commands, and the helpers that were built with it.
 // Programs that not every server can run are an error.
-func thesePrograms(commands func() *cobra.Command) (programs, error) {
+func Here(commands func() *cobra.Command) (Source, error) {
 	program, err := staticProgram()
 	if err != nil {
-		return programs{}, err
+		return Source{}, err
 	}
-	p := programs{program, helperOf(program, nvmlName), helperOf(program, probeName), commands}
-	return p, cmp.Or(checkHelper(p.nvml), checkProbe(p.probe))
+	p := Source{program, helperOf(program, nvmlName), helperOf(program, probeName), commands}
+	return p, cmp.Or(checkHelper(p.NVML), checkProbe(p.Probe))
 }
 
 // helperOf is where airgap.rpm put the helper of a program, or beside the program: under

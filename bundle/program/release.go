@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -20,45 +20,45 @@ import (
 //go:embed RELEASE.txt
 var releaseText string
 
-// releaseOptions are what a release is made with.
-type releaseOptions struct {
-	out           string                // directory to make
-	keys, signKey string                // as those of a bundle
-	commands      func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
+// ReleaseOptions are what a release is made with.
+type ReleaseOptions struct {
+	Out           string                // directory to make
+	Keys, SignKey string                // as those of a bundle
+	Commands      func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
 }
 
-// released is a release that was written.
-type released struct {
+// Released is a release that was written.
+type Released struct {
 	Dir    string `json:"dir"`
 	Key    string `json:"key"`    // fingerprint of what SHA256SUMS is signed with
 	RPMKey string `json:"rpmKey"` // of what the package is signed with
 }
 
-// makeRelease writes the files of a release of this program into a new directory.
-func makeRelease(o releaseOptions) (*released, error) {
-	these, err := thesePrograms(o.commands)
+// Release writes the files of a release of this program into a new directory.
+func Release(o ReleaseOptions) (*Released, error) {
+	these, err := Here(o.Commands)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := CheckKeys(o.keys, o.signKey)
+	keys, err := CheckKeys(o.Keys, o.SignKey)
 	if err != nil {
 		return nil, err
 	}
-	if err := keys.Make(o.keys); err != nil {
+	if err := keys.Make(o.Keys); err != nil {
 		return nil, err
 	}
 	files, err := releaseFiles(these, keys)
 	if err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
-	if err := bundle.WriteSigned(o.out, files, keys.Bundle); err != nil {
+	if err := bundle.WriteSigned(o.Out, files, keys.Bundle); err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
-	return &released{o.out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
+	return &Released{o.Out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
 }
 
-// write says what the release is signed with.
-func (r *released) write(w io.Writer) error {
+// Write says what the release is signed with.
+func (r *Released) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s\n  SHA256SUMS is signed with %s\n  the package is signed with %s\n  next: publish both fingerprints where the release is not\n", r.Dir, r.Key, r.RPMKey)
 	return err
 }
@@ -66,23 +66,23 @@ func (r *released) write(w io.Writer) error {
 // releaseFiles are the files of a release but for the sums and what vouches for
 // them. Its package brings no key: whoever builds bundles vouches for them, and
 // so does the package that comes with each.
-func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
+func releaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
 	at, err := p.time()
 	if err != nil {
 		return nil, err
 	}
 	v := tagOf(version.String())
 	end := "-" + v + "-linux-amd64"
-	names := programs{airgap: "airgap" + end, nvml: nvmlName + end, probe: probeName + end}
-	program, err := bundle.StickProgram(names.airgap, p.airgap)
+	names := Source{Airgap: "airgap" + end, NVML: nvmlName + end, Probe: probeName + end}
+	program, err := bundle.StickProgram(names.Airgap, p.Airgap)
 	if err != nil {
 		return nil, err
 	}
-	helper, err := bundle.StickProgram(names.nvml, p.nvml)
+	helper, err := bundle.StickProgram(names.NVML, p.NVML)
 	if err != nil {
 		return nil, err
 	}
-	probe, err := bundle.StickProgram(names.probe, p.probe)
+	probe, err := bundle.StickProgram(names.Probe, p.Probe)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml}, bundle.Program{Name: names.probe, Path: p.probe})
+	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.Airgap, Path: p.Airgap}, bundle.Program{Name: names.NVML, Path: p.NVML}, bundle.Program{Name: names.Probe, Path: p.Probe})
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,12 @@ func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
 	}, nil
 }
 
-func renderReleaseText(p, names programs, v string) ([]byte, error) {
-	made, err := buildinfo.ReadFile(p.airgap)
+func renderReleaseText(p, names Source, v string) ([]byte, error) {
+	made, err := buildinfo.ReadFile(p.Airgap)
 	if err != nil {
 		return nil, err
 	}
-	compiler, err := compilerOf(p.nvml)
+	compiler, err := compilerOf(p.NVML)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func renderReleaseText(p, names programs, v string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Version": version.String(), "Program": names.airgap, "Helper": names.nvml, "Probe": names.probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
+	err = t.Execute(&b, map[string]any{"Version": version.String(), "Program": names.Airgap, "Helper": names.NVML, "Probe": names.Probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
 	return b.Bytes(), err
 }
 

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"context"
@@ -11,40 +11,40 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// inspectOptions say which bundle is looked at, and how closely.
-type inspectOptions struct {
-	dir      string   // of the bundle
-	keys     []string // files or fingerprints: one of them must have signed it; none: those that this host trusts
-	full     bool     // read and compare every byte
-	list     bool     // write names each image, package and file
-	progress ui.Progress
+// Options say which bundle is looked at, and how closely.
+type Options struct {
+	Dir      string   // of the bundle
+	Keys     []string // files or fingerprints: one of them must have signed it; none: those that this host trusts
+	Full     bool     // read and compare every byte
+	List     bool     // write names each image, package and file
+	Progress ui.Progress
 }
 
-// contents are what a bundle holds.
-type contents struct {
-	index      *bundle.Index
+// Contents are what a bundle holds.
+type Contents struct {
+	Index      *bundle.Index
 	key        string // fingerprints of the keys that its signature may be of
 	full, list bool
 }
 
-// inspectBundle checks the signature, the index and the sizes of all parts of a bundle.
-func inspectBundle(ctx context.Context, o inspectOptions) (*contents, error) {
-	b, t, err := openBundle(o.dir, o.keys)
+// Bundle checks the signature, the index and the sizes of all parts of a bundle.
+func Bundle(ctx context.Context, o Options) (*Contents, error) {
+	b, t, err := site.OpenBundle(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if o.full {
-		if err := b.Verify(ctx, o.progress); err != nil {
+	if o.Full {
+		if err := b.Verify(ctx, o.Progress); err != nil {
 			return nil, err
 		}
 	}
-	return &contents{b.Index(), site.Fingerprints(t.Keys), o.full, o.list}, nil
+	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
-// write prints what the bundle holds.
-func (c *contents) write(w io.Writer) error {
-	i := c.index
+// Write prints what the bundle holds.
+func (c *Contents) Write(w io.Writer) error {
+	i := c.Index
 	s := i.Summary()
 	state := "signature fine, parts complete"
 	if c.full {

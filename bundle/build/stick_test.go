@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/ui"
@@ -24,16 +25,16 @@ func TestBooksAreOnTheStick(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Tool = "airgap test"
-	program, dir := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), plan.Name)
-	keys, err := CheckKeys(t.TempDir(), "")
-	if err := errors.Join(err, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), keys.Make(t.TempDir())); err != nil {
+	file, dir := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), plan.Name)
+	keys, err := program.CheckKeys(t.TempDir(), "")
+	if err := errors.Join(err, os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755), keys.Make(t.TempDir())); err != nil {
 		t.Fatal(err)
 	}
 	if err := plan.SignPackages(keys.RPM); err != nil {
 		t.Fatal(err)
 	}
 	root := func() *cobra.Command { return &cobra.Command{Use: "airgap"} }
-	stick, err := stickFiles(programs{program, program, program, root}, c, plan, keys)
+	stick, err := stickFiles(program.Source{Airgap: file, NVML: file, Probe: file, Commands: root}, c, plan, keys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 // TestProofOfOperators: the plan names each operator, in text and in JSON, and
 // what is not known about its pods.
 func TestProofOfOperators(t *testing.T) {
-	p := proofOf(&bundle.Plan{Operators: []operators.Operator{
+	p := ProofOf(&bundle.Plan{Operators: []operators.Operator{
 		{By: "add-on search: StatefulSet search/elastic-operator", Image: "docker.elastic.co/eck/eck-operator:3.0.0", Rule: "eck"},
 		{By: "add-on own: Deployment own/own", Image: "registry.example/own:1", Warnings: []string{"it may create pods"}},
 	}})
 	var text bytes.Buffer
-	p.list(&text)
+	p.List(&text)
 	want := "operator add-on search: StatefulSet search/elastic-operator\n           docker.elastic.co/eck/eck-operator:3.0.0, rule eck\n" +
 		"operator add-on own: Deployment own/own\n           registry.example/own:1, no rule\n           not known: it may create pods\n"
 	if text.String() != want {
@@ -50,7 +50,7 @@ func TestProofIsQualified(t *testing.T) {
 		"a place":            {bundle.Plan{Unsearched: 2}, "not closed: 0 references resolved, 2 places not searched; 0 B in all\nnext: look into the places", ""},
 		"an image, operator": {bundle.Plan{Operators: []operators.Operator{own}, Lock: gone}, "1 possible image not carried, 1 operator whose", "a.example/b:1 looks like an image"},
 	} {
-		p := proofOf(&tc.plan)
+		p := ProofOf(&tc.plan)
 		var text bytes.Buffer
 		if err := p.sum(&text); err != nil || !strings.Contains(text.String(), tc.want) {
 			t.Errorf("%s: %v, %q, want %q", name, err, text.String(), tc.want)
@@ -58,7 +58,7 @@ func TestProofIsQualified(t *testing.T) {
 		if p.ClosedWorld.AllResolved != strings.Contains(text.String(), "all resolved") {
 			t.Errorf("%s: the JSON says %v", name, p.ClosedWorld.AllResolved)
 		}
-		err := buildOptions{strict: true}.strictly(&tc.plan)
+		err := Options{Strict: true}.strictly(&tc.plan)
 		if (err != nil) != (tc.strict != "") || err != nil && !strings.Contains(err.Error(), tc.strict) {
 			t.Errorf("%s: --strict: %v, want %q", name, err, tc.strict)
 		}

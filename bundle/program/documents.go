@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// documentation is what airgap.rpm brings for people: the manual, what shells
+// Documentation is what airgap.rpm brings for people: the manual, what shells
 // complete by, the licence. Its directories are those of other packages, too;
 // where these are not there, they go with ours.
-func documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, error) {
+func Documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, error) {
 	const licenses = "/usr/share/licenses/airgap"
 	files := []rpm.File{
 		{Path: "/usr/share/licenses", Mode: fs.ModeDir | 0o755},
@@ -23,7 +23,7 @@ func documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, er
 		{Path: licenses + "/LICENSE", Data: airgap.License, Mode: 0o644, License: true},
 		{Path: licenses + "/THIRD-PARTY", Data: airgap.ThirdParty(), Mode: 0o644, License: true},
 	}
-	pages, err := manPages(commands(), at)
+	pages, err := ManPages(commands(), at)
 	if err != nil {
 		return nil, err
 	}
