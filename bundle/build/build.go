@@ -1,3 +1,5 @@
+// Package build makes bundles on the connected host: airgap.yaml and the servers' facts go in, a
+// signed bundle comes out, or the proof of what it would hold.
 package build
 
 import (
@@ -23,10 +25,10 @@ import (
 // Options are what a bundle is made of, and how.
 type Options struct {
 	File     string                // path of airgap.yaml; airgap.lock is beside it
-	Out      string                // directory of the stick: the bundle becomes out/NAME; not used for a plan
+	Out      string                // directory of the stick: the bundle becomes Out/NAME; Plan does not use it
 	Facts    string                // directory of the servers' surveys; "": a minimal installation is assumed
 	Keys     string                // directory of the signing keys; those that are not there are made
-	SignKey  string                // file of a key that signs instead of the one in keys, maybe a pipe; "": none
+	SignKey  string                // file of a key that signs instead of the one in Keys, maybe a pipe; "": none
 	PartSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
 	Update   []string              // names that are decided again, though airgap.lock has them
 	Strict   bool                  // fail where something may be missing on site
@@ -43,7 +45,7 @@ type decided struct {
 	partSize int64
 }
 
-// Plan decides what the bundle would hold; it fetches and writes nothing. Where strict fails,
+// Plan decides what the bundle would hold; it fetches and writes nothing. Where Strict fails,
 // the proof comes with the error. What is wrong with options or files is a usage error
 // (advice.IsUsage).
 func Plan(ctx context.Context, o Options) (*Proof, error) {
@@ -143,27 +145,26 @@ type Result struct {
 }
 
 // Write says what was written where, and what comes next.
-func (b *Result) Write(w io.Writer) error {
-	return errors.Join(b.writeReport(w), writeBase(w, b.Base))
+func (r *Result) Write(w io.Writer) error {
+	return errors.Join(r.writeReport(w), writeBase(w, r.Base))
 }
 
-func (b *Result) writeReport(w io.Writer) error {
-	r, l := b.Report, b.lock
-	if r.Complete {
-		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", b.Dir)
+func (r *Result) writeReport(w io.Writer) error {
+	if r.Report.Complete {
+		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", r.Dir)
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", b.Dir, ui.Size(r.Size), ui.Count(r.Parts, "part"),
-		ui.Count(len(l.Images), "image"), ui.Count(len(l.Packages), "package"), ui.Count(len(l.Files), "file"))
-	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
-	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
-	if r.Kept > 0 {
-		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
+	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", r.Dir, ui.Size(r.Report.Size), ui.Count(r.Report.Parts, "part"),
+		ui.Count(len(r.lock.Images), "image"), ui.Count(len(r.lock.Packages), "package"), ui.Count(len(r.lock.Files), "file"))
+	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Report.Fill.Seconds(), r.Report.Sync.Seconds(), r.Report.ReadBack.Seconds())
+	fmt.Fprintf(w, "\n  packages: %s", r.lock.Proof)
+	if r.Report.Kept > 0 {
+		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Report.Kept))
 	}
-	if own := b.keys.OwnFingerprint(); own != "" {
+	if own := r.keys.OwnFingerprint(); own != "" {
 		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
 	}
-	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", b.keys.RPMFingerprint())
+	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", r.keys.RPMFingerprint())
 	return err
 }
 

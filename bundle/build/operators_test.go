@@ -18,7 +18,7 @@ func TestProofOfOperators(t *testing.T) {
 		{By: "add-on own: Deployment own/own", Image: "registry.example/own:1", Warnings: []string{"it may create pods"}},
 	}})
 	var text bytes.Buffer
-	p.List(&text)
+	p.list(&text)
 	want := "operator add-on search: StatefulSet search/elastic-operator\n           docker.elastic.co/eck/eck-operator:3.0.0, rule eck\n" +
 		"operator add-on own: Deployment own/own\n           registry.example/own:1, no rule\n           not known: it may create pods\n"
 	if text.String() != want {

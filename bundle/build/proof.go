@@ -44,7 +44,7 @@ type sums struct {
 	AllResolved bool `json:"allResolved"`
 }
 
-// ProofOf is the proof of a plan.
+// ProofOf is what a plan proves: it never fails.
 func ProofOf(plan *bundle.Plan) *Proof {
 	l := plan.Lock
 	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
@@ -104,14 +104,13 @@ func unknown(all []operators.Operator) int {
 	return n
 }
 
-// Write prints who needs what, and the sums.
+// Write prints who needs what, what a delta leaves out, and the sums.
 func (p *Proof) Write(w io.Writer) error {
-	p.List(w)
+	p.list(w)
 	return errors.Join(writeBase(w, p.base), p.sum(w))
 }
 
-// List prints who needs what.
-func (p *Proof) List(w io.Writer) {
+func (p *Proof) list(w io.Writer) {
 	for _, i := range p.Images {
 		looks := ""
 		if i.LooksLike {

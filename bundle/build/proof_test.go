@@ -23,7 +23,7 @@ func TestProof(t *testing.T) {
 		t.Errorf("sums are %+v, want %+v", p.ClosedWorld, want)
 	}
 	var text bytes.Buffer
-	p.List(&text)
+	p.list(&text)
 	if err := p.sum(&text); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestProofOfThreeClasses(t *testing.T) {
 		t.Error("all is resolved")
 	}
 	var text bytes.Buffer
-	p.List(&text)
+	p.list(&text)
 	if err := p.sum(&text); err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ func stickBooks() ([]bundle.StickFile, error) {
 	return files, nil
 }
 
+// InstallText is INSTALL.txt: what people at the servers do with the bundle of this plan.
 func InstallText(c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]byte, error) {
 	t, err := template.New("INSTALL.txt").Option("missingkey=error").Parse(installTemplate)
 	if err != nil {

@@ -1,3 +1,5 @@
+// Package delta says what the servers have already, so that a bundle leaves it out. A bundle before
+// says it, or a receipt that a registry host signs.
 package delta
 
 import (
@@ -17,13 +19,14 @@ import (
 
 // Options say what the servers have already.
 type Options struct {
-	From      string   // directory of a bundle, or a receipt
-	Authority string   // CAHash that a receipt must be signed by
-	Keys      []string // files or fingerprints: what a bundle must be signed with
+	From      string   // directory of a bundle, or a receipt; "": the bundle is whole
+	Authority string   // registry.CAHash that a receipt must be signed by
+	Keys      []string // files or fingerprints: one of them must have signed the bundle; none: Own or Signer
 	Own       string   // directory of this host's signing keys
-	Signer    string   // fingerprint of the site's own key, where it signs this one; else ""
+	Signer    string   // fingerprint of the key that the site keeps, where it signs this bundle; else ""
 }
 
+// Check returns a usage error (advice.IsUsage) for options that do not go together.
 func (o Options) Check() error {
 	if o.From == "" && (o.Authority != "" || len(o.Keys) > 0) {
 		return advice.Usagef("airgap bundle: --receipt-key and --require-key are for --delta-from")
@@ -34,7 +37,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Inventory is nil for a bundle that is to be whole.
+// Inventory is what the servers have, as a signature vouches for it; nil without From. An error says
+// which signature or which file is missing.
 func (o Options) Inventory() (*bundle.Inventory, error) {
 	if o.From == "" {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Receipt is the result of `registry status --receipt`.
+// Receipt says what a receipt covers, and who signed it.
 type Receipt struct {
 	File      string   `json:"file"`
 	Authority string   `json:"authority"` // to be given to airgap bundle as --receipt-key
@@ -23,8 +23,9 @@ type Receipt struct {
 	Files     int      `json:"files"`
 }
 
-// WriteReceipt signs what the bundles hold. What could not be opened is not in
-// it: a delta brings that again.
+// WriteReceipt writes into file what the bundles hold, signed with the key of the registry's authority
+// in pki, which only root of a control-plane host can read. It leaves out bundles that could not be
+// opened: a delta brings them again.
 func WriteReceipt(file string, pki registry.PKI, bundles []*bundle.Bundle) (Receipt, error) {
 	here, err := os.Hostname()
 	if err != nil {

@@ -1,3 +1,4 @@
+// Package inspect shows what a bundle holds and whether it is whole.
 package inspect
 
 import (
@@ -20,14 +21,15 @@ type Options struct {
 	Progress ui.Progress
 }
 
-// Contents are what a bundle holds.
+// Contents is what a bundle holds.
 type Contents struct {
 	Index      *bundle.Index
-	key        string // fingerprints of the keys that its signature may be of
+	key        string // fingerprints of the keys, one of which signed it
 	full, list bool
 }
 
-// Bundle checks the signature, the index and the sizes of all parts of a bundle.
+// Bundle checks the signature, the index and the sizes of all parts of a bundle; with Full each byte.
+// An error says what is damaged, or who signed it instead.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	b, t, err := site.OpenBundle(o.Dir, o.Keys)
 	if err != nil {
@@ -42,7 +44,7 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
-// Write prints what the bundle holds.
+// Write prints sums of what the bundle holds, and with List each thing.
 func (c *Contents) Write(w io.Writer) error {
 	i := c.Index
 	s := i.Summary()

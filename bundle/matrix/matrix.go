@@ -1,3 +1,4 @@
+// Package matrix is the table of which hosts, versions and drivers go together.
 package matrix
 
 import (
@@ -11,8 +12,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Table is which versions go together, with the source of each row. Each package
-// has the rows of what it knows; here they are only joined.
+// Table has a row for each version, with its source. Each package has the rows of what it knows; here
+// they are only joined.
 type Table struct {
 	Systems    []systemRow            `json:"systems"`
 	Kernels    []preflight.KernelNeed `json:"kernels"`
@@ -43,8 +44,8 @@ type (
 	}
 )
 
-// Read marks what the configuration uses where there is one; one that was
-// named has to be there.
+// Read marks the rows that the airgap.yaml at file uses. Without that file no row is marked, unless the
+// user named it: then it is an error. A wrong file is a usage error (advice.IsUsage).
 func Read(file string, named bool) (*Table, error) {
 	c, _, err := config.Load(file)
 	switch {

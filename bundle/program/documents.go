@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// Documentation is what airgap.rpm brings for people: the manual, what shells
-// complete by, the licence. Its directories are those of other packages, too;
-// where these are not there, they go with ours.
+// Documentation has the files of airgap.rpm that are for people: the manual, what shells complete by,
+// the licence. Other packages own its directories too; where these are not installed, the directories
+// go with ours.
 func Documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, error) {
 	const licenses = "/usr/share/licenses/airgap"
 	files := []rpm.File{

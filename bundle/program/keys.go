@@ -11,17 +11,16 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Keys are those of whoever builds bundles: one signs the bundle, the
-// other its RPM repository and airgap.rpm.
+// Keys are those of the builder: one signs the bundle, the other its RPM repository and airgap.rpm.
 type Keys struct {
-	Bundle *ecdsa.PrivateKey
-	RPM    *rpm.Key
-	Own    bool // the bundle's is one that the site keeps itself, by --sign-key
+	Bundle *ecdsa.PrivateKey // P-256; nil where Make has to make it
+	RPM    *rpm.Key          // the same
+	Own    bool              // the site keeps Bundle itself, and named it by --sign-key
 }
 
-// CheckKeys reports keys that cannot be used, before time is spent on a plan.
-// Those that are not in dir yet will be made. A key in a file of its own is read
-// here and kept: the file may be a pipe.
+// CheckKeys reads the keys in dir, and reports those that cannot be used before time is spent on a
+// plan. Make makes those that are not in dir yet. The file signKey, "" for none, has the key that signs
+// the bundle instead; it is read once, for it may be a pipe.
 func CheckKeys(dir, signKey string) (*Keys, error) {
 	k := &Keys{Own: signKey != ""}
 	var err error
@@ -41,7 +40,7 @@ func CheckKeys(dir, signKey string) (*Keys, error) {
 	return k, host.IgnoreMissing(err)
 }
 
-// Make makes the keys in dir that were not there.
+// Make makes the keys that are not in dir yet.
 func (k *Keys) Make(dir string) (err error) {
 	if k.Bundle == nil {
 		if k.Bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
@@ -63,7 +62,7 @@ func (k *Keys) RPMShortID() string {
 	return f[len(f)-8:]
 }
 
-// OwnFingerprint is that of the site's own key; "" without one.
+// OwnFingerprint is that of the key that the site keeps, SHA256:…; "" without one.
 func (k *Keys) OwnFingerprint() string {
 	if !k.Own {
 		return ""

@@ -15,9 +15,9 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// ManPages are a page a command below root, airgap-registry-import.1 and so on, made of the
-// help texts, which they change. They are the same on every host: of the time there is a month, the
-// one of at, and no default is of who makes them.
+// ManPages has a page for root and each command below it that people use, by its name, such as
+// airgap-registry-import.1. It makes them of the help texts, and changes those: root is of no other use
+// afterwards. They are the same on every host: they name the month of at, and no user's directory.
 func ManPages(root *cobra.Command, at time.Time) (map[string][]byte, error) {
 	at = at.UTC()
 	pages := map[string][]byte{}

@@ -1,3 +1,5 @@
+// Package program is what airgap hands on of itself: airgap.rpm with its manual, the image of
+// airgap-probe, the files of a release, and the keys that sign them.
 package program
 
 import (
@@ -29,8 +31,8 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Package is airgap.rpm of a bundle: what a release's has, and the keys
-// that the bundle is signed with. The RPM's own signature vouches for them.
+// Package is airgap.rpm of a bundle: what a release's has, and the public halves of keys, which the
+// RPM's signature vouches for. The same source and keys give the same bytes.
 func Package(p Source, keys *Keys) (*rpm.Built, error) {
 	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
 	if err != nil {
@@ -91,7 +93,7 @@ const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes
 stick, where there is internet, and installs it from there on servers that
 have none; it checks the servers before and watches the cluster afterwards.`
 
-// Units are the systemd units of all packages, by their names.
+// Units are the texts of the systemd units of all packages, by their names.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
 	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
@@ -129,8 +131,8 @@ func rpmVersion(v string) string {
 
 // Source is what airgap.rpm is made of.
 type Source struct {
-	Airgap, NVML, Probe string                // the files of the programs
-	Commands            func() *cobra.Command // makes airgap's tree of commands, for the manual
+	Airgap, NVML, Probe string                // paths of the programs airgap, airgap-nvml and airgap-probe
+	Commands            func() *cobra.Command // makes airgap's tree of commands, for manual and completions
 }
 
 const (
@@ -152,8 +154,8 @@ func (p Source) time() (time.Time, error) {
 	return info.ModTime().UTC(), nil
 }
 
-// Here is this program, with its tree of commands, and the helpers that were built with it.
-// Programs that not every server can run are an error.
+// Here is this program, with its tree of commands, and the helpers beside it. It is an error where a
+// server could not run one of them: they have to be x86_64, and static but for airgap-nvml.
 func Here(commands func() *cobra.Command) (Source, error) {
 	program, err := staticProgram()
 	if err != nil {

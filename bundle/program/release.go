@@ -20,10 +20,10 @@ import (
 //go:embed RELEASE.txt
 var releaseText string
 
-// ReleaseOptions are what a release is made with.
+// ReleaseOptions say what a release is made with, and where.
 type ReleaseOptions struct {
-	Out           string                // directory to make
-	Keys, SignKey string                // as those of a bundle
+	Out           string                // directory to make; it must not be there yet
+	Keys, SignKey string                // as CheckKeys takes them; missing keys are made
 	Commands      func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
 }
 
@@ -34,7 +34,8 @@ type Released struct {
 	RPMKey string `json:"rpmKey"` // of what the package is signed with
 }
 
-// Release writes the files of a release of this program into a new directory.
+// Release writes the files of a release of this program, and signs them. The same program and keys give
+// the same bytes.
 func Release(o ReleaseOptions) (*Released, error) {
 	these, err := Here(o.Commands)
 	if err != nil {

@@ -1,3 +1,4 @@
+// Package survey writes down what a server is, for the bundle.
 package survey
 
 import (
@@ -21,7 +22,8 @@ type Options struct {
 	File string // file that the facts are written to; it must not be there yet; "": none
 }
 
-// Take reads the facts of a server, and writes them to o.file.
+// Take reads the facts of a server, and writes them to File, whose directory it makes. A file that is
+// there already is an error.
 func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
 	if o.From != "" {
 		facts, err = plan.LoadFacts(ctx, o.From)

@@ -8,7 +8,9 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// OpenBundle opens a bundle and says what to do about the usual troubles.
+// OpenBundle opens the bundle in dir. values are files or fingerprints of keys, one of which must have
+// signed it; without them those count that this host trusts. An error has the advice for a damaged or
+// missing bundle, or a wrong signature.
 func OpenBundle(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	t, err := TrustedKeys(values, append([]string{dir}, StoredBundles(StoreDir)...)...)
 	if err != nil {

@@ -42,7 +42,9 @@ func TestNetworkOfUpstream(t *testing.T) {
 		t.Errorf("locked is %+v", node)
 	}
 	var text bytes.Buffer
-	build.ProofOf(plan).List(&text)
+	if err := build.ProofOf(plan).Write(&text); err != nil {
+		t.Fatal(err)
+	}
 	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}
