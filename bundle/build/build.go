@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/bundle/program"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
@@ -101,6 +102,18 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 		tellPlanned(o.Progress, d.plan)
 	}
 	return d, err
+}
+
+// parsePartSize reads the size of parts, which are whole chunks.
+func parsePartSize(text string) (int64, error) {
+	n, err := ui.ParseSize(text)
+	if err != nil {
+		return 0, advice.Usagef("--part-size %s", err)
+	}
+	if n < bundle.MinPartSize || n%bundle.ChunkSize != 0 {
+		return 0, advice.Usagef("--part-size %q: want a multiple of 1MiB, at least 64MiB", text)
+	}
+	return n, nil
 }
 
 func (d decided) write(ctx context.Context, o Options) (*Result, error) {

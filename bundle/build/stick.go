@@ -40,25 +40,15 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 	if err != nil {
 		return nil, err
 	}
-	books, err := stickBooks()
-	if err != nil {
-		return nil, err
-	}
-	return append(books,
-		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
-		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
-	), nil
-}
-
-// stickBooks are the book of airgap in each language: there is no internet to look
-// anything up where it is wanted.
-func stickBooks() ([]bundle.StickFile, error) {
 	books, err := docs.HTMLBooks(version.String())
 	if err != nil {
 		return nil, err
 	}
-	var files []bundle.StickFile
-	for _, language := range docs.Languages() {
+	files := []bundle.StickFile{
+		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
+		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
+	}
+	for _, language := range docs.Languages() { // at the servers there is no internet to read them in
 		files = append(files, bundle.StickBytes(language.File(), books[language]))
 	}
 	return files, nil

@@ -23,7 +23,8 @@ type Options struct {
 
 // Contents is what a bundle holds.
 type Contents struct {
-	Index      *bundle.Index
+	*bundle.Index
+
 	key        string // fingerprints of the keys, one of which signed it
 	full, list bool
 }

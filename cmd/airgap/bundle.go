@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/bundle/matrix"
@@ -105,11 +106,7 @@ func (a *app) bundle() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case showMatrix:
-				table, err := matrix.Read(o.File, cmd.Flags().Changed("file"))
-				if err != nil {
-					return err
-				}
-				return a.print(table, table.Write)
+				return a.give(matrix.Read(o.File, cmd.Flags().Changed("file")))
 			case o.Out == "" && !planOnly:
 				return advice.Usagef("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
 			}
@@ -121,14 +118,16 @@ func (a *app) bundle() *cobra.Command {
 				}
 				return cmp.Or(a.print(proof, proof.Write), err)
 			}
-			made, err := build.Bundle(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(made, made.Write)
+			return a.give(build.Bundle(cmd.Context(), o))
 		},
 	}
-	f := cmd.Flags()
+	bundleFlags(cmd.Flags(), &o)
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	cmd.Flags().BoolVar(&showMatrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
+	return cmd
+}
+
+func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration")
 	f.StringVarP(&o.Out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
 	f.StringVar(&o.Facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
@@ -139,8 +138,5 @@ func (a *app) bundle() *cobra.Command {
 	f.StringVar(&o.Delta.From, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
 	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
-	f.BoolVar(&planOnly, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
 	f.BoolVar(&o.Strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
-	f.BoolVar(&showMatrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
-	return cmd
 }

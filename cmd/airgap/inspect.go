@@ -21,11 +21,7 @@ whoever signed the bundle gave it to you on another way than the stick.`,
 		Args:    oneArg("the bundle's directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Progress = args[0], a.newProgress()
-			found, err := inspect.Bundle(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return a.print(found.Index, found.Write)
+			return a.give(inspect.Bundle(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)

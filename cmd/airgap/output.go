@@ -83,6 +83,17 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	}
 }
 
+// result is what a command's call gives: a value for programs, and its text for people.
+type result interface{ Write(io.Writer) error }
+
+// give prints a result unless there is an error.
+func (a *app) give(r result, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.print(r, r.Write)
+}
+
 // writeYAML escapes the controls that JSON leaves in its strings: as YAML, that is an error.
 func writeYAML(w io.Writer, v any) error {
 	data, err := json.Marshal(v)

@@ -19,11 +19,7 @@ func (a *app) release() *cobra.Command {
 				return advice.Usagef("airgap release: where to? Give --out DIR")
 			}
 			o.Commands = commands
-			made, err := program.Release(o)
-			if err != nil {
-				return err
-			}
-			return a.print(made, made.Write)
+			return a.give(program.Release(o))
 		},
 	}
 	f := cmd.Flags()

@@ -33,18 +33,15 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
   sh survey.sh | gzip >/media/stick/facts/$(hostname).survey.gz  on the server`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.File != "" && a.output != asText {
+			switch {
+			case o.File != "" && a.output != asText:
 				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
-			}
-			if script {
+			case script:
 				return a.surveyScript(o.File)
 			}
 			facts, err := survey.Take(cmd.Context(), o)
-			switch {
-			case err != nil:
-				return err
-			case o.File == "":
-				return a.print(facts, facts.Write)
+			if err != nil || o.File == "" {
+				return a.give(facts, err)
 			}
 			fmt.Fprintf(a.stderr, "wrote %s: %s\n", o.File, survey.About(facts))
 			return nil
