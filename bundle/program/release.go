@@ -48,7 +48,7 @@ func Release(o ReleaseOptions) (*Released, error) {
 	if err := keys.Make(o.Keys); err != nil {
 		return nil, err
 	}
-	files, err := releaseFiles(these, keys)
+	files, err := ReleaseFiles(these, keys)
 	if err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
@@ -64,10 +64,9 @@ func (r *Released) Write(w io.Writer) error {
 	return err
 }
 
-// releaseFiles are the files of a release but for the sums and what vouches for
-// them. Its package brings no key: whoever builds bundles vouches for them, and
-// so does the package that comes with each.
-func releaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
+// ReleaseFiles are the files of a release but for the sums and their signature. Its package brings no
+// key: the package that comes with each bundle brings that of the builder.
+func ReleaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
 	at, err := p.time()
 	if err != nil {
 		return nil, err

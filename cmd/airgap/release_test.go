@@ -1,4 +1,4 @@
-package program
+package main
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
 	"airgap.dev/airgap/internal/advice"
 )
@@ -27,12 +28,18 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := Source{own, nvmltest.Build(t).Helper, own, someCommands}
+	from := program.Source{Airgap: own, NVML: nvmltest.Build(t).Helper, Probe: own, Commands: commands}
 	dir := t.TempDir()
-	keys := newKeys(t, dir)
+	keys, err := program.CheckKeys(dir, "")
+	if err == nil {
+		err = keys.Make(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "dist", "two")
 	for _, out := range []string{one, two} {
-		files, err := releaseFiles(from, keys)
+		files, err := program.ReleaseFiles(from, keys)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,16 +78,16 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := elf.Open(own)
+	binary, err := elf.Open(own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer program.Close()
-	if program.Section(".interp") == nil {
+	defer binary.Close()
+	if binary.Section(".interp") == nil {
 		t.Skip("built without cgo")
 	}
 	dir := t.TempDir()
-	_, err = Release(ReleaseOptions{Commands: someCommands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
+	_, err = program.Release(program.ReleaseOptions{Commands: commands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
 	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("a release of %s: %v", own, err)
 	}
