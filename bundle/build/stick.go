@@ -16,9 +16,8 @@ import (
 //go:embed INSTALL.txt
 var installTemplate string
 
-// stickFiles are what lies beside the parts: the program, its RPM, the books, the text
-// for whoever stands in front of the server, and what is in the bundle for the
-// security desk.
+// stickFiles are what lies beside the parts: the program, its RPM, the books, the text for the people at
+// the server, and for the security desk what is in the bundle.
 func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]bundle.StickFile, error) {
 	binary, err := bundle.StickProgram("airgap", these.Airgap)
 	if err != nil {

@@ -32,7 +32,7 @@ type Contents struct {
 // Bundle checks the signature, the index and the sizes of all parts of a bundle; with Full each byte.
 // An error says what is damaged, or who signed it instead.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
-	b, t, err := site.OpenBundle(o.Dir, o.Keys)
+	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
 	}

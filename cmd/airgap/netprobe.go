@@ -89,7 +89,7 @@ func (a *app) runListen(ctx context.Context, dir string, o listenOptions) error 
 	if err := cmp.Or(mustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.page)); err != nil {
 		return err
 	}
-	b, _, err := site.OpenBundle(dir, o.keys)
+	b, _, err := site.Open(dir, o.keys)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ Exit code 3 when a check fails, or when something could not be told.`,
 // preflightFrom judges this host by the bundle in dir. Of a delta, a host that
 // is to join has no base, and needs none: its packages come from the registry.
 func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node string, choice preflight.Choice) error {
-	b, t, err := site.OpenBundle(dir, keys)
+	b, t, err := site.Open(dir, keys)
 	if err != nil {
 		return err
 	}

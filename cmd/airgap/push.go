@@ -61,7 +61,7 @@ is asked for, or read as one line from standard input. Plain HTTP is refused.`,
 }
 
 func (a *app) runPush(ctx context.Context, args []string, o pushOptions) error {
-	b, _, err := site.OpenBundle(args[0], o.keys)
+	b, _, err := site.Open(args[0], o.keys)
 	if err != nil {
 		return err
 	}

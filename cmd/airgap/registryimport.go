@@ -82,7 +82,7 @@ The registry is restarted when a bundle is new, and serves it.`,
 // with what they rest on.
 func importedFrom(ctx context.Context, from string, pki registry.PKI, args []string, f storeFlags) ([]*bundle.View, *site.Trust, error) {
 	if from == "" {
-		b, t, err := site.OpenBundle(args[0], f.keys)
+		b, t, err := site.Open(args[0], f.keys)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -8,10 +8,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// OpenBundle opens the bundle in dir. values are files or fingerprints of keys, one of which must have
-// signed it; without them those count that this host trusts. An error has the advice for a damaged or
-// missing bundle, or a wrong signature.
-func OpenBundle(dir string, values []string) (*bundle.Bundle, *Trust, error) {
+// Open opens a bundle and says what to do about the usual troubles.
+func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	t, err := TrustedKeys(values, append([]string{dir}, StoredBundles(StoreDir)...)...)
 	if err != nil {
 		return nil, nil, err
@@ -28,9 +26,9 @@ func OpenBundle(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	return b, t, err
 }
 
-// OpenWhole is OpenBundle with what a delta leaves out, from this host's store.
+// OpenWhole is Open with what a delta leaves out, from this host's store.
 func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
-	b, t, err := OpenBundle(dir, values)
+	b, t, err := Open(dir, values)
 	if err != nil {
 		return nil, t, err
 	}
