@@ -76,3 +76,9 @@ func sha256Hex(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
+
+// IndexFiles are the names of the signed index of a bundle, and of the key that signed it, for a
+// reader who knows its fingerprint.
+func IndexFiles() []string {
+	return []string{IndexName, SumsName, SignatureName, PublicKeyName}
+}

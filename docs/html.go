@@ -48,6 +48,24 @@ func (b *Book) HTML(w io.Writer, version string) error {
 	return t.Execute(w, map[string]any{"Language": b.Language, "Version": version, "Pages": pages, "Contents": contents(pages)})
 }
 
+// HTMLBooks are the books of all languages as pages of HTML. version is the one of airgap that the
+// pages name.
+func HTMLBooks(version string) (map[Language][]byte, error) {
+	books := map[Language][]byte{}
+	for _, language := range Languages() {
+		b, err := Read(language)
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		if err := b.HTML(&text, version); err != nil {
+			return nil, err
+		}
+		books[language] = text.Bytes()
+	}
+	return books, nil
+}
+
 // contents puts pages below the one before them that is less deep.
 func contents(pages []bound) []bound {
 	var tree []bound

@@ -122,7 +122,7 @@ func (f *Fleet) signedIndex() ([]remote.File, error) {
 		return nil, err
 	}
 	var files []remote.File
-	for _, name := range join.IndexFiles() {
+	for _, name := range bundle.IndexFiles() {
 		files = append(files, remote.File{Name: name, Data: signed[name]})
 	}
 	return files, nil

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
@@ -24,9 +25,9 @@ func dataPlaneStep(s *site.Site) step.Step {
 // probeImageOf is the image of airgap-probe in a lock, by tag and by digest.
 func probeImageOf(l bundle.Lock) (string, error) {
 	for _, i := range l.Images {
-		if strings.HasPrefix(i.Name, ProbeRepository+":") {
+		if strings.HasPrefix(i.Name, program.ProbeRepository+":") {
 			return i.Name + "@" + i.Digest, nil
 		}
 	}
-	return "", advice.Add(fmt.Errorf("find the image %s: the bundle does not have it", ProbeRepository), "make the bundle again with this airgap")
+	return "", advice.Add(fmt.Errorf("find the image %s: the bundle does not have it", program.ProbeRepository), "make the bundle again with this airgap")
 }

@@ -91,7 +91,7 @@ func (h *Hub) readIndex(ctx context.Context, keys []string) error {
 		return err
 	}
 	defer remove()
-	for _, name := range IndexFiles() {
+	for _, name := range bundle.IndexFiles() {
 		limit := int64(maxJoinFile)
 		if name == bundle.IndexName {
 			limit = bundle.MaxIndex

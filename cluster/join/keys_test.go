@@ -37,7 +37,7 @@ func TestRequiredKeysGoToOtherHosts(t *testing.T) {
 	if !slices.Equal(got, []string{"--require-key", "SHA256:aa", "--require-key", "SHA256:bb"}) {
 		t.Errorf("got %q", got)
 	}
-	if !slices.Contains(IndexFiles(), bundle.PublicKeyName) {
+	if !slices.Contains(bundle.IndexFiles(), bundle.PublicKeyName) {
 		t.Error("a joining host that knows a fingerprint does not get the key")
 	}
 }

@@ -195,7 +195,7 @@ func MaterialStep(s *site.Site, b *bundle.Bundle) step.Step {
 		files, err := joinFiles(s, b)
 		if errors.Is(err, fs.ErrNotExist) { // there is no cluster yet
 			files, err = map[string][]byte{materialName: nil, site.RemovedName: nil}, nil
-			for _, name := range IndexFiles() {
+			for _, name := range bundle.IndexFiles() {
 				files[name] = nil
 			}
 		}
@@ -237,20 +237,14 @@ func joinFiles(s *site.Site, b *bundle.Bundle) (map[string][]byte, error) {
 	return all, err
 }
 
-// SignedFiles are IndexFiles of a bundle, as they were signed.
+// SignedFiles are bundle.IndexFiles of a bundle, as they were signed.
 func SignedFiles(b *bundle.Bundle) (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for _, name := range IndexFiles() {
+	for _, name := range bundle.IndexFiles() {
 		var err error
 		if all[name], err = b.Vouched(name); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
-}
-
-// IndexFiles are the signed index of a bundle, without its parts, and the key
-// that signed it, for who knows its fingerprint.
-func IndexFiles() []string {
-	return []string{bundle.IndexName, bundle.SumsName, bundle.SignatureName, bundle.PublicKeyName}
 }

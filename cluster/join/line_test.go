@@ -16,7 +16,7 @@ import (
 func TestALinkIsNotLaidOut(t *testing.T) {
 	f := bundletest.New(t)
 	b := f.Open(t)
-	if files, err := SignedFiles(b); err != nil || len(files) != len(IndexFiles()) {
+	if files, err := SignedFiles(b); err != nil || len(files) != len(bundle.IndexFiles()) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	key := filepath.Join(t.TempDir(), "ca.key")

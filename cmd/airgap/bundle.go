@@ -1,34 +1,16 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
+	"cmp"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/operators"
-	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/bundle/build"
+	"airgap.dev/airgap/bundle/matrix"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/internal/exitcode"
-	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/internal/version"
 )
-
-type bundleOptions struct {
-	config, out, facts string
-	keys, signKey      string
-	partSize           string
-	plan, matrix       bool
-	strict             bool
-	update             []string
-	delta              deltaOptions
-}
 
 const smallest = `The smallest airgap.yaml:
 
@@ -111,7 +93,8 @@ podman, RHEL 10 with Cilium, a corporate mirror.
 `
 
 func (a *app) bundle() *cobra.Command {
-	var o bundleOptions
+	var o build.Options
+	var planOnly, showMatrix bool
 	cmd := &cobra.Command{
 		Use:   "bundle -f airgap.yaml -o DIR",
 		Short: "Put everything the cluster needs onto one stick",
@@ -121,152 +104,39 @@ func (a *app) bundle() *cobra.Command {
 			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.matrix {
-				return a.showMatrix(o.config, cmd.Flags().Changed("file"))
-			}
-			if o.out == "" && !o.plan {
+			switch {
+			case showMatrix:
+				return a.finish(matrix.Read(o.File, cmd.Flags().Changed("file")))
+			case o.Out == "" && !planOnly:
 				return advice.Usagef("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
 			}
-			if err := o.delta.check(); err != nil {
-				return err
+			o.Commands, o.Progress = commands, a.newProgress()
+			if planOnly {
+				proof, err := build.Plan(cmd.Context(), o)
+				if proof == nil {
+					return err
+				}
+				return cmp.Or(a.print(proof, proof.Write), err)
 			}
-			return a.runBundle(cmd.Context(), o)
+			return a.finish(build.Bundle(cmd.Context(), o))
 		},
 	}
-	f := cmd.Flags()
-	f.StringVarP(&o.config, "file", "f", "airgap.yaml", "configuration")
-	f.StringVarP(&o.out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
-	f.StringVar(&o.facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
-	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
-	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
-	f.StringVar(&o.partSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
-	f.StringVar(&o.delta.from, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
-	f.StringVar(&o.delta.authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.delta.keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
-	f.BoolVar(&o.plan, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
-	f.BoolVar(&o.strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
-	f.BoolVar(&o.matrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
+	bundleFlags(cmd.Flags(), &o)
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
+	cmd.Flags().BoolVar(&showMatrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
 	return cmd
 }
 
-func (a *app) runBundle(ctx context.Context, o bundleOptions) error {
-	partSize, err := parsePartSize(o.partSize)
-	if err != nil {
-		return err
-	}
-	c, text, err := config.Load(o.config)
-	if err != nil {
-		return configError(err)
-	}
-	keys, err := checkKeys(o.keys, o.signKey)
-	if err != nil {
-		return err
-	}
-	o.delta.signer = keys.ownFingerprint()
-	p := a.newProgress()
-	base, err := o.delta.inventory(o.keys)
-	if err != nil {
-		return err
-	}
-	planned, err := plan.Make(ctx, o.planned(c, text, base), p)
-	if err != nil {
-		return err
-	}
-	tellPlanned(p, planned)
-	if o.plan {
-		err = a.showPlan(planned)
-	}
-	if err == nil && o.strict {
-		err = strictly(planned)
-	}
-	if err != nil || o.plan {
-		return err
-	}
-	tellNotCarried(p, planned.Lock)
-	if err := plan.WriteLock(plan.LockPath(o.config), planned.Lock); err != nil {
-		return err
-	}
-	return a.writeBundle(ctx, c, planned, keys, o, partSize, p)
-}
-
-// planned is what the plan is made of.
-func (o bundleOptions) planned(c *config.Cluster, text []byte, base *bundle.Inventory) plan.Options {
-	return plan.Options{
-		File: o.config, Cluster: c, Text: text, Facts: o.facts, Update: o.update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{probeImage()}, Base: base,
-	}
-}
-
-// showPlan prints what the bundle would hold.
-func (a *app) showPlan(planned *bundle.Plan) error {
-	proof := proofOf(planned)
-	return a.print(proof, func(w io.Writer) error {
-		proof.list(w)
-		return errors.Join(writeBase(w, planned.Base), proof.sum(w))
-	})
-}
-
-func (a *app) writeBundle(ctx context.Context, c *config.Cluster, planned *bundle.Plan, keys *signingKeys, o bundleOptions, partSize int64, p ui.Progress) error {
-	if err := keys.make(o.keys); err != nil {
-		return err
-	}
-	if err := planned.SignPackages(keys.rpm); err != nil {
-		return err
-	}
-	these, err := thesePrograms()
-	if err != nil {
-		return err
-	}
-	stick, err := stickFiles(these, c, planned, keys)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(o.out, planned.Name)
-	report, err := bundle.Write(ctx, planned, dir, bundle.Options{PartSize: partSize, Signer: keys.bundle, Stick: stick}, p)
-	if err != nil {
-		return err
-	}
-	return a.print(bundled{Dir: dir, Key: bundle.Fingerprint(&keys.bundle.PublicKey), Base: planned.Base, Report: *report, Operators: planned.Operators, NotCarried: planned.Lock.NotCarried}, func(w io.Writer) error {
-		return errors.Join(writeBundled(w, dir, planned.Lock, report, keys), writeBase(w, planned.Base))
-	})
-}
-
-// bundled is the result on stdout.
-type bundled struct {
-	Dir    string        `json:"dir"`
-	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
-	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
-	Report bundle.Report `json:"report"`
-	// Operators are the workloads that create pods themselves, with warnings.
-	Operators []operators.Operator `json:"operators,omitempty"`
-	// NotCarried is what looks like an image and is not in the bundle.
-	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
-}
-
-func writeBundled(w io.Writer, dir string, l bundle.Lock, r *bundle.Report, keys *signingKeys) error {
-	if r.Complete {
-		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", dir)
-		return err
-	}
-	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", dir, ui.Size(r.Size), ui.Count(r.Parts, "part"),
-		ui.Count(len(l.Images), "image"), ui.Count(len(l.Packages), "package"), ui.Count(len(l.Files), "file"))
-	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Fill.Seconds(), r.Sync.Seconds(), r.ReadBack.Seconds())
-	fmt.Fprintf(w, "\n  packages: %s", l.Proof)
-	if r.Kept > 0 {
-		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Kept))
-	}
-	if own := keys.ownFingerprint(); own != "" {
-		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
-	}
-	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", keys.rpmFingerprint())
-	return err
-}
-
-// configError makes usage errors of what is wrong with the file itself.
-func configError(err error) error {
-	if problems, is := errors.AsType[config.Problems](err); is {
-		return advice.Add(&coded{exitcode.Usage, fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)}, "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
-	}
-	return advice.Add(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
+func bundleFlags(f *pflag.FlagSet, o *build.Options) {
+	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration")
+	f.StringVarP(&o.Out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
+	f.StringVar(&o.Facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
+	f.StringVar(&o.PartSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
+	f.StringArrayVar(&o.Update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
+	f.StringVar(&o.Delta.From, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
+	f.StringVar(&o.Delta.Authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
+	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
+	f.BoolVar(&o.Strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
 }

@@ -139,23 +139,6 @@ func writeBook(b *docs.Book, file string) error {
 	return nil
 }
 
-// htmlBooks are the books of all languages as pages of HTML.
-func htmlBooks() (map[docs.Language][]byte, error) {
-	books := map[docs.Language][]byte{}
-	for _, language := range docs.Languages() {
-		b, err := docs.Read(language)
-		if err != nil {
-			return nil, err
-		}
-		var text bytes.Buffer
-		if err := b.HTML(&text, version.String()); err != nil {
-			return nil, err
-		}
-		books[language] = text.Bytes()
-	}
-	return books, nil
-}
-
 // serveBook gives both books to browsers until ctx ends, this one first. It is for this
 // computer: others come through SSH.
 func (a *app) serveBook(ctx context.Context, b *docs.Book, listen string) error {
@@ -184,7 +167,7 @@ func (a *app) serveBook(ctx context.Context, b *docs.Book, listen string) error 
 
 // serveBooks has each language's book under its name, and one of them at /.
 func serveBooks(first docs.Language) (http.Handler, error) {
-	books, err := htmlBooks()
+	books, err := docs.HTMLBooks(version.String())
 	if err != nil {
 		return nil, err
 	}

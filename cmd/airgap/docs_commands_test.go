@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/bundle/program"
 )
 
 // TestDocsCommands: a page for each command that people see, which is its help; cobra's own
@@ -21,7 +22,7 @@ func TestDocsCommands(t *testing.T) {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range documented(root)[1:] {
+	for _, cmd := range program.Documented(root)[1:] {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".md"
 		pages[name] = true
 		keep(t, "commands/"+name, commandPage(cmd))

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/build"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/docs"
@@ -182,7 +184,7 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 		"no ssh": {"", nil, false, "airgap join ..."},
 		"delta":  {"", &bundle.Base{Bundles: []string{"bank"}}, false, "airgap registry status"},
 	} {
-		text, err := renderInstallText(docsConfig(t, test.more), &bundle.Plan{Name: "bank", Base: test.base}, &signingKeys{rpm: key, bundle: own, own: test.own})
+		text, err := build.InstallText(docsConfig(t, test.more), &bundle.Plan{Name: "bank", Base: test.base}, &program.Keys{RPM: key, Bundle: own, Own: test.own})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
@@ -66,7 +67,7 @@ func TestSecretsAreFound(t *testing.T) {
 // unitRows reads the units of airgap.rpm. One without a user runs as root, and has to
 // say why, in a comment that begins with "# Root:".
 func unitRows(t *testing.T) [][]string {
-	units, err := allUnits()
+	units, err := program.Units()
 	if err != nil {
 		t.Fatal(err)
 	}

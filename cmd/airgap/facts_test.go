@@ -2,28 +2,15 @@ package main
 
 import (
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/bundle/plan"
-	"airgap.dev/airgap/preflight"
 )
-
-// TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
-func TestSaveFactsMakesItsDirectory(t *testing.T) {
-	a, dir := &app{stderr: io.Discard}, t.TempDir()
-	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
-		t.Error(err)
-	}
-	if err := a.saveFacts(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a stick: %v", err)
-	}
-}
 
 // TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
 // links to this host's files, and FIFOs.
@@ -37,7 +24,7 @@ func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 		if _, err := plan.LoadFacts(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("facts: %v", err)
 		}
-		if _, err := (deltaOptions{from: path}).inventory(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		if _, err := (delta.Options{From: path, Own: dir}).Inventory(); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("receipt: %v", err)
 		}
 		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/bundle/program"
 )
 
 // TestUnitsGiveNoOtherDirectory: a directory that a unit gives to another user than root
 // is in the list, with that user.
 func TestUnitsGiveNoOtherDirectory(t *testing.T) {
-	units, err := allUnits()
+	units, err := program.Units()
 	if err != nil {
 		t.Fatal(err)
 	}

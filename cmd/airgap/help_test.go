@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"airgap.dev/airgap/bundle/program"
 )
 
 // helpColumns is how wide a line of a help text may be.
@@ -17,7 +19,7 @@ const helpColumns = 100
 // people may call; the manual pages are made of it.
 func TestHelpTexts(t *testing.T) {
 	root := (&app{}).root()
-	for _, cmd := range documented(root) {
+	for _, cmd := range program.Documented(root) {
 		name := cmd.CommandPath()
 		first, _ := utf8.DecodeRuneInString(cmd.Short)
 		if cmd.Short == "" || !unicode.IsUpper(first) || strings.HasSuffix(cmd.Short, ".") {
@@ -74,7 +76,7 @@ func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 // TestCompleted: of each flag that takes a value it is said what a shell offers.
 func TestCompleted(t *testing.T) {
 	root := (&app{}).root()
-	for _, cmd := range documented(root) {
+	for _, cmd := range program.Documented(root) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if _, said := cmd.GetFlagCompletionFunc(f.Name); !said && f.NoOptDefVal == "" {
 				t.Errorf("%s --%s: say in complete.go what may stand there", cmd.CommandPath(), f.Name)
@@ -82,7 +84,7 @@ func TestCompleted(t *testing.T) {
 		})
 	}
 	known := map[string]bool{}
-	for _, cmd := range documented(root) {
+	for _, cmd := range program.Documented(root) {
 		path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "airgap"), " ")
 		known[path] = true
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name], known[path+" "+f.Name] = true, true })

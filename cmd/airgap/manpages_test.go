@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 )
 
 // TestManPages: each has its command's flags, the month that it was given, and
@@ -18,11 +20,11 @@ import (
 func TestManPages(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/home/somebody/config")
 	at := time.Date(2031, time.May, 31, 23, 30, 0, 0, time.FixedZone("west", -7200)) // June in UTC
-	pages, err := manPages(at)
+	pages, err := program.ManPages(commands(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range program.Documented(commands()) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page := string(pages[name])
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -50,7 +52,7 @@ func TestManPages(t *testing.T) {
 // mark that we did not mean.
 func TestManPagesAsShown(t *testing.T) {
 	bundletest.Need(t, "groff")
-	pages, err := manPages(time.Unix(0, 0))
+	pages, err := program.ManPages(commands(), time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,13 @@ func TestManPagesAsShown(t *testing.T) {
 		if err := os.WriteFile(file, page, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		shown := runs(t, "groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
+		var complains bytes.Buffer
+		groff := exec.Command("groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
+		groff.Stderr = &complains
+		shown, err := groff.Output()
+		if err != nil || complains.Len() > 0 {
+			t.Errorf("groff %s: %v: %s", name, err, &complains)
+		}
 		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz)")) {
 			t.Errorf("airgap-bundle.1 is shown as\n%s", shown)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/nodesteps"
@@ -18,6 +19,8 @@ import (
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/preflight"
 )
+
+const k8s = configtest.Kubernetes
 
 const withCalico = "network: {plugin: calico}\n"
 
@@ -39,7 +42,9 @@ func TestNetworkOfUpstream(t *testing.T) {
 		t.Errorf("locked is %+v", node)
 	}
 	var text bytes.Buffer
-	proofOf(plan).list(&text)
+	if err := build.ProofOf(plan).Write(&text); err != nil {
+		t.Fatal(err)
+	}
 	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}

@@ -42,7 +42,7 @@ the same page with what was measured and what has to be changed.`,
 		RunE: func(*cobra.Command, []string) error {
 			c, _, err := config.Load(file)
 			if err != nil {
-				return configError(err)
+				return config.Advise(err)
 			}
 			page := newNetworkPage(c)
 			return a.printReport(page, forms{text: page.Text, html: page.HTML})

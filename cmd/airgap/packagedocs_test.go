@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/bundle/rpm"
 )
 
 // TestCompletionsAreRead has each shell read what airgap.rpm brings for it.
 func TestCompletionsAreRead(t *testing.T) {
-	files, err := documentation(time.Unix(1_600_000_000, 0))
+	files, err := program.Documentation(commands, time.Unix(1_600_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 // airgap.rpm and the program.
 func TestBashOffers(t *testing.T) {
 	bundletest.Need(t, "bash")
-	files, err := documentation(time.Unix(1_600_000_000, 0))
+	files, err := program.Documentation(commands, time.Unix(1_600_000_000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

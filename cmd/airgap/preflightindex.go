@@ -7,7 +7,6 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
@@ -23,7 +22,7 @@ func (a *app) preflightByIndex(ctx context.Context, dir string, values []string,
 	}
 	signed, err := bundle.ReadSigned(dir, t.Keys...)
 	if errors.Is(err, os.ErrNotExist) {
-		return advice.Add(err, "name the directory that holds %v", join.IndexFiles())
+		return advice.Add(err, "name the directory that holds %v", bundle.IndexFiles())
 	}
 	if err != nil {
 		return t.Explain(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
@@ -165,11 +166,11 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 			bundles, broken := registry.Store{Dir: f.store}.Open(t.Keys...)
 			defer bundle.NewView(bundles...).Close()
 			if receipt != "" {
-				written, err := writeReceipt(receipt, registry.PKI{Dir: pki}, bundles)
+				written, err := delta.WriteReceipt(receipt, registry.PKI{Dir: pki}, bundles)
 				if err != nil {
 					return errors.Join(err, broken)
 				}
-				return errors.Join(a.print(written, written.write), broken)
+				return errors.Join(a.print(written, written.Write), broken)
 			}
 			list := make([]storedBundle, len(bundles))
 			for i, b := range bundles {

@@ -1,155 +1,30 @@
 package main
 
 import (
-	"bytes"
-	"debug/buildinfo"
-	"debug/elf"
-	_ "embed"
-	"errors"
-	"fmt"
-	"io"
-	"text/template"
-
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap"
-	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/version"
 )
-
-//go:embed RELEASE.txt
-var releaseText string
-
-type releaseOptions struct{ out, keys, signKey string }
-
-// released is the result on stdout.
-type released struct {
-	Dir    string `json:"dir"`
-	Key    string `json:"key"`    // fingerprint of what SHA256SUMS is signed with
-	RPMKey string `json:"rpmKey"` // of what the package is signed with
-}
 
 // release writes what is handed on of this program: for make release, which
 // builds it first.
 func (a *app) release() *cobra.Command {
-	var o releaseOptions
+	var o program.ReleaseOptions
 	cmd := &cobra.Command{
 		Use: "release", Short: "Write the files of a release of this program", Hidden: true, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.runRelease(o) },
+		RunE: func(*cobra.Command, []string) error {
+			if o.Out == "" {
+				return advice.Usagef("airgap release: where to? Give --out DIR")
+			}
+			o.Commands = commands
+			return a.finish(program.Release(o))
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.out, "out", "", "directory to make")
-	f.StringVar(&o.keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
-	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
+	f.StringVar(&o.Out, "out", "", "directory to make")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
 	return cmd
-}
-
-func (a *app) runRelease(o releaseOptions) error {
-	if o.out == "" {
-		return advice.Usagef("airgap release: where to? Give --out DIR")
-	}
-	these, err := thesePrograms()
-	if err != nil {
-		return err
-	}
-	keys, err := checkKeys(o.keys, o.signKey)
-	if err != nil {
-		return err
-	}
-	if err := keys.make(o.keys); err != nil {
-		return err
-	}
-	files, err := releaseFiles(these, keys)
-	if err != nil {
-		return fmt.Errorf("make release: %w", err)
-	}
-	if err := bundle.WriteSigned(o.out, files, keys.bundle); err != nil {
-		return fmt.Errorf("make release: %w", err)
-	}
-	r := released{o.out, bundle.Fingerprint(&keys.bundle.PublicKey), keys.rpmFingerprint()}
-	return a.print(r, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\n  SHA256SUMS is signed with %s\n  the package is signed with %s\n  next: publish both fingerprints where the release is not\n", r.Dir, r.Key, r.RPMKey)
-		return err
-	})
-}
-
-// releaseFiles are the files of a release but for the sums and what vouches for
-// them. Its package brings no key: whoever builds bundles vouches for them, and
-// so does the package that comes with each.
-func releaseFiles(p programs, keys *signingKeys) ([]bundle.StickFile, error) {
-	at, err := p.time()
-	if err != nil {
-		return nil, err
-	}
-	v := tagOf(version.String())
-	end := "-" + v + "-linux-amd64"
-	names := programs{"airgap" + end, nvmlName + end, probeName + end}
-	program, err := bundle.StickProgram(names.airgap, p.airgap)
-	if err != nil {
-		return nil, err
-	}
-	helper, err := bundle.StickProgram(names.nvml, p.nvml)
-	if err != nil {
-		return nil, err
-	}
-	probe, err := bundle.StickProgram(names.probe, p.probe)
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := packageOf(p, keys.rpm)
-	if err != nil {
-		return nil, err
-	}
-	public, err := keys.rpm.Public()
-	if err != nil {
-		return nil, err
-	}
-	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.airgap, Path: p.airgap}, bundle.Program{Name: names.nvml, Path: p.nvml}, bundle.Program{Name: names.probe, Path: p.probe})
-	if err != nil {
-		return nil, err
-	}
-	text, err := renderReleaseText(p, names, v)
-	if err != nil {
-		return nil, err
-	}
-	return []bundle.StickFile{
-		program, helper, probe, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
-		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
-		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
-	}, nil
-}
-
-func renderReleaseText(p, names programs, v string) ([]byte, error) {
-	made, err := buildinfo.ReadFile(p.airgap)
-	if err != nil {
-		return nil, err
-	}
-	compiler, err := compilerOf(p.nvml)
-	if err != nil {
-		return nil, err
-	}
-	t, err := template.New("README.txt").Option("missingkey=error").Parse(releaseText)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Version": version.String(), "Program": names.airgap, "Helper": names.nvml, "Probe": names.probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
-	return b.Bytes(), err
-}
-
-// compilerOf is what the C compiler has noted of itself in a program.
-func compilerOf(program string) (string, error) {
-	f, err := elf.Open(program)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if s := f.Section(".comment"); s != nil {
-		text, err := s.Data()
-		first, _, _ := bytes.Cut(text, []byte{0})
-		return string(first), err
-	}
-	return "", errors.New("no C compiler is noted in " + program)
 }

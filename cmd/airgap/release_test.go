@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
 	"airgap.dev/airgap/internal/advice"
 )
@@ -27,16 +28,22 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := programs{own, nvmltest.Build(t).Helper, own}
+	from := program.Source{Airgap: own, NVML: nvmltest.Build(t).Helper, Probe: own, Commands: commands}
 	dir := t.TempDir()
-	keys := newKeys(t, dir)
+	keys, err := program.CheckKeys(dir, "")
+	if err == nil {
+		err = keys.Make(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "dist", "two")
 	for _, out := range []string{one, two} {
-		files, err := releaseFiles(from, keys)
+		files, err := program.ReleaseFiles(from, keys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bundle.WriteSigned(out, files, keys.bundle); err != nil {
+		if err := bundle.WriteSigned(out, files, keys.Bundle); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,10 +58,10 @@ for file in *; do
   case $file in SHA256SUMS*) ;; *) grep -q "  $file\$" SHA256SUMS ;; esac
 done`, "sh", one, filepath.Join(dir, "db"))
 	printed := strings.Fields(string(runs(t, "sh", "-ec", `openssl pkey -pubin -in "$1"/airgap.pub -outform DER | sha256sum`, "sh", one)))[0]
-	if want := bundle.Fingerprint(&keys.bundle.PublicKey); want != "SHA256:"+printed {
+	if want := bundle.Fingerprint(&keys.Bundle.PublicKey); want != "SHA256:"+printed {
 		t.Errorf("the README's command gives %s, the fingerprint is %s", printed, want)
 	}
-	if err := bundle.WriteSigned(one, nil, keys.bundle); err == nil {
+	if err := bundle.WriteSigned(one, nil, keys.Bundle); err == nil {
 		t.Error("a release was written over another one")
 	}
 	text, err := os.ReadFile(filepath.Join(one, bundle.SBOMName))
@@ -71,16 +78,16 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := elf.Open(own)
+	binary, err := elf.Open(own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer program.Close()
-	if program.Section(".interp") == nil {
+	defer binary.Close()
+	if binary.Section(".interp") == nil {
 		t.Skip("built without cgo")
 	}
 	dir := t.TempDir()
-	err = (&app{}).runRelease(releaseOptions{out: filepath.Join(dir, "release"), keys: filepath.Join(dir, "keys")})
+	_, err = program.Release(program.ReleaseOptions{Commands: commands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
 	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("a release of %s: %v", own, err)
 	}

@@ -64,6 +64,9 @@ func (a *app) root() *cobra.Command {
 	return completed(gives(root, asText))
 }
 
+// commands makes the tree of commands for the manual, the completions and tests.
+func commands() *cobra.Command { return (&app{}).root() }
+
 // terminal is where the person is who started the command. The flags are known by then.
 func (a *app) terminal() *ui.Terminal {
 	if a.console == nil {

@@ -1,25 +1,18 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/bundle/plan"
-	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/bundle/survey"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
 
 func (a *app) survey() *cobra.Command {
-	var out, from string
+	var o survey.Options
 	var script bool
 	cmd := &cobra.Command{
 		Use:   "survey",
@@ -40,34 +33,25 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
   sh survey.sh | gzip >/media/stick/facts/$(hostname).survey.gz  on the server`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out != "" && a.output != asText {
+			switch {
+			case o.File != "" && a.output != asText:
 				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
+			case script:
+				return a.surveyScript(o.File)
 			}
-			if script {
-				return a.surveyScript(out)
+			facts, err := survey.Take(cmd.Context(), o)
+			if err != nil || o.File == "" {
+				return a.finish(facts, err)
 			}
-			facts, err := gather(cmd.Context(), from)
-			if err != nil {
-				return err
-			}
-			if out != "" {
-				return a.saveFacts(facts, out)
-			}
-			return a.print(facts, func(w io.Writer) error { return facts.Write(w) })
+			fmt.Fprintf(a.stderr, "wrote %s: %s\n", o.File, survey.About(facts))
+			return nil
 		},
 	}
-	cmd.Flags().StringVar(&out, "file", "", "write the facts to this file instead of stdout")
+	cmd.Flags().StringVar(&o.File, "file", "", "write the facts to this file instead of stdout")
 	cmd.Flags().BoolVar(&script, "script", false, "print the survey as a shell script instead, and read nothing")
-	cmd.Flags().StringVar(&from, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
+	cmd.Flags().StringVar(&o.From, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
 	cmd.MarkFlagsMutuallyExclusive("script", "from")
 	return cmd
-}
-
-func gather(ctx context.Context, from string) (*preflight.Facts, error) {
-	if from != "" {
-		return plan.LoadFacts(ctx, from)
-	}
-	return preflight.Survey(ctx, host.Local{})
 }
 
 func (a *app) surveyScript(out string) error {
@@ -82,31 +66,4 @@ func (a *app) surveyScript(out string) error {
 		_, err := w.Write(text)
 		return err
 	})
-}
-
-func (a *app) saveFacts(facts *preflight.Facts, path string) error {
-	// One directory: more would be the stick's place where no stick is.
-	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("write facts: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return advice.Add(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")
-	}
-	if err != nil {
-		return fmt.Errorf("write facts: %w", err)
-	}
-	if err := errors.Join(facts.Write(f), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write facts: %w", errors.Join(err, os.Remove(path)))
-	}
-	fmt.Fprintf(a.stderr, "wrote %s: %s %s, kernel %s, %d packages%s\n",
-		path, facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages), withGPUs(facts))
-	return nil
-}
-
-func withGPUs(facts *preflight.Facts) string {
-	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {
-		return ", " + found
-	}
-	return ""
 }

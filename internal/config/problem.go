@@ -2,9 +2,13 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // Problem is one thing wrong with a configuration file.
@@ -45,4 +49,13 @@ func (ps Problems) sorted() Problems {
 	return slices.CompactFunc(ps, func(a, b Problem) bool {
 		return a.Line == b.Line && a.Column == b.Column && a.Path == b.Path
 	})
+}
+
+// Advise gives an error of Load the next step. What is wrong with the file itself is a usage error
+// (advice.IsUsage).
+func Advise(err error) error {
+	if problems, is := errors.AsType[Problems](err); is {
+		return advice.Add(advice.Usage(fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)), "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
+	}
+	return advice.Add(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

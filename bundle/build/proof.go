@@ -1,6 +1,7 @@
-package main
+package build
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,10 +12,10 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// proof is what airgap bundle --plan prints: the lock with the sizes of its
+// Proof is what airgap bundle --plan prints: the lock with the sizes of its
 // images, and its sums. Whatever a pod is known to pull is resolved; what only
 // looks like an image may be missing.
-type proof struct {
+type Proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
 	ClosedWorld sums          `json:"closedWorld"`
@@ -25,6 +26,7 @@ type proof struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"`
 
+	base *bundle.Base
 	open openEnds
 }
 
@@ -42,9 +44,10 @@ type sums struct {
 	AllResolved bool `json:"allResolved"`
 }
 
-func proofOf(plan *bundle.Plan) proof {
+// ProofOf is what a plan proves: it never fails.
+func ProofOf(plan *bundle.Plan) *Proof {
 	l := plan.Lock
-	p := proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks}
+	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
 	for _, i := range l.Images {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
@@ -101,7 +104,13 @@ func unknown(all []operators.Operator) int {
 	return n
 }
 
-func (p proof) list(w io.Writer) {
+// Write prints who needs what, what a delta leaves out, and the sums.
+func (p *Proof) Write(w io.Writer) error {
+	p.list(w)
+	return errors.Join(writeBase(w, p.base), p.sum(w))
+}
+
+func (p *Proof) list(w io.Writer) {
 	for _, i := range p.Images {
 		looks := ""
 		if i.LooksLike {
@@ -148,7 +157,7 @@ func (p proof) list(w io.Writer) {
 }
 
 // listOperators prints the operators.
-func (p proof) listOperators(w io.Writer) {
+func (p *Proof) listOperators(w io.Writer) {
 	for _, o := range p.Operators {
 		rule := "no rule"
 		if o.Rule != "" {
@@ -170,7 +179,7 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 	}
 }
 
-func (p proof) sum(w io.Writer) error {
+func (p *Proof) sum(w io.Writer) error {
 	references, bytes := ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes)
 	if !p.ClosedWorld.AllResolved {
 		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s; %s in all\nnext: %s\n", references, p.open, bytes, p.open.next())
@@ -228,7 +237,10 @@ func tellNotCarried(p ui.Progress, l bundle.Lock) {
 }
 
 // strictly is the error of --strict where something may be missing on site.
-func strictly(plan *bundle.Plan) error {
+func (o Options) strictly(plan *bundle.Plan) error {
+	if !o.Strict {
+		return nil
+	}
 	open := openEnds{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}
 	return advice.Add(plan.NotResolved(), "%s", open.next())
 }
@@ -237,12 +249,4 @@ func writeNeeds(w io.Writer, neededBy []string) {
 	for _, by := range neededBy {
 		fmt.Fprintf(w, "           for %s\n", by)
 	}
-}
-
-// madeOf says what an add-on was made of.
-func madeOf(a bundle.Addon) string {
-	if a.Chart == nil {
-		return "manifests"
-	}
-	return fmt.Sprintf("chart %s %s", a.Chart.Name, a.Chart.Version)
 }

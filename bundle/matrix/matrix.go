@@ -1,4 +1,5 @@
-package main
+// Package matrix is the table of which hosts, versions and drivers go together.
+package matrix
 
 import (
 	"errors"
@@ -11,9 +12,9 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// matrix is which versions go together, with the source of each row. Each package
-// has the rows of what it knows; here they are only joined.
-type matrix struct {
+// Table has a row for each version, with its source. Each package has the rows of what it knows; here
+// they are only joined.
+type Table struct {
 	Systems    []systemRow            `json:"systems"`
 	Kernels    []preflight.KernelNeed `json:"kernels"`
 	Kubernetes []kubernetesRow        `json:"kubernetes"`
@@ -43,22 +44,21 @@ type (
 	}
 )
 
-// showMatrix marks what the configuration uses where there is one; one that was
-// named has to be there.
-func (a *app) showMatrix(file string, named bool) error {
+// Read marks the rows that the airgap.yaml at file uses. Without that file no row is marked, unless the
+// user named it: then it is an error. A wrong file is a usage error (advice.IsUsage).
+func Read(file string, named bool) (*Table, error) {
 	c, _, err := config.Load(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		c = &config.Cluster{}
 	case err != nil:
-		return configError(err)
+		return nil, config.Advise(err)
 	}
-	m := newMatrix(c)
-	return a.print(m, m.write)
+	return of(c), nil
 }
 
-func newMatrix(c *config.Cluster) matrix {
-	m := matrix{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
+func of(c *config.Cluster) *Table {
+	m := &Table{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
 	for _, s := range preflight.Systems() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}

@@ -1,7 +1,10 @@
-package main
+package survey
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +16,17 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/preflight"
 )
+
+// TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
+func TestSaveFactsMakesItsDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := save(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
+		t.Error(err)
+	}
+	if err := save(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a stick: %v", err)
+	}
+}
 
 // fullCard has something in each field of a card.
 const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100", "uuid": "GPU-1", "serial": "1650522000001",
@@ -26,7 +40,7 @@ const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100",
 // numbers, and the driver's errors; and that the library is of another version than the
 // driver.
 func TestSurveyedCards(t *testing.T) {
-	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte(open580)}}
+	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n")}}
 	const says = `{"driver": "580.82.07", "cuda": "13.0", "cards": [` + fullCard + `, {"index": 1, "lost": "GPU is lost"}]}`
 	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off the bus.\n"
 	said, err := nvml.Read(strings.NewReader(strings.ReplaceAll(says, `"serial": "1650522000001",`, "")))

@@ -1,4 +1,6 @@
-package main
+// Package program is what airgap hands on of itself: airgap.rpm with its manual, the image of
+// airgap-probe, the files of a release, and the keys that sign them.
+package program
 
 import (
 	"cmp"
@@ -12,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
@@ -27,18 +31,18 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// programPackage is airgap.rpm of a bundle: what a release's has, and the keys
-// that the bundle is signed with. The RPM's own signature vouches for them.
-func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
-	key, err := bundle.MarshalPublicKey(&keys.bundle.PublicKey)
+// Package is airgap.rpm of a bundle: what a release's has, and the public halves of keys, which the
+// RPM's signature vouches for. The same source and keys give the same bytes.
+func Package(p Source, keys *Keys) (*rpm.Built, error) {
+	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
 	if err != nil {
 		return nil, err
 	}
-	public, err := keys.rpm.Public()
+	public, err := keys.RPM.Public()
 	if err != nil {
 		return nil, err
 	}
-	return packageOf(p, keys.rpm,
+	return packageOf(p, keys.RPM,
 		rpm.File{Path: site.TrustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
 		rpm.File{Path: site.RPMKeyFile, Data: public, Mode: 0o644})
 }
@@ -46,16 +50,16 @@ func programPackage(p programs, keys *signingKeys) (*rpm.Built, error) {
 // packageOf is the program, its helpers, its units, the registry's user, the
 // directories, the manual and what shells complete by. The same programs and
 // keys give the same bytes: its time is that of the program's commit.
-func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
+func packageOf(p Source, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
 	at, err := p.time()
 	if err != nil {
 		return nil, err
 	}
-	units, err := allUnits()
+	units, err := Units()
 	if err != nil {
 		return nil, err
 	}
-	docs, err := documentation(at)
+	docs, err := Documentation(p.Commands, at)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +69,10 @@ func packageOf(p programs, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error
 		Summary:     "Kubernetes onto servers that have never seen the internet",
 		Description: packageText,
 		Files: []rpm.File{
-			{Path: site.InstalledProgram, Source: p.airgap, Mode: 0o755},
+			{Path: site.InstalledProgram, Source: p.Airgap, Mode: 0o755},
 			{Path: helpersDir, Mode: fs.ModeDir | 0o755},
-			{Path: nvml.Helper, Source: p.nvml, Mode: 0o755},
-			{Path: helpersDir + "/" + probeName, Source: p.probe, Mode: 0o755},
+			{Path: nvml.Helper, Source: p.NVML, Mode: 0o755},
+			{Path: helpersDir + "/" + probeName, Source: p.Probe, Mode: 0o755},
 			{Path: site.TrustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
 			{Path: site.StateDir, Mode: fs.ModeDir | 0o755},
@@ -89,8 +93,8 @@ const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes
 stick, where there is internet, and installs it from there on servers that
 have none; it checks the servers before and watches the cluster afterwards.`
 
-// allUnits are the systemd units of all packages, by their names.
-func allUnits() (map[string][]byte, error) {
+// Units are the texts of the systemd units of all packages, by their names.
+func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
 	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
 		some, err := units()
@@ -125,8 +129,11 @@ func rpmVersion(v string) string {
 	return strings.NewReplacer("-rc", "~rc", "-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
-// programs are the files that airgap.rpm takes its programs from.
-type programs struct{ airgap, nvml, probe string }
+// Source is what airgap.rpm is made of.
+type Source struct {
+	Airgap, NVML, Probe string                // paths of the programs airgap, airgap-nvml and airgap-probe
+	Commands            func() *cobra.Command // makes airgap's tree of commands, for manual and completions
+}
 
 const (
 	helpersDir = "/usr/libexec/airgap" // nvml.Helper is there, too
@@ -135,26 +142,27 @@ const (
 )
 
 // time is when the program's commit was made; of a plain build, when it was built.
-func (p programs) time() (time.Time, error) {
+func (p Source) time() (time.Time, error) {
 	at, err := version.CommitTime()
 	if err != nil || !at.IsZero() {
 		return at, err
 	}
-	info, err := os.Stat(p.airgap)
+	info, err := os.Stat(p.Airgap)
 	if err != nil {
 		return at, fmt.Errorf("find this program: %w", err)
 	}
 	return info.ModTime().UTC(), nil
 }
 
-// thesePrograms are this program and the helpers that were built with it.
-func thesePrograms() (programs, error) {
+// Here is this program, with its tree of commands, and the helpers beside it. It is an error where a
+// server could not run one of them: they have to be x86_64, and static but for airgap-nvml.
+func Here(commands func() *cobra.Command) (Source, error) {
 	program, err := staticProgram()
 	if err != nil {
-		return programs{}, err
+		return Source{}, err
 	}
-	p := programs{program, helperOf(program, nvmlName), helperOf(program, probeName)}
-	return p, cmp.Or(checkHelper(p.nvml), checkProbe(p.probe))
+	p := Source{program, helperOf(program, nvmlName), helperOf(program, probeName), commands}
+	return p, cmp.Or(checkHelper(p.NVML), checkProbe(p.Probe))
 }
 
 // helperOf is where airgap.rpm put the helper of a program, or beside the program: under

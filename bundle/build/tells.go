@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"airgap.dev/airgap/bundle"
@@ -38,5 +38,12 @@ func tellMoved(p ui.Progress, moved []bundle.Moved) {
 			now = "leads to " + m.Now + " now"
 		}
 		p.Say("moved: the tag of %s %s; the bundle keeps to the locked %s; --update %s follows it", m.Name, now, m.Locked, m.Name)
+	}
+}
+
+// tellRetagged names the images that a delta changes under their tags.
+func tellRetagged(p ui.Progress, retagged []bundle.Retagged) {
+	for _, r := range retagged {
+		p.Say("moved: %s is %s on the servers and %s in this delta, which brings what it lacks; by its digest the old one stays", r.Name, r.Was, r.Is)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// write gives each kind of row a table of its own. A star marks what airgap.yaml
+// Write gives each kind of row a table of its own. A star marks what airgap.yaml
 // uses.
-func (m matrix) write(w io.Writer) error {
+func (m *Table) Write(w io.Writer) error {
 	for i, rows := range [][][]string{m.systems(), m.kernels(), m.kubernetes(), m.containerd(), m.cards(), m.gpus(), m.drivers()} {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -38,7 +38,7 @@ func mark(used bool) string {
 	return " "
 }
 
-func (m matrix) systems() [][]string {
+func (m *Table) systems() [][]string {
 	rows := [][]string{{mark(false), "SYSTEM", "KERNEL", "GLIBC", "CGROUP", "PACKET FILTER", "SOURCE"}}
 	for _, s := range m.Systems {
 		rows = append(rows, []string{mark(s.Used), s.OS, s.Kernel, s.Glibc, s.Cgroup, s.PacketFilter, s.Source})
@@ -46,7 +46,7 @@ func (m matrix) systems() [][]string {
 	return rows
 }
 
-func (m matrix) kernels() [][]string {
+func (m *Table) kernels() [][]string {
 	rows := [][]string{{mark(false), "KERNEL", "FOR", "OLDER IS", "SOURCE"}}
 	for _, k := range m.Kernels {
 		older := map[bool]string{true: "refused", false: "not supported"}[k.Older == preflight.Fail]
@@ -55,7 +55,7 @@ func (m matrix) kernels() [][]string {
 	return rows
 }
 
-func (m matrix) kubernetes() [][]string {
+func (m *Table) kubernetes() [][]string {
 	rows := [][]string{{mark(false), "KUBERNETES", "ETCD", "COREDNS", "PAUSE", "CONTAINERD FROM", "CRI-O", "CGROUP", "FIXES UNTIL", "SOURCE"}}
 	for _, r := range m.Kubernetes {
 		rows = append(rows, []string{mark(r.Used), r.Minor, r.Etcd, r.CoreDNS, r.Pause, strings.Join(r.Containerd, ", "), r.Minor + ".*", r.Cgroup, r.Ends, r.Source})
@@ -63,7 +63,7 @@ func (m matrix) kubernetes() [][]string {
 	return rows
 }
 
-func (m matrix) containerd() [][]string {
+func (m *Table) containerd() [][]string {
 	rows := [][]string{{mark(false), "CONTAINERD", "RUNC FROM", "CONFIG", "PAUSE", "FIXES UNTIL", "SOURCE"}}
 	for _, l := range m.Containerd {
 		rows = append(rows, []string{mark(l.Used), l.Line, l.Runc, strconv.Itoa(l.Config), cmp.Or(l.Pause, "-"), cmp.Or(l.Ends, "-"), l.Source})
@@ -72,7 +72,7 @@ func (m matrix) containerd() [][]string {
 }
 
 // cards has a row for neighbouring blocks of one architecture and one source.
-func (m matrix) cards() [][]string {
+func (m *Table) cards() [][]string {
 	rows := [][]string{{mark(false), "CARDS", "PCI DEVICE IDS", "SOURCE"}}
 	for i, r := range m.Cards {
 		ids := r.First.String() + "-" + r.Last.String()
@@ -85,7 +85,7 @@ func (m matrix) cards() [][]string {
 	return rows
 }
 
-func (m matrix) gpus() [][]string {
+func (m *Table) gpus() [][]string {
 	rows := [][]string{{mark(false), "GPU", "DRIVERS BY THEIR KERNEL MODULE", "SOURCE"}}
 	for _, g := range m.GPUs {
 		rows = append(rows, []string{mark(false), ui.Words(g.Architectures), g.Modules(), g.Source})
@@ -93,7 +93,7 @@ func (m matrix) gpus() [][]string {
 	return rows
 }
 
-func (m matrix) drivers() [][]string {
+func (m *Table) drivers() [][]string {
 	rows := [][]string{{mark(false), "DRIVER", "KIND", "FIXES UNTIL", "CUDA", "SOURCE"}}
 	for _, b := range m.Drivers {
 		rows = append(rows, []string{mark(b.Used), strconv.Itoa(b.Number), b.Kind, b.Ends, strconv.Itoa(b.CUDA), b.Source})

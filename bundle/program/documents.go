@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -6,14 +6,16 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"airgap.dev/airgap"
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// documentation is what airgap.rpm brings for people: the manual, what shells
-// complete by, the licence. Its directories are those of other packages, too;
-// where these are not there, they go with ours.
-func documentation(at time.Time) ([]rpm.File, error) {
+// Documentation has the files of airgap.rpm that are for people: the manual, what shells complete by,
+// the licence. Other packages own its directories too; where these are not installed, the directories
+// go with ours.
+func Documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, error) {
 	const licenses = "/usr/share/licenses/airgap"
 	files := []rpm.File{
 		{Path: "/usr/share/licenses", Mode: fs.ModeDir | 0o755},
@@ -21,7 +23,7 @@ func documentation(at time.Time) ([]rpm.File, error) {
 		{Path: licenses + "/LICENSE", Data: airgap.License, Mode: 0o644, License: true},
 		{Path: licenses + "/THIRD-PARTY", Data: airgap.ThirdParty(), Mode: 0o644, License: true},
 	}
-	pages, err := manPages(at)
+	pages, err := ManPages(commands(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +37,7 @@ func documentation(at time.Time) ([]rpm.File, error) {
 	for _, dir := range []string{"bash-completion", "bash-completion/completions", "zsh", "zsh/site-functions", "fish", "fish/vendor_completions.d"} {
 		files = append(files, rpm.File{Path: "/usr/share/" + dir, Mode: fs.ModeDir | 0o755})
 	}
-	root := (&app{}).root()
+	root := commands()
 	for path, write := range map[string]func(io.Writer) error{
 		"bash-completion/completions/airgap": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 		"zsh/site-functions/_airgap":         root.GenZshCompletion,

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	rpmversion "github.com/knqyf263/go-rpm-version"
+	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
@@ -19,11 +20,18 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
+// someCommands stand for airgap's.
+func someCommands() *cobra.Command {
+	root := &cobra.Command{Use: "airgap"}
+	root.AddCommand(&cobra.Command{Use: "bundle", Run: func(*cobra.Command, []string) {}})
+	return root
+}
+
 // writePrograms stands for what is packed.
-func writePrograms(t *testing.T, dir string) programs {
+func writePrograms(t *testing.T, dir string) Source {
 	t.Helper()
-	from := programs{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe")}
-	for _, file := range []string{from.airgap, from.nvml, from.probe} {
+	from := Source{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), someCommands}
+	for _, file := range []string{from.Airgap, from.NVML, from.Probe} {
 		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -31,9 +39,9 @@ func writePrograms(t *testing.T, dir string) programs {
 	return from
 }
 
-func programPackageBytes(t *testing.T, from programs, keys *signingKeys) []byte {
+func programPackageBytes(t *testing.T, from Source, keys *Keys) []byte {
 	t.Helper()
-	pkg, err := programPackage(from, keys)
+	pkg, err := Package(from, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +108,7 @@ drwxr-xr-x root:root /var/log/airgap
 		t.Errorf("airgap.rpm brings\n%s, want\n%s", got, want)
 	}
 	db := filepath.Join(dir, "db")
-	public, err := keys.rpm.Public()
+	public, err := keys.RPM.Public()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +140,7 @@ func withoutManual(t *testing.T, list string) string {
 			rest.WriteString(line)
 		}
 	}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range Documented(someCommands()) {
 		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
 		if !pages[page] {
 			t.Errorf("airgap.rpm brings no %s", page)
@@ -245,11 +253,11 @@ func TestCheckProbe(t *testing.T) {
 	}
 }
 
-func newKeys(t *testing.T, dir string) *signingKeys {
+func newKeys(t *testing.T, dir string) *Keys {
 	t.Helper()
-	keys, err := checkKeys(dir, "")
+	keys, err := CheckKeys(dir, "")
 	if err == nil {
-		err = keys.make(dir)
+		err = keys.Make(dir)
 	}
 	if err != nil {
 		t.Fatal(err)

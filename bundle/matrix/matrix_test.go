@@ -1,4 +1,4 @@
-package main
+package matrix
 
 import (
 	"bytes"
@@ -12,42 +12,30 @@ import (
 	"airgap.dev/airgap/internal/config/configtest"
 )
 
-const k8s = configtest.Kubernetes
-
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestMatrix compares the table with its golden file, with and without marks.
 func TestMatrix(t *testing.T) {
-	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": configtest.On(t, "el9", k8s+"gpu: {branch: 580}\n")} {
+	for name, c := range map[string]*config.Cluster{"plain": {}, "marked": configtest.On(t, "el9", configtest.Kubernetes+"gpu: {branch: 580}\n")} {
 		var text bytes.Buffer
-		if err := newMatrix(c).write(&text); err != nil {
+		if err := of(c).Write(&text); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "matrix-"+name+".txt", text.Bytes())
-	}
-}
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
+		file := filepath.Join("testdata", "matrix-"+name+".txt")
+		if *update {
+			if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: go test -update writes\n%s", file, got)
+		if want, err := os.ReadFile(file); err != nil || !bytes.Equal(text.Bytes(), want) {
+			t.Errorf("%s: %v; go test -update writes\n%s", file, err, &text)
+		}
 	}
 }
 
 // TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
 func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
-	m := reflect.ValueOf(newMatrix(&config.Cluster{}))
+	m := reflect.ValueOf(*of(&config.Cluster{}))
 	for _, rows := range m.Fields() {
 		if rows.Len() == 0 {
 			t.Error("a table without rows")

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// manPages are a page a command, airgap-registry-import.1 and so on, made of the
-// help texts. They are the same on every host: of the time there is a month, the
-// one of at, and no default is of who makes them.
-func manPages(at time.Time) (map[string][]byte, error) {
+// ManPages has a page for root and each command below it that people use, by its name, such as
+// airgap-registry-import.1. It makes them of the help texts, and changes those: root is of no other use
+// afterwards. They are the same on every host: they name the month of at, and no user's directory.
+func ManPages(root *cobra.Command, at time.Time) (map[string][]byte, error) {
 	at = at.UTC()
 	pages := map[string][]byte{}
-	for _, cmd := range documented((&app{}).root()) {
+	for _, cmd := range Documented(root) {
 		inMarkdown(cmd)
 		var page bytes.Buffer
 		header := &doc.GenManHeader{Section: "1", Date: &at, Source: "airgap " + version.String(), Manual: "airgap"}
@@ -36,12 +36,12 @@ func manPages(at time.Time) (map[string][]byte, error) {
 	return pages, nil
 }
 
-// documented are cmd and all commands below it that are for people.
-func documented(cmd *cobra.Command) []*cobra.Command {
+// Documented are cmd and all commands below it that are for people.
+func Documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
-			all = append(all, documented(sub)...)
+			all = append(all, Documented(sub)...)
 		}
 	}
 	return all

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"archive/tar"
@@ -18,18 +18,21 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/plan"
-	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/internal/version"
 )
+
+// ProbeRepository is the name of the image of airgap-probe. Bundles made before it was a
+// program of its own have airgap.dev/airgap, whose program takes other arguments.
+const ProbeRepository = "airgap.dev/airgap-probe"
 
 // nobody is a user that no file belongs to.
 const nobody = "65532:65532"
 
-// probeImage is an image of airgap-probe, and of nothing else: the same program gives
-// the same digest.
-func probeImage() bundle.OwnImage {
+// ProbeImage is an image that has airgap-probe and nothing else: the same program gives the same
+// digest. Making it is an error where the program is not static.
+func ProbeImage() bundle.OwnImage {
 	return bundle.OwnImage{
-		Need: bundle.Need{Reference: install.ProbeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
+		Need: bundle.Need{Reference: ProbeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
 		Make: func() (v1.Image, error) {
 			program, err := os.Executable()
 			if err != nil {

@@ -1,0 +1,104 @@
+// Package inspect shows what a bundle holds and whether it is whole.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Options say which bundle is looked at, and how closely.
+type Options struct {
+	Dir      string   // of the bundle
+	Keys     []string // files or fingerprints: one of them must have signed it; none: those that this host trusts
+	Full     bool     // read and compare every byte
+	List     bool     // write names each image, package and file
+	Progress ui.Progress
+}
+
+// Contents is what a bundle holds.
+type Contents struct {
+	*bundle.Index
+
+	key        string // fingerprints of the keys, one of which signed it
+	full, list bool
+}
+
+// Bundle checks the signature, the index and the sizes of all parts of a bundle; with Full each byte.
+// An error says what is damaged, or who signed it instead.
+func Bundle(ctx context.Context, o Options) (*Contents, error) {
+	b, t, err := site.Open(o.Dir, o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if o.Full {
+		if err := b.Verify(ctx, o.Progress); err != nil {
+			return nil, err
+		}
+	}
+	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
+}
+
+// Write prints sums of what the bundle holds, and with List each thing.
+func (c *Contents) Write(w io.Writer) error {
+	i := c.Index
+	s := i.Summary()
+	state := "signature fine, parts complete"
+	if c.full {
+		state = "signature fine, every byte verified"
+	}
+	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
+	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
+	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))
+	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))
+	fmt.Fprintf(w, "  packages  %4d  %9s\n", s.Packages.Count, ui.Size(s.Packages.Bytes))
+	_, err := fmt.Fprintf(w, "  files     %4d  %9s\n", s.Files.Count, ui.Size(s.Files.Bytes))
+	if s.Addons.Count > 0 {
+		_, err = fmt.Fprintf(w, "  add-ons   %4d  %9s\n", s.Addons.Count, ui.Size(s.Addons.Bytes))
+	}
+	if i.IsDelta() {
+		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
+			ui.Count(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
+	}
+	if c.list {
+		return writeList(w, i)
+	}
+	return err
+}
+
+func writeList(w io.Writer, i *bundle.Index) error {
+	for _, image := range i.Lock.Images {
+		fmt.Fprintf(w, "image    %s  %s\n", image.Name, image.Digest)
+	}
+	for _, p := range i.Lock.Packages {
+		fmt.Fprintf(w, "package  %s  %s\n", p.NEVRA, ui.Size(p.Size))
+	}
+	for _, f := range i.Lock.Files {
+		fmt.Fprintf(w, "file     %s  %s\n", f.Name, ui.Size(f.Size))
+	}
+	for _, f := range i.Left() {
+		fmt.Fprintf(w, "needs    %s  %s\n", f.Path, ui.Size(f.Size))
+	}
+	if n := i.Lock.Network; n != nil {
+		fmt.Fprintf(w, "network  %s  %s\n", n.Name, madeOf(n.Addon))
+	}
+	for _, a := range i.Lock.Addons {
+		fmt.Fprintf(w, "add-on   %s  %s\n", a.Name, madeOf(a))
+	}
+	return nil
+}
+
+// madeOf says what an add-on was made of.
+func madeOf(a bundle.Addon) string {
+	if a.Chart == nil {
+		return "manifests"
+	}
+	return fmt.Sprintf("chart %s %s", a.Chart.Name, a.Chart.Version)
+}

@@ -1,0 +1,143 @@
+package program
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"text/template"
+
+	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap"
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/version"
+)
+
+//go:embed RELEASE.txt
+var releaseText string
+
+// ReleaseOptions say what a release is made with, and where.
+type ReleaseOptions struct {
+	Out           string                // directory to make; it must not be there yet
+	Keys, SignKey string                // as CheckKeys takes them; missing keys are made
+	Commands      func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
+}
+
+// Released is a release that was written.
+type Released struct {
+	Dir    string `json:"dir"`
+	Key    string `json:"key"`    // fingerprint of what SHA256SUMS is signed with
+	RPMKey string `json:"rpmKey"` // of what the package is signed with
+}
+
+// Release writes the files of a release of this program, and signs them. The same program and keys give
+// the same bytes.
+func Release(o ReleaseOptions) (*Released, error) {
+	these, err := Here(o.Commands)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := CheckKeys(o.Keys, o.SignKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := keys.Make(o.Keys); err != nil {
+		return nil, err
+	}
+	files, err := ReleaseFiles(these, keys)
+	if err != nil {
+		return nil, fmt.Errorf("make release: %w", err)
+	}
+	if err := bundle.WriteSigned(o.Out, files, keys.Bundle); err != nil {
+		return nil, fmt.Errorf("make release: %w", err)
+	}
+	return &Released{o.Out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
+}
+
+// Write says what the release is signed with.
+func (r *Released) Write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s\n  SHA256SUMS is signed with %s\n  the package is signed with %s\n  next: publish both fingerprints where the release is not\n", r.Dir, r.Key, r.RPMKey)
+	return err
+}
+
+// ReleaseFiles are the files of a release but for the sums and their signature. Its package brings no
+// key: the package that comes with each bundle brings that of the builder.
+func ReleaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
+	at, err := p.time()
+	if err != nil {
+		return nil, err
+	}
+	v := tagOf(version.String())
+	end := "-" + v + "-linux-amd64"
+	names := Source{Airgap: "airgap" + end, NVML: nvmlName + end, Probe: probeName + end}
+	program, err := bundle.StickProgram(names.Airgap, p.Airgap)
+	if err != nil {
+		return nil, err
+	}
+	helper, err := bundle.StickProgram(names.NVML, p.NVML)
+	if err != nil {
+		return nil, err
+	}
+	probe, err := bundle.StickProgram(names.Probe, p.Probe)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := packageOf(p, keys.RPM)
+	if err != nil {
+		return nil, err
+	}
+	public, err := keys.RPM.Public()
+	if err != nil {
+		return nil, err
+	}
+	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.Airgap, Path: p.Airgap}, bundle.Program{Name: names.NVML, Path: p.NVML}, bundle.Program{Name: names.Probe, Path: p.Probe})
+	if err != nil {
+		return nil, err
+	}
+	text, err := renderReleaseText(p, names, v)
+	if err != nil {
+		return nil, err
+	}
+	return []bundle.StickFile{
+		program, helper, probe, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
+		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
+		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
+	}, nil
+}
+
+func renderReleaseText(p, names Source, v string) ([]byte, error) {
+	made, err := buildinfo.ReadFile(p.Airgap)
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := compilerOf(p.NVML)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("README.txt").Option("missingkey=error").Parse(releaseText)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]any{"Version": version.String(), "Program": names.Airgap, "Helper": names.NVML, "Probe": names.Probe, "Package": "airgap-" + v + ".rpm", "Go": made.GoVersion, "C": compiler})
+	return b.Bytes(), err
+}
+
+// compilerOf is what the C compiler has noted of itself in a program.
+func compilerOf(program string) (string, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if s := f.Section(".comment"); s != nil {
+		text, err := s.Data()
+		first, _, _ := bytes.Cut(text, []byte{0})
+		return string(first), err
+	}
+	return "", errors.New("no C compiler is noted in " + program)
+}
