@@ -7,18 +7,16 @@ import (
 	"fmt"
 	"io"
 	"sort"
-	"sync"
 )
 
 // chunks reads the tar stream out of its parts and verifies what it reads, every
 // time: the first read of a chunk takes its signed SHA-256, later ones its seal.
 type chunks struct {
-	bundle  string // its name, for errors
-	parts   []openPart
-	size    int64   // of the whole stream
-	files   []Entry // to say what a damaged chunk belongs to
-	seals   *seals
-	buffers sync.Pool // of *[ChunkSize]byte
+	bundle string // its name, for errors
+	parts  []openPart
+	size   int64   // of the whole stream
+	files  []Entry // to say what a damaged chunk belongs to
+	seals  *seals
 }
 
 type openPart struct {
@@ -38,12 +36,11 @@ func newChunks(bundle string, parts []openPart, files []Entry) *chunks {
 	last := parts[len(parts)-1]
 	size := last.start + last.Size
 	return &chunks{
-		bundle:  bundle,
-		parts:   parts,
-		size:    size,
-		files:   files,
-		seals:   newSeals(chunkCount(size)),
-		buffers: sync.Pool{New: func() any { return new([ChunkSize]byte) }},
+		bundle: bundle,
+		parts:  parts,
+		size:   size,
+		files:  files,
+		seals:  newSeals(chunkCount(size)),
 	}
 }
 
@@ -82,8 +79,8 @@ func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	default:
 		return c.readBlock(s, k, within, p)
 	}
-	buf := c.buffers.Get().(*[ChunkSize]byte)
-	defer c.buffers.Put(buf)
+	buf := buffers.get()
+	defer buffers.put(buf)
 	if err := c.load(k, buf[:size]); err != nil {
 		return 0, err
 	}
@@ -101,8 +98,8 @@ func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	whole := within == from && int64(len(p)) >= n
 	piece := p
 	if !whole {
-		buf := c.buffers.Get().(*[ChunkSize]byte)
-		defer c.buffers.Put(buf)
+		buf := blocks.Get().(*[block]byte)
+		defer blocks.Put(buf)
 		piece = buf[:]
 	}
 	piece = piece[:n]
