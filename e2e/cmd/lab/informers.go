@@ -15,7 +15,7 @@ import (
 func informersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "informers KUBECONFIG",
-		Short:  "Wait until bare informers of what verify watches have all of a cluster",
+		Short:  "Wait until bare informers of Kubernetes' kinds that verify watches have all of a cluster",
 		Args:   cobra.ExactArgs(1),
 		Hidden: true,
 		RunE:   func(cmd *cobra.Command, args []string) error { return syncInformers(cmd.Context(), args[0]) },
@@ -39,13 +39,31 @@ func syncInformers(ctx context.Context, kubeconfig string) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	defer factory.Shutdown()
 	defer stop()
-	factory.Core().V1().Nodes().Informer()
-	factory.Core().V1().Pods().Informer()
-	factory.Apps().V1().DaemonSets().Informer()
-	factory.Apps().V1().Deployments().Informer()
+	watchAsVerify(factory)
 	factory.StartWithContext(ctx)
 	if synced := factory.WaitForCacheSyncWithContext(ctx); synced.Err != nil {
 		return errors.Join(context.Cause(ctx), synced.Err)
 	}
 	return nil
+}
+
+// watchAsVerify has informers made of all kinds of Kubernetes that verify watches, whole and in
+// all namespaces.
+func watchAsVerify(f informers.SharedInformerFactory) {
+	f.Core().V1().Nodes().Informer()
+	f.Core().V1().Pods().Informer()
+	f.Core().V1().Namespaces().Informer()
+	f.Core().V1().Services().Informer()
+	f.Apps().V1().DaemonSets().Informer()
+	f.Apps().V1().Deployments().Informer()
+	f.Apps().V1().StatefulSets().Informer()
+	f.Apps().V1().ReplicaSets().Informer()
+	f.Batch().V1().Jobs().Informer()
+	f.Coordination().V1().Leases().Informer()
+	f.Discovery().V1().EndpointSlices().Informer()
+	f.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer()
+	f.Admissionregistration().V1().MutatingWebhookConfigurations().Informer()
+	f.Rbac().V1().ClusterRoles().Informer()
+	f.Rbac().V1().ClusterRoleBindings().Informer()
+	f.Certificates().V1().CertificateSigningRequests().Informer()
 }
