@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
@@ -168,30 +169,34 @@ func readResult(stdout []byte, v any) error {
 
 // Gate lets nothing happen on any host unless the checks of all of them pass: own is the report
 // of this one. It then takes down what was measured between them.
-func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) error {
+func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (*site.Site, error) {
 	others, err := f.prepare(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := append(preflight.Reports{own}, others...)
 	if !all.Passed() {
-		return allPass(all, p)
+		return nil, allPass(all, p)
 	}
 	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
-		return errors.Join(err, allPass(all, p)) // a cluster that is there: airgap verify looks at what passes in it
+		return f.site, errors.Join(err, allPass(all, p)) // a cluster that is there: airgap verify looks at what passes in it
 	}
 	m, err := f.measure(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	between, err := hostcheck.JudgeBetween(ctx, f.site, m, preflight.Choice{Skip: f.skip})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := allPass(append(all, between), p); err != nil {
-		return err
+		return nil, err
 	}
-	return hostcheck.Settle(f.site, m, p)
+	settled, err := hostcheck.Settle(f.site, m, p)
+	if err == nil {
+		f.site = settled
+	}
+	return settled, err
 }
 
 // allPass is a ReportsError unless all hosts pass.

@@ -73,10 +73,23 @@ func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 	return all
 }
 
-// JoinOne joins a host. The flags are more of airgap join's.
-func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Joined, flags ...string) error {
+// JoinOne joins a host, with a code if it has not joined.
+func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Joined) error {
 	defer f.revoke(ctx, m)
-	return f.UntilDone(ctx, m, line, func() error { return f.joinOnce(ctx, m, line, result, flags) })
+	return f.UntilDone(ctx, m, line, func() error {
+		here, err := m.Membership(ctx)
+		if err != nil {
+			return err
+		}
+		return f.atRegistry(ctx, m, line, result, !here.Joined, "join")
+	})
+}
+
+// UpgradeOne does a host's part of an upgrade; with --prepare it only gets ready there.
+func (f *Fleet) UpgradeOne(ctx context.Context, m *Member, line ui.Host, flags ...string) error {
+	return f.UntilDone(ctx, m, line, func() error {
+		return f.atRegistry(ctx, m, line, &Joined{}, false, "upgrade node", flags...)
+	})
 }
 
 // UntilDone has a host do something that can be done again. One that reboots or loses
@@ -104,23 +117,19 @@ func (f *Fleet) UntilDone(ctx context.Context, m *Member, line ui.Host, once fun
 	}
 }
 
-// joinOnce runs airgap join there, with a code if the host has not joined.
-func (f *Fleet) joinOnce(ctx context.Context, m *Member, line ui.Host, result *Joined, flags []string) error {
-	here, err := m.Membership(ctx)
-	if err != nil {
-		return err
-	}
-	how, err := join.LineFor(f.site, m.Node)
+// atRegistry runs a command there that gets everything from this host's registry.
+func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result *Joined, withCode bool, command string, flags ...string) error {
+	how, err := join.CommandAt(f.site, command)
 	if err != nil {
 		return err
 	}
 	far := Faraway{Show: line}
-	args := append(strings.Fields(how.Line)[1:], "--node", m.Node.Name, "--output", "json", "--progress", "json")
+	args := append(strings.Fields(how)[1:], "--node", m.Node.Name, "--output", "json", "--progress", "json")
 	args = append(append(args, listFlag("--skip", f.skip)...), flags...)
-	if here.Joined {
-		err = m.Run(ctx, &far, nil, "\n", args...)
-	} else {
+	if withCode {
 		err = f.runWithCode(ctx, m, &far, args...)
+	} else {
+		err = m.Run(ctx, &far, nil, "\n", args...)
 	}
 	if err != nil {
 		return explainJoin(err)

@@ -36,7 +36,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Required = t.Required
+	s = s.With(site.Given{Required: t.Required})
 	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 {
 		return nil, advice.Add(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
 			"on each host: airgap preflight DIR --output json >REPORT; between them: airgap netprobe --help")

@@ -126,27 +126,27 @@ func CanChoose(s *site.Site) (netprobe.Can, error) {
 	return can, err
 }
 
-// Settle makes the choice this site's, before anything is installed by it.
-func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) error {
+// Settle returns the site with the choice that the measurement leads to, before anything is
+// installed by it.
+func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) (*site.Site, error) {
 	can, err := CanChoose(s)
 	if err != nil || len(can.Ports) < 2 {
-		return err
+		return s, err
 	}
 	c, errChoice := m.Choose(can)
 	if errChoice != nil {
 		p.Say("%v", errChoice) // who goes on has told the check of it to be skipped, or only to warn
-		return nil
+		return s, nil
 	}
 	if c.Encapsulation == netprobe.VXLAN && c.Port == s.Config.Network.Port && (c.MTU == 0 || s.Config.Network.MTU > 0) {
-		return nil // as airgap.yaml says
+		return s, nil // as airgap.yaml says
 	}
-	s.Take(&site.NetworkChoice{Choice: c})
 	way := "by"
 	if c.Encapsulation == netprobe.Native {
 		way = "with"
 	}
 	p.Say("pods' packets travel %s %s", way, strings.ReplaceAll(chosen(c), "\n", "; "))
-	return nil
+	return s.Choosing(&site.NetworkChoice{Choice: c}), nil
 }
 
 // resultsBetween is what was measured, as results of the checks between hosts.

@@ -25,7 +25,8 @@ type measuredChoice struct {
 // all, or an installation has settled it, there is nothing to keep.
 func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) error {
 	settled := s.Choice != nil
-	if err := Settle(s, m, p); err != nil {
+	s, err := Settle(s, m, p)
+	if err != nil {
 		return err
 	}
 	switch first := s.Config.Master(); {
@@ -46,27 +47,27 @@ func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 	return nil
 }
 
-// TakeMeasured has the first host go by what was measured on it for this cluster. A host
-// on which the installation has begun keeps what it has.
-func TakeMeasured(s *site.Site, file string) error {
+// TakeMeasured returns the site by what was measured on the first host for this cluster. A
+// host on which the installation has begun keeps what it has.
+func TakeMeasured(s *site.Site, file string) (*site.Site, error) {
 	began, _, err := begunHere()
 	if err != nil || began || s.Choice != nil || s.Node.Name != s.Config.Master().Name {
-		return err
+		return s, err
 	}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return s, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read how pods' packets travel: %w", err)
+		return nil, fmt.Errorf("read how pods' packets travel: %w", err)
 	}
 	var of measuredChoice
 	c, err := site.ParseChoice(data)
 	if err := errors.Join(err, json.Unmarshal(data, &of)); err != nil {
-		return advice.Add(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it anew; or delete it")
+		return nil, advice.Add(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it again; or delete it")
 	}
-	if of.Cluster == s.Config.Name {
-		s.Take(c)
+	if of.Cluster != s.Config.Name {
+		return s, nil
 	}
-	return nil
+	return s.Choosing(c), nil
 }

@@ -49,8 +49,8 @@ func TestMeasuredIsInstalled(t *testing.T) {
 	}
 	installs := func(cluster, node string, want int) {
 		t.Helper()
-		s := at(cluster, node)
-		if err := TakeMeasured(s, file); err != nil {
+		s, err := TakeMeasured(at(cluster, node), file)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Config.Network.Port; got != want || (s.Choice != nil) != (want != 8472) {
@@ -69,7 +69,7 @@ func TestMeasuredIsInstalled(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := TakeMeasured(at("bank", "a"), file); err == nil {
+	if _, err := TakeMeasured(at("bank", "a"), file); err == nil {
 		t.Error("a file that says nothing is taken")
 	}
 }

@@ -74,10 +74,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	defer f.Close()
 	p := o.Console.Progress()
-	if err := Gate(ctx, i.site, o.Skip, i.view, i.trusted, f, p); err != nil {
+	if i.site, err = Gate(ctx, i.site, o.Skip, i.view, i.trusted, f, p); err != nil {
 		return Result{}, err
 	}
-	result, err := journal.Run(ctx, Steps(i.site, i.view, i.trusted, p), p)
+	steps, err := Steps(i.site, i.view, i.trusted, p)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := journal.Run(ctx, steps, p)
 	if err != nil {
 		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}
@@ -106,8 +110,8 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Required, s.Store.InPlace, s.Medium = t.Required, o.InPlace, host.DeviceOf(o.Dir)
-	if err := join.OfThisCluster(ctx, s); err != nil {
+	s = s.With(site.Given{Required: t.Required, InPlace: o.InPlace, Medium: host.DeviceOf(o.Dir)})
+	if s, err = join.OfThisCluster(ctx, s); err != nil {
 		return nil, err
 	}
 	if first := s.Config.Master(); s.Node.Name != first.Name {
@@ -117,7 +121,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 		return nil, err
 	}
 	if s.Config.SSH == nil || o.NoSSH { // else install itself measures
-		if err := hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
+		if s, err = hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
 			return nil, err
 		}
 	}
@@ -137,22 +141,24 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	}
 	return rehearsal.Run(ctx, i.site, o.Console, rehearsal.Command{
 		Command: "install", Skip: o.Skip, Stored: stored, Packages: nodesteps.DryRunFrom(i.site, i.view),
-		Steps: Steps(i.site, i.view, i.trusted, ui.Discard()), Others: otherHosts(i.site, i.view, i.trusted),
+		Steps:  func() ([]step.Step, error) { return Steps(i.site, i.view, i.trusted, ui.Discard()) },
+		Others: otherHosts(i.site, i.view, i.trusted),
 	})
 }
 
-// Gate runs the checks and lets nothing happen unless all of them pass.
-func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet.Fleet, p ui.Progress) error {
+// Gate runs the checks and lets nothing happen unless all of them pass. It returns the site
+// with what was measured between the hosts.
+func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet.Fleet, p ui.Progress) (*site.Site, error) {
 	stored, err := s.InStore(v, trusted)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f == nil {
-		return hostcheck.Pass(ctx, s, skip, stored, nodesteps.DryRunFrom(s, v), p)
+		return s, hostcheck.Pass(ctx, s, skip, stored, nodesteps.DryRunFrom(s, v), p)
 	}
 	own, err := hostcheck.JudgeAtRest(ctx, s, skip, stored, nodesteps.DryRunFrom(s, v), p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return f.Gate(ctx, own, p)
 }

@@ -16,18 +16,21 @@ import (
 )
 
 // Steps is the whole installation of the first host, in order.
-func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) ([]step.Step, error) {
 	m, c := s.Machine, s.Config
-	steps := append(nodesteps.FirstSteps(s), nodesteps.RegistrySteps(s, v, trusted, p)...)
-	steps = append(steps, nodesteps.Steps(s, nodesteps.FromView(v), s.RegistryAddr(), p)...)
-	steps = append(steps, kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
-	steps = append(steps,
+	var l step.List
+	l.Add(nodesteps.FirstSteps(s)...)
+	l.Add(nodesteps.RegistrySteps(s, v, trusted, p)...)
+	l.Extend(nodesteps.Steps(s, nodesteps.FromView(v), s.RegistryAddr(), p))
+	l.Add(kubeadm.BeforeControlPlane(m, c.Kubernetes, nil)...)
+	l.Add(
 		kubeadm.Init(m, c.Kubernetes, s.KubeNode(), s.Facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
 		kubeadm.ApproverStep(m),
 		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote))
-	return append(steps, ClusterSteps(s, v, p)...)
+	l.Add(ClusterSteps(s, v, p)...)
+	return l.Steps()
 }
 
 // ClusterSteps are what the first host brings into the cluster, once there is one.

@@ -2,8 +2,10 @@ package join
 
 import (
 	"context"
+	"errors"
 
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
@@ -13,6 +15,13 @@ import (
 type Admission struct {
 	Entry kubeadm.Entry
 	shown *kubeadm.Ticket
+}
+
+// Nobody is the admission of a host that has joined: its steps need no code.
+func Nobody(s *site.Site) *Admission {
+	return &Admission{Entry: kubeadm.Entry{Machine: s.Machine, Node: s.KubeNode(), Code: func(context.Context) (kubeadm.Code, error) {
+		return kubeadm.Code{}, advice.Add(errors.New("this host needs a code: it has left the cluster"), "airgap join brings it back; airgap join --new-code on a control-plane host makes a code")
+	}}}
 }
 
 // Ticket shows the code on the first call, and gives the same ticket afterwards.

@@ -9,10 +9,10 @@ import (
 
 // AllSteps are the steps of a join for asking about them, not for running:
 // without a code.
-func AllSteps(s *site.Site, h *Hub, v *bundle.View) []step.Step {
+func AllSteps(s *site.Site, h *Hub, v *bundle.View) ([]step.Step, error) {
 	nobody := &Admission{}
 	if s.ServesRegistry() {
-		return ControlPlaneSteps(s, h, v, nobody, nil, ui.Discard())
+		return ControlPlaneSteps(s, h, v, nobody, UpgradePart{}, ui.Discard())
 	}
-	return WorkerSteps(s, h, nobody, nil, ui.Discard())
+	return WorkerSteps(s, h, nobody, UpgradePart{}, ui.Discard())
 }

@@ -21,6 +21,6 @@ func DryRunAt(s *site.Site, h *Hub) func(context.Context) error {
 		if err := os.WriteFile(ca, h.CA, 0o600); err != nil {
 			return err
 		}
-		return nodesteps.DryRun(ctx, s, h.open, h.url(""), ca)
+		return nodesteps.DryRun(ctx, s, h.Open, h.url(""), ca)
 	}
 }

@@ -167,8 +167,8 @@ func (h *Hub) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// open streams a file of the bundle by its path and vouches for it.
-func (h *Hub) open(ctx context.Context, path string) (io.ReadCloser, error) {
+// Open streams a file of the bundle by its path and vouches for it.
+func (h *Hub) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, ok := h.Index.Find(path)
 	if !ok {
 		return nil, fmt.Errorf("open %s: the bundle has no such file", path)

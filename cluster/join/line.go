@@ -40,9 +40,16 @@ type Line struct {
 
 // LineFor makes the line for a node, without a code.
 func LineFor(s *site.Site, node config.Node) (Line, error) {
+	line, err := CommandAt(s, "join")
+	return Line{Node: node.Name, Line: line}, err
+}
+
+// CommandAt returns the line of a command that another host runs against this host's
+// registry: "join" or "upgrade node".
+func CommandAt(s *site.Site, command string) (string, error) {
 	hash, err := registry.CAHashOf(registry.PKI{Dir: site.PKIDir}.CAFile())
-	words := append([]string{"airgap join", s.RegistryAddr(), "--ca-hash", hash}, RequireFlags(s.Required)...)
-	return Line{Node: node.Name, Line: strings.Join(words, " ")}, err
+	words := append([]string{"airgap", command, s.RegistryAddr(), "--ca-hash", hash}, RequireFlags(s.Required)...)
+	return strings.Join(words, " "), err
 }
 
 // LineWithCode makes the line and a fresh code for a node.

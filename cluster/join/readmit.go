@@ -66,8 +66,7 @@ func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 	if err != nil || !slices.Contains(s.Removed, node.Name) {
 		return err
 	}
-	s.LeaveOut(slices.DeleteFunc(slices.Clone(s.Removed), func(name string) bool { return name == node.Name }))
-	return LayOutRemoved(s)
+	return LayOutRemoved(s.Without(slices.DeleteFunc(slices.Clone(s.Removed), func(name string) bool { return name == node.Name })))
 }
 
 // LayOutRemoved tells hosts that join who is removed now.

@@ -11,18 +11,19 @@ import (
 )
 
 // OfThisCluster looks at the cluster that this host is of, if it is of one: it has
-// to be the one that airgap.yaml describes, and may have removed some nodes.
-func OfThisCluster(ctx context.Context, s *site.Site) error {
+// to be the one that airgap.yaml describes. It returns the site without the nodes that the
+// cluster has removed.
+func OfThisCluster(ctx context.Context, s *site.Site) (*site.Site, error) {
 	joined, err := s.Machine.Joined()
 	if err != nil || !joined {
-		return err
+		return s, err
 	}
 	if err := kubeadm.SameEndpoint(s.Machine, s.Config.Kubernetes); err != nil {
-		return err
+		return nil, err
 	}
 	client, err := s.Machine.Client(kubeadm.AdminConf)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return s.AskRemoved(ctx, client)
 }

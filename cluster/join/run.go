@@ -1,19 +1,18 @@
 package join
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
-	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -36,15 +35,10 @@ type Result struct {
 	Changed   int    `json:"changed"`   // steps that ran
 	Unchanged int    `json:"unchanged"` // steps whose result held already
 	BackupKey string `json:"backupKey,omitempty"`
-	prepared  string // the first control-plane host, which upgrades this one; "": it has joined
 }
 
 // Write says it in words.
 func (r Result) Write(w io.Writer) error {
-	if r.prepared != "" {
-		_, err := fmt.Fprintf(w, "%s: prepared (%d steps ran, %d held already); airgap upgrade on %s goes on\n", r.Node, r.Changed, r.Unchanged, r.prepared)
-		return err
-	}
 	if r.Changed == 0 {
 		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
 		return err
@@ -54,21 +48,21 @@ func (r Result) Write(w io.Writer) error {
 	return err
 }
 
-// candidate is a host that knows the cluster which it is to join, or is a node of.
-type candidate struct {
+// Candidate is a host that knows the cluster which it is to join, or is a node of.
+type Candidate struct {
+	Site    *site.Site
+	Hub     *Hub
 	options Options
-	site    *site.Site
-	hub     *Hub
 }
 
 // Run makes this host a node, or puts right what has drifted on one.
 func Run(ctx context.Context, o Options) (Result, error) {
-	c, err := findCluster(ctx, o)
+	c, err := Find(ctx, "join", o)
 	if err != nil {
 		return Result{}, err
 	}
-	s := c.site
-	if err := MayUpgrade(ctx, s); err != nil {
+	s := c.Site
+	if err := notBehind(ctx, s); err != nil {
 		return Result{}, err
 	}
 	if err := hostcheck.ClockAgrees(s, o.Skip); err != nil {
@@ -84,14 +78,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	p := o.Console.Progress()
-	if err := MendTorn(ctx, s, p); err != nil {
-		return Result{}, err
-	}
-	steps, stored, err := Steps(ctx, s, c.hub, admission, p)
+	steps, left, err := Steps(ctx, s, c.Hub, admission, UpgradePart{}, p)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := hostcheck.Pass(ctx, s, o.Skip, stored, DryRunAt(s, c.hub), p); err != nil {
+	if err := hostcheck.Pass(ctx, s.Storing(left), o.Skip, left == 0, DryRunAt(s, c.Hub), p); err != nil {
 		return Result{}, err
 	}
 	result, err := journal.Run(ctx, steps, p)
@@ -101,12 +92,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return Result{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: site.BackupKey()}, nil
 }
 
-// findCluster asks the registry what this host is to become.
-func findCluster(ctx context.Context, o Options) (*candidate, error) {
-	if err := hostcheck.MustBeRoot("join"); err != nil {
+// Find asks the registry what this host is to become; command is what asks.
+func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
+	if err := hostcheck.MustBeRoot(command); err != nil {
 		return nil, err
 	}
-	if err := site.ThisMachine().RefuseAmidReplacement("join"); err != nil {
+	if err := site.ThisMachine().RefuseAmidReplacement(command); err != nil {
 		return nil, err
 	}
 	hub, err := ReachHub(ctx, o.Addr, o.CAHash, o.Keys)
@@ -117,70 +108,36 @@ func findCluster(ctx context.Context, o Options) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Required = hub.Required
-	s.Take(hub.Choice)
-	s.LeaveOut(hub.Removed)
+	s = s.Choosing(hub.Choice).Without(hub.Removed).With(site.Given{
+		Required: hub.Required, Peer: preflight.Peer{Name: hub.Addr, Ahead: hub.Ahead},
+	})
 	if err := RefuseOtherCluster(s, hub.Material); err != nil {
 		return nil, err
 	}
-	s.Peer = preflight.Peer{Name: hub.Addr, Ahead: hub.Ahead}
-	return &candidate{o, s, hub}, nil
+	return &Candidate{s, hub, o}, nil
 }
 
 // Rehearse says what Run would change. It needs no code: nobody is let in.
 func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
-	c, err := findCluster(ctx, o)
+	c, err := Find(ctx, "join", o)
 	if err != nil {
 		return rehearsal.Plan{}, err
 	}
-	if err := MayUpgrade(ctx, c.site); err != nil {
+	if err := notBehind(ctx, c.Site); err != nil {
 		return rehearsal.Plan{}, err
 	}
-	steps, stored, err := Steps(ctx, c.site, c.hub, &Admission{}, ui.Discard())
-	if err != nil {
-		return rehearsal.Plan{}, err
-	}
-	return rehearsal.Run(ctx, c.site, o.Console, rehearsal.Command{Command: "join", Skip: o.Skip, Stored: stored, Packages: DryRunAt(c.site, c.hub), Steps: steps})
-}
-
-// Prepare gets onto this host, a node already, what its upgrade takes.
-func Prepare(ctx context.Context, o Options) (Result, error) {
-	c, err := findCluster(ctx, o)
-	if err != nil {
-		return Result{}, err
-	}
-	s := c.site
-	if joined, err := s.Machine.Joined(); err != nil || !joined {
-		return Result{}, cmp.Or(err, advice.Add(errors.New("prepare an upgrade: this host is no node"), "without --prepare it joins"))
-	}
-	release, err := hostcheck.LockHost()
-	if err != nil {
-		return Result{}, err
-	}
-	defer release()
-	var v *bundle.View
-	if s.ServesRegistry() {
-		if v, err = c.hub.View(ctx); err != nil {
-			return Result{}, err
-		}
-	}
-	p := o.Console.Progress()
-	steps, err := PrepareSteps(ctx, s, c.hub, v, p)
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := journal.Run(ctx, steps, p)
-	if err != nil {
-		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
-	}
-	return Result{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, prepared: s.Config.Master().Name}, nil
+	steps, left, errSteps := Steps(ctx, c.Site, c.Hub, &Admission{}, UpgradePart{}, ui.Discard())
+	return rehearsal.Run(ctx, c.Site.Storing(left), o.Console, rehearsal.Command{
+		Command: "join", Skip: o.Skip, Stored: left == 0, Packages: DryRunAt(c.Site, c.Hub),
+		Steps: func() ([]step.Step, error) { return steps, errSteps },
+	})
 }
 
 // admit gets the ticket before anything on the host is changed, unless kubeadm has
 // joined already: then a code is asked for only if a step turns out to need one.
-func (c *candidate) admit(ctx context.Context) (*Admission, error) {
-	m := c.site.Machine
-	adm := &Admission{Entry: kubeadm.Entry{Machine: m, Node: c.site.KubeNode(), Material: c.hub.Material, Code: c.options.readCode}}
+func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
+	m := c.Site.Machine
+	adm := &Admission{Entry: kubeadm.Entry{Machine: m, Node: c.Site.KubeNode(), Material: c.Hub.Material, Code: c.options.readCode}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err
@@ -189,7 +146,7 @@ func (c *candidate) admit(ctx context.Context) (*Admission, error) {
 		return adm, m.ForgetEntry()
 	}
 	ticket, err := adm.Ticket(ctx)
-	if err == nil && c.site.Node.Has(config.ControlPlane) {
+	if err == nil && c.Site.Node.Has(config.ControlPlane) {
 		_, err = ticket.Parcel(ctx)
 	}
 	return adm, err
@@ -206,4 +163,14 @@ func (o Options) readCode(ctx context.Context) (kubeadm.Code, error) {
 	}
 	code, err := kubeadm.ParseCode(text)
 	return code, advice.Add(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
+}
+
+// notBehind refuses a host that has to be upgraded.
+func notBehind(ctx context.Context, s *site.Site) error {
+	reason, err := s.Behind(ctx)
+	if err != nil || reason == "" {
+		return err
+	}
+	return advice.Add(fmt.Errorf("this host is a node already, and has %s", reason),
+		"airgap upgrade on %s, the first control-plane host, upgrades one host after the other, and says when it is this one's turn, by airgap upgrade node", s.Config.Master().Name)
 }

@@ -29,9 +29,9 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		"a line":  {"\n", "code"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &candidate{
-				options: Options{Console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, hub: &Hub{},
-				site: &site.Site{Machine: kubeadm.Machine{Root: t.TempDir()}, Config: &config.Cluster{}},
+			c := &Candidate{
+				options: Options{Console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, Hub: &Hub{},
+				Site: &site.Site{Machine: kubeadm.Machine{Root: t.TempDir()}, Config: &config.Cluster{}},
 			}
 			if tc.want == "" {
 				if got, err := c.options.readCode(t.Context()); err != nil || got.Reveal() != good {
@@ -51,9 +51,9 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(state), 0o755), os.WriteFile(state, []byte("ended\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		c := &candidate{
-			options: Options{Console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, hub: &Hub{},
-			site: &site.Site{Machine: kubeadm.Machine{Root: root}, Config: &config.Cluster{}},
+		c := &Candidate{
+			options: Options{Console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, Hub: &Hub{},
+			Site: &site.Site{Machine: kubeadm.Machine{Root: root}, Config: &config.Cluster{}},
 		}
 		if _, err := c.admit(t.Context()); err != nil {
 			t.Error(err)

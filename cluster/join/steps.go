@@ -20,66 +20,75 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Steps is the whole way of this host into the cluster, in order; stored
-// says that its store needs no more room.
-func Steps(ctx context.Context, s *site.Site, h *Hub, a *Admission, p ui.Progress) (steps []step.Step, stored bool, err error) {
-	up, err := UpgradeBefore(ctx, s, h.open, h.Addr, false)
-	if err != nil {
-		return nil, false, err
-	}
+// UpgradePart is what an upgrade does on this host between the steps of a join. A host
+// that joins has none.
+type UpgradePart struct {
+	Before  []step.Step // the packages and settings of a node
+	Kubelet []step.Step // before kubeadm and what follows it
+}
+
+// Steps is the whole way of this host into the cluster, in order; left is how many bytes its
+// store still needs.
+func Steps(ctx context.Context, s *site.Site, h *Hub, a *Admission, up UpgradePart, p ui.Progress) (steps []step.Step, left int64, err error) {
 	if !s.ServesRegistry() {
-		return WorkerSteps(s, h, a, up, p), true, nil
+		steps, err := WorkerSteps(s, h, a, up, p)
+		return steps, 0, err
 	}
 	v, err := h.View(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	s.ToStore, err = registry.Store{Dir: site.StoreDir}.Left(v, h.Trusted...)
-	return ControlPlaneSteps(s, h, v, a, up, p), s.ToStore == 0, err
+	if left, err = (registry.Store{Dir: site.StoreDir}).Left(v, h.Trusted...); err != nil {
+		return nil, 0, err
+	}
+	steps, err = ControlPlaneSteps(s, h, v, a, up, p)
+	return steps, left, err
 }
 
-// WorkerSteps has the steps of an upgrade, up, where this host is a node already and
-// not as the bundle has it.
-func WorkerSteps(s *site.Site, h *Hub, a *Admission, up []step.Step, p ui.Progress) []step.Step {
-	steps := append(nodesteps.FirstSteps(s),
+// WorkerSteps make this host a node that has only workloads.
+func WorkerSteps(s *site.Site, h *Hub, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
+	var l step.List
+	l.Add(nodesteps.FirstSteps(s)...)
+	l.Add(
 		site.FilesStep("authority", "Trust the registry's authority", site.PKIDir, map[string][]byte{filepath.Base(registry.PKI{Dir: site.PKIDir}.CAFile()): h.CA}),
 		site.FilesStep("index", "Keep the signed index", site.IndexDir, KeptIndex(s, h)),
 	)
-	steps = append(append(steps, up...), nodesteps.Steps(s, h.open, h.Addr, p)...)
-	steps = append(steps, memberSteps(s, h, a, up)...)
-	return append(append(steps, nodesteps.LabelSteps(s)...), nodesteps.UpkeepStep(s), nodesteps.NodeReportUnitStep(s, p))
+	l.Add(up.Before...)
+	l.Extend(nodesteps.Steps(s, h.Open, h.Addr, p))
+	l.Add(up.Kubelet...)
+	l.Add(memberSteps(s, h, a)...)
+	l.Add(nodesteps.LabelSteps(s)...)
+	l.Add(nodesteps.UpkeepStep(s), nodesteps.NodeReportUnitStep(s, p))
+	return l.Steps()
 }
 
-// memberSteps make this host a node, or its kubelet the upgraded one.
-func memberSteps(s *site.Site, h *Hub, a *Admission, up []step.Step) []step.Step {
-	steps := []step.Step{
+// memberSteps make this host a node.
+func memberSteps(s *site.Site, h *Hub, a *Admission) []step.Step {
+	return []step.Step{
 		kubeadm.Join(s.Machine, s.Config.Kubernetes, s.KubeNode(), h.Material, a.Ticket),
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
 		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote),
 	}
-	if len(up) > 0 {
-		steps = append([]step.Step{Upgrade(s, false).Kubelet()}, steps...)
-	}
-	return steps
 }
 
 // ControlPlaneSteps make this host the equal of the first one: it has the same
 // keys, the whole bundle, and serves it.
-func ControlPlaneSteps(s *site.Site, h *Hub, v *bundle.View, a *Admission, up []step.Step, p ui.Progress) []step.Step {
+func ControlPlaneSteps(s *site.Site, h *Hub, v *bundle.View, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
 	m := s.Machine
-	steps := append(nodesteps.FirstSteps(s), registry.AuthorityStep(registry.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
-	steps = append(steps, nodesteps.RegistrySteps(s, v, h.Trusted, p)...)
-	steps = append(append(steps, up...), nodesteps.Steps(s, fromStore(s.Index.ID(), h.Trusted), s.RegistryAddr(), p)...)
-	steps = append(steps, kubeadm.BeforeControlPlane(m, s.Config.Kubernetes, a.encryptionKeys)...)
-	steps = append(steps, memberSteps(s, h, a, up)...)
-	steps = append(steps, kubeadm.ApproverStep(m), kubeadm.SpreadDNS(m), backup.Step(site.Backups(), s.Config.Backup.EncryptTo))
-	steps = append(steps, nodesteps.LabelSteps(s)...)
-	return append(steps,
-		nodesteps.UpkeepStep(s),
-		nodesteps.NodeReportUnitStep(s, p),
-		MaterialStep(s, v.Top()),
-	)
+	var l step.List
+	l.Add(nodesteps.FirstSteps(s)...)
+	l.Add(registry.AuthorityStep(registry.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
+	l.Add(nodesteps.RegistrySteps(s, v, h.Trusted, p)...)
+	l.Add(up.Before...)
+	l.Extend(nodesteps.Steps(s, fromStore(s.Index.ID(), h.Trusted), s.RegistryAddr(), p))
+	l.Add(kubeadm.BeforeControlPlane(m, s.Config.Kubernetes, a.encryptionKeys)...)
+	l.Add(up.Kubelet...)
+	l.Add(memberSteps(s, h, a)...)
+	l.Add(kubeadm.ApproverStep(m), kubeadm.SpreadDNS(m), backup.Step(site.Backups(), s.Config.Backup.EncryptTo))
+	l.Add(nodesteps.LabelSteps(s)...)
+	l.Add(nodesteps.UpkeepStep(s), nodesteps.NodeReportUnitStep(s, p), MaterialStep(s, v.Top()))
+	return l.Steps()
 }
 
 // fromStore reads from the bundle in this host's store, which need not be there

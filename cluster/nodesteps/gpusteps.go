@@ -26,35 +26,25 @@ import (
 
 // beforeDriver has the cards free for NVIDIA's driver. It comes before everything
 // that takes long: it may end with the wish for a reboot.
-func beforeDriver(s *site.Site) []step.Step {
+func beforeDriver(s *site.Site) ([]step.Step, error) {
 	cards := gpu.Setup{Host: s.Machine.Host, Root: s.Machine.Root}
 	switch {
 	case !s.Node.Has(config.GPU) && cards.WasSetUp():
-		return []step.Step{stillSetUp()}
+		// Half of it would go, and the other half offer cards that no pod can have.
+		return nil, advice.Add(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it again")
 	case !s.Node.Has(config.GPU) || s.Config.GPU.Source == gpu.Site:
-		return nil
+		return nil, nil
 	}
-	return []step.Step{gpu.NouveauStep(cards)}
-}
-
-// stillSetUp stops where airgap.yaml has taken the role gpu from a node that has it
-// still: half of it would go, and the other half offer cards that no pod can have.
-func stillSetUp() step.Step {
-	return step.Step{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) {
-		return false, advice.Add(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it anew")
-	}}
+	return []step.Step{gpu.NouveauStep(cards)}, nil
 }
 
 // driverSteps load the driver that packages have brought, or NVIDIA's installer
 // brings, and have the runtime know the cards before it starts.
-func driverSteps(s *site.Site, from Source, p ui.Progress) []step.Step {
+func driverSteps(s *site.Site, from Source, p ui.Progress) ([]step.Step, error) {
 	if !s.Node.Has(config.GPU) {
-		return nil
+		return nil, nil
 	}
 	cards, err := GPUSetup(s)
-	if err != nil {
-		return []step.Step{{Name: "gpu-driver", Title: "Load NVIDIA's driver", Done: func(context.Context) (bool, error) { return false, err }}}
-	}
 	cards.Progress = p
 	var steps []step.Step
 	if s.Config.GPU.Source == gpu.Runfile {
@@ -66,7 +56,7 @@ func driverSteps(s *site.Site, from Source, p ui.Progress) []step.Step {
 		driverStep(s, cards),
 		gpu.MIGStep(gpu.MIG{Setup: cards, Profiles: s.Config.GPU.MIG.Profiles, Cards: dividedCards, Users: func(ctx context.Context) ([]string, error) { return cardUsers(ctx, s) }}),
 		gpu.CDIStep(cards),
-		gpu.RuntimeConfigStep(cards, s.Config.Runtime.Runc()))
+		gpu.RuntimeConfigStep(cards, s.Config.Runtime.Runc())), err
 }
 
 // GPUSetup is this host as its cards want it: the driver is that of the bundle, and

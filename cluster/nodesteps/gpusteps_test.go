@@ -67,22 +67,27 @@ func TestNextKernelOfThisHost(t *testing.T) {
 
 // TestGPUSteps: what a node with cards gets beside another one, in order.
 func TestGPUSteps(t *testing.T) {
-	joined := func(steps []step.Step) string { return strings.Join(sitetest.StepNames(steps), " ") }
+	joined := func(steps []step.Step, err error) string {
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Join(sitetest.StepNames(steps), " ")
+	}
 	for section, want := range map[string]string{
 		"":                      "nouveau / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 		"gpu: {source: host}\n": " / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 		"gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n": "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 	} {
 		s := sitetest.GPUSite(t, section, "580.82.07", "2330")
-		if got := joined(beforeDriver(s)) + " / " + joined(driverSteps(s, nil, ui.Discard())) + " / " + joined(DeviceSteps(s)); got != want {
+		if got := joined(beforeDriver(s)) + " / " + joined(driverSteps(s, nil, ui.Discard())) + " / " + joined(DeviceSteps(s), nil); got != want {
 			t.Errorf("%s gives %s, want %s", section, got, want)
 		}
 		s.Node.Roles = []config.Role{config.Worker}
-		if got := joined(beforeDriver(s)) + joined(driverSteps(s, nil, ui.Discard())) + joined(LabelSteps(s)); got != "" {
+		if got := joined(beforeDriver(s)) + joined(driverSteps(s, nil, ui.Discard())) + joined(LabelSteps(s), nil); got != "" {
 			t.Errorf("another node gets %s", got)
 		}
 		s.Machine.Host.(sitetest.RPMHost).MapFS["etc/modules-load.d/airgap-nvidia.conf"] = &fstest.MapFile{}
-		if _, err := beforeDriver(s)[0].Done(t.Context()); err == nil || !strings.Contains(err.Error(), "does not give this node the role gpu any more") {
+		if _, err := beforeDriver(s); err == nil || !strings.Contains(err.Error(), "does not give this node the role gpu any more") {
 			t.Errorf("a node that had it: %v", err)
 		}
 	}

@@ -67,24 +67,16 @@ func Packages(s *site.Site) (all []bundle.Package, surveyed bool, err error) {
 	return l.PackagesOf(name), slices.Contains(l.Hosts, name), nil
 }
 
-// allPackages installs the lock's packages from the registry over TLS. The
-// transaction is made when its turn has come, for the repository's keys are read
-// then; whether it holds needs no registry, and taking it back only what it
+// PackagesOf installs those of the lock's packages that are wanted, nil for all, from the
+// registry over TLS. The transaction is made when its turn has come, for the repository's
+// keys are read then; whether it holds needs no registry, and taking it back only what it
 // wrote down.
-func allPackages(s *site.Site, from Source, addr string) step.Step {
-	return PackagesOf(s, from, addr, func(rpm.NEVRA) bool { return true })
-}
-
-// PackagesOf installs those of the lock's packages that are wanted.
-func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) bool) step.Step {
-	others := func(p rpm.NEVRA) bool { return !wanted(p) }
+func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) bool) (step.Step, error) {
+	others := func(p rpm.NEVRA) bool { return wanted != nil && !wanted(p) }
 	t, err := Locked(s, site.DnfDir)
 	t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
 	made := rpm.PackagesStep(t)
 	made.Title = "Install the packages with dnf"
-	if err != nil {
-		made.Done = func(context.Context) (bool, error) { return false, err }
-	}
 	made.Run = func(ctx context.Context) error {
 		t, err := transaction(ctx, s, from, site.DnfDir, "https://"+addr, registry.PKI{Dir: site.PKIDir}.CAFile())
 		if err != nil {
@@ -93,7 +85,7 @@ func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) b
 		t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
 		return t.Run(ctx)
 	}
-	return made
+	return made, err
 }
 
 // DryRunFrom resolves the transaction against the stick, before anything is

@@ -1,8 +1,6 @@
 package nodesteps
 
 import (
-	"context"
-
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
@@ -13,12 +11,9 @@ import (
 
 // MirrorStep sends the runtime's pulls to the cluster's registries, or to the site's
 // own, and nowhere else.
-func MirrorStep(s *site.Site) step.Step {
+func MirrorStep(s *site.Site) (step.Step, error) {
 	m, err := s.Mirror()
-	if err != nil {
-		return step.Step{Name: "mirror", Title: "Point the runtime at the registry", Done: func(context.Context) (bool, error) { return false, err }}
-	}
-	return registry.MirrorStep(m)
+	return registry.MirrorStep(m), err
 }
 
 // Runtime are the runtime's options on this host. Pinned are the images a node needs

@@ -20,7 +20,11 @@ func TestRuntimeFromAPackage(t *testing.T) {
 		{"runtime: {name: crio, source: package}", "cri-o"},
 	} {
 		s := sitetest.SettingsSite(t, tc.settings)
-		steps := sitetest.StepNames(Steps(s, noSource(), "192.0.2.11:5000", ui.Discard()))
+		built, err := Steps(s, noSource(), "192.0.2.11:5000", ui.Discard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := sitetest.StepNames(built)
 		if slices.Contains(steps, "runtime-files") != (tc.locked == "") || !slices.Contains(steps, "runtime") {
 			t.Errorf("%s: %v", tc.settings, steps)
 		}

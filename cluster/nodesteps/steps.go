@@ -3,7 +3,6 @@
 package nodesteps
 
 import (
-	"context"
 	"crypto/ecdsa"
 
 	"airgap.dev/airgap/bundle"
@@ -31,26 +30,27 @@ func RegistrySteps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p u
 
 // Steps are those of every node: packages, settings, runtime. The packages
 // come from the registry at addr.
-func Steps(s *site.Site, from Source, addr string, p ui.Progress) []step.Step {
+func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, error) {
 	m := s.Machine
-	steps := append(beforeDriver(s), allPackages(s, from, addr))
-	steps = append(steps, SettingSteps(s)...)
-	steps = append(steps, driverSteps(s, from, p)...)
+	var l step.List
+	l.Extend(beforeDriver(s))
+	l.Try(PackagesOf(s, from, addr, nil))
+	l.Add(SettingSteps(s)...)
+	l.Extend(driverSteps(s, from, p))
 	if s.Config.Runtime.Package() == "" { // else its package has brought the programs
-		steps = append(steps, kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.Config.Runtime, s.Arch(), from.files))
+		l.Add(kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.Config.Runtime, s.Arch(), from.files))
 	}
-	steps = append(steps, kubeadm.FapolicydStep(m, s.Config.Runtime), MirrorStep(s))
-	return append(steps, RuntimeSteps(s)...)
+	l.Add(kubeadm.FapolicydStep(m, s.Config.Runtime))
+	l.Try(MirrorStep(s))
+	l.Extend(RuntimeSteps(s))
+	return l.Steps()
 }
 
 // RuntimeSteps start the runtime and show that images come from where they should.
 // A registry of the site's own has no image of ours alone: kubeadm's first pull
 // shows it.
-func RuntimeSteps(s *site.Site) []step.Step {
+func RuntimeSteps(s *site.Site) ([]step.Step, error) {
 	options, err := Runtime(s)
-	if err != nil {
-		return []step.Step{{Name: "runtime", Title: "Start the runtime", Done: func(context.Context) (bool, error) { return false, err }}}
-	}
 	steps := []step.Step{kubeadm.RuntimeService(s.Machine, options), kubeadm.CrictlStep(s.Machine, s.Config.Runtime)}
 	if s.Config.Registry.Existing == nil {
 		steps = append(steps, kubeadm.PullStep(s.Machine, registry.Canary, options.Mirrors))
@@ -58,5 +58,5 @@ func RuntimeSteps(s *site.Site) []step.Step {
 	if s.Config.Runtime.PinsByLabel() {
 		steps = append(steps, kubeadm.PinStep(s.Machine, options.Pinned))
 	}
-	return steps
+	return steps, err
 }

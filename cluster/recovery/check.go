@@ -24,7 +24,7 @@ type Restoration struct {
 }
 
 // check is all that can be known before anything is changed, but for preflight.
-func (r Restoration) check(ctx context.Context) error {
+func (r *Restoration) check(ctx context.Context) error {
 	s, k := r.Site, r.Site.Config.Kubernetes
 	if !s.ServesRegistry() {
 		return advice.Add(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.Node.Name), "run airgap restore on one of those; this host joins then")
@@ -43,7 +43,7 @@ func (r Restoration) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Take(choice)
+	r.Site = s.Choosing(choice)
 	founds, err := s.Machine.Founds()
 	if err != nil || !founds {
 		return err

@@ -71,7 +71,7 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Required, s.Medium = r.trust.Required, host.DeviceOf(o.Bundle)
+	s = s.With(site.Given{Required: r.trust.Required, Medium: host.DeviceOf(o.Bundle)})
 	r.Restoration = Restoration{Site: s, From: from}
 	if err := r.check(ctx); err != nil {
 		return nil, err
@@ -88,7 +88,8 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	}
 	defer r.close()
 	return rehearsal.Run(ctx, r.Site, o.Console, rehearsal.Command{
-		Command: "restore", Skip: o.Skip, Stored: r.stored, Packages: nodesteps.DryRunFrom(r.Site, r.view), Steps: r.steps(r.view, r.trust.Keys, ui.Discard()),
+		Command: "restore", Skip: o.Skip, Stored: r.stored, Packages: nodesteps.DryRunFrom(r.Site, r.view),
+		Steps: func() ([]step.Step, error) { return r.steps(r.view, r.trust.Keys, ui.Discard()) },
 	})
 }
 
@@ -108,7 +109,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := hostcheck.Pass(ctx, r.Site, o.Skip, r.stored, nodesteps.DryRunFrom(r.Site, r.view), p); err != nil {
 		return Result{}, err
 	}
-	done, err := journal.Run(ctx, r.steps(r.view, r.trust.Keys, p), p)
+	steps, err := r.steps(r.view, r.trust.Keys, p)
+	if err != nil {
+		return Result{}, err
+	}
+	done, err := journal.Run(ctx, steps, p)
 	if err != nil {
 		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
 	}

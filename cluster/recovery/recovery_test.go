@@ -76,7 +76,10 @@ func TestRestoreIsOfTheSameCluster(t *testing.T) {
 // not, and each comes before what it is for.
 func TestInherited(t *testing.T) {
 	r := Restoration{sitetest.SettingsSite(t, ""), aBackup(t, map[string]string{site.UsersFile: "ci:hash", site.JournalFile: "{}"})}
-	inherited := r.inherited()
+	inherited, err := r.inherited()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := strings.Join(sitetest.StepNames(inherited), " "); got != "restored authority users" {
 		t.Errorf("got %s", got)
 	}
@@ -86,8 +89,8 @@ func TestInherited(t *testing.T) {
 			t.Errorf("reset does not know %s", s.Name)
 		}
 	}
-	if without := (Restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}).inherited(); len(without) != 2 {
-		t.Errorf("nobody may push, and there are %v", sitetest.StepNames(without))
+	if without, err := (Restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}).inherited(); err != nil || len(without) != 2 {
+		t.Errorf("nobody may push, and there are %v, %v", sitetest.StepNames(without), err)
 	}
 }
 

@@ -18,52 +18,59 @@ import (
 
 // steps are those of an installation. Some are given what the backup has, where a
 // new cluster would make its own.
-func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) ([]step.Step, error) {
 	s, m, k := r.Site, r.Site.Machine, r.Site.Config.Kubernetes
-	steps := install.Steps(s, v, trusted, p)
+	steps, err := install.Steps(s, v, trusted, p)
+	if err != nil {
+		return nil, err
+	}
+	inherited, err := r.inherited()
+	if err != nil {
+		return nil, err
+	}
 	if k.EncryptionAtRest != kubeadm.NoEncryption {
 		instead(steps, kubeadm.Encryption(m, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[kubeadm.EncryptionFile], nil }))
 	}
 	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
 	steps = insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision))
-	return insertAfter(steps, "record", r.inherited()...)
+	return insertAfter(steps, "record", inherited...), nil
 }
 
 // Again are the steps for a host that had that very cluster, and has left it: what it
 // shares with the other hosts is there.
-func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
+func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) ([]step.Step, error) {
 	s, m, k := r.Site, r.Site.Machine, r.Site.Config.Kubernetes
-	steps := install.Steps(s, v, trusted, p)
+	steps, err := install.Steps(s, v, trusted, p)
+	if err != nil {
+		return nil, err
+	}
 	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	return insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision))
+	return insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision)), nil
 }
 
 // inherited are the steps that a new cluster has none of.
-func (r Restoration) inherited() []step.Step {
+func (r Restoration) inherited() ([]step.Step, error) {
 	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	history, err := r.historyStep()
 	steps := []step.Step{
-		r.historyStep(),
+		history,
 		r.untilFounded(registry.AuthorityStep(pki, r.From.ca, func(context.Context) ([]byte, error) { return r.From.caKey, nil })),
 	}
 	if users, err := r.From.File(site.UsersFile); err == nil {
 		steps = append(steps, r.untilFounded(registry.UsersStep(registry.Users{File: site.UsersFile, Group: site.ServiceGroup}, users)))
 	}
-	return steps
+	return steps, err
 }
 
 // historyStep keeps which backup it is, so that a second run knows its own work,
 // and what the old host's journal said.
-func (r Restoration) historyStep() step.Step {
+func (r Restoration) historyStep() (step.Step, error) {
 	about, err := json.MarshalIndent(restoredFrom{r.From.Sums, r.From.Node, r.From.Taken}, "", "  ")
 	files := map[string][]byte{restoredName: about}
 	if journal, missing := r.From.File(site.JournalFile); missing == nil {
 		files[filepath.Base(site.JournalFile)] = journal
 	}
-	s := site.FilesStep("restored", "Keep what the backup says of its host", site.RestoredDir, files)
-	if err != nil {
-		s.Done = func(context.Context) (bool, error) { return false, err }
-	}
-	return s
+	return site.FilesStep("restored", "Keep what the backup says of its host", site.RestoredDir, files), err
 }
 
 // untilFounded is a step for the way to the cluster only. Once there, what it brought

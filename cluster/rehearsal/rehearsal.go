@@ -46,7 +46,7 @@ type Command struct {
 	Skip     []string
 	Stored   bool // the bundle is in this host's store
 	Packages func(context.Context) error
-	Steps    []step.Step
+	Steps    func() ([]step.Step, error)
 	Others   []Host
 }
 
@@ -65,7 +65,11 @@ func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan
 	if err != nil {
 		return Plan{}, err
 	}
-	forecasts, err := step.Plan(ctx, r.Steps)
+	steps, err := r.Steps()
+	if err != nil {
+		return Plan{}, err
+	}
+	forecasts, err := step.Plan(ctx, steps)
 	if err != nil {
 		return Plan{}, err
 	}

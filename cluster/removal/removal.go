@@ -98,7 +98,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.AskRemoved(ctx, client); err != nil {
+	if s, err = s.AskRemoved(ctx, client); err != nil {
 		return nil, err
 	}
 	r := &removal{site: s, options: o}

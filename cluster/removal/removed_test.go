@@ -25,7 +25,7 @@ func fiveNodes(own string) *site.Site {
 	return s
 }
 
-func TestLeaveOut(t *testing.T) {
+func TestWithoutRemoved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		own        string
 		removed    []string
@@ -40,8 +40,7 @@ func TestLeaveOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := fiveNodes(tc.own)
-			s.LeaveOut([]string{"node4", "node5"})
-			s.LeaveOut(tc.removed) // the last word counts
+			s = s.Without([]string{"node4", "node5"}).Without(tc.removed) // the last word counts
 			left := ""
 			for _, n := range s.Config.Nodes {
 				left += strings.TrimPrefix(n.Name, "node")
@@ -64,7 +63,7 @@ func TestLeaveOut(t *testing.T) {
 func TestRemovedFile(t *testing.T) {
 	for _, removed := range [][]string{nil, {"node4", "node5"}} {
 		s := fiveNodes("node1")
-		s.LeaveOut(removed)
+		s = s.Without(removed)
 		text := join.KeptIndex(s, &join.Hub{Signed: map[string][]byte{"bundle.json": nil}})[site.RemovedName]
 		got, err := site.ParseRemoved(text)
 		if err != nil || !slices.Equal(got, removed) || !json.Valid(text) || string(text) == "null" {

@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
@@ -54,7 +55,7 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 		return result, err
 	}
 	p.Say("%s has left the cluster", d.Name)
-	r.site.LeaveOut(append(r.site.Removed, d.Name))
+	r.site = r.site.Without(append(slices.Clone(r.site.Removed), d.Name))
 	if err := r.relist(ctx, p); err != nil {
 		return result, err
 	}
@@ -111,9 +112,16 @@ func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 		return err
 	}
 	defer v.Close()
-	steps := append(nodesteps.FirstSteps(s), nodesteps.RegistrySteps(s, v, t.Keys, p)...)
-	steps = append(append(steps, nodesteps.MirrorStep(s)), nodesteps.RuntimeSteps(s)...)
-	steps = append(steps, nodesteps.NodeReportUnitStep(s, p), join.MaterialStep(s, v.Top()))
+	var l step.List
+	l.Add(nodesteps.FirstSteps(s)...)
+	l.Add(nodesteps.RegistrySteps(s, v, t.Keys, p)...)
+	l.Try(nodesteps.MirrorStep(s))
+	l.Extend(nodesteps.RuntimeSteps(s))
+	l.Add(nodesteps.NodeReportUnitStep(s, p), join.MaterialStep(s, v.Top()))
+	steps, err := l.Steps()
+	if err != nil {
+		return err
+	}
 	_, err = journal.Run(ctx, steps, p)
 	return err
 }

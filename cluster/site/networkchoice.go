@@ -61,12 +61,13 @@ func ParseChoice(data []byte) (*NetworkChoice, error) {
 	return &c, nil
 }
 
-// Take has the site's configuration say what was chosen. What airgap.yaml itself says
-// stays: nothing is chosen where it does not say auto.
-func (s *Site) Take(c *NetworkChoice) {
+// Choosing returns the site whose configuration says what was chosen. What airgap.yaml
+// itself says stays: nothing is chosen where it does not say auto.
+func (s *Site) Choosing(c *NetworkChoice) *Site {
 	if c == nil || s.Config.Network.Encapsulation != cni.Auto {
-		return
+		return s
 	}
+	s = s.configured()
 	s.Choice = c
 	if c.Encapsulation == netprobe.Native {
 		s.Config.Network.Encapsulation = cni.Native
@@ -76,4 +77,5 @@ func (s *Site) Take(c *NetworkChoice) {
 	if s.Config.Network.MTU == 0 {
 		s.Config.Network.MTU = c.MTU
 	}
+	return s
 }

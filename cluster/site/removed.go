@@ -46,9 +46,10 @@ func ParseRemoved(data []byte) (names []string, err error) {
 	return names, nil
 }
 
-// LeaveOut has the configuration list all nodes but those that were removed. This
-// host itself stays: it may be about to come back.
-func (s *Site) LeaveOut(removed []string) {
+// Without returns the site whose configuration lists all nodes but those that were removed.
+// This host itself stays: it may be about to come back.
+func (s *Site) Without(removed []string) *Site {
+	s = s.configured()
 	s.Removed = nil
 	s.Config.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n config.Node) bool {
 		gone := n.Name != s.Node.Name && slices.Contains(removed, n.Name)
@@ -58,6 +59,7 @@ func (s *Site) LeaveOut(removed []string) {
 		return gone
 	})
 	slices.Sort(s.Removed)
+	return s
 }
 
 // Listed is a node of airgap.yaml, removed or not.
@@ -65,17 +67,16 @@ func (s *Site) Listed(name string) (config.Node, error) {
 	return (&config.Cluster{Nodes: s.Nodes}).Node(name)
 }
 
-// AskRemoved asks the cluster which nodes were removed. One that does not answer
-// leaves it at what this host knows.
-func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) error {
+// AskRemoved asks the cluster which nodes were removed, and returns the site without them.
+// Where it does not answer, that is what this host knows.
+func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) (*Site, error) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	removed, err := kubeadm.Removed(limited, client)
 	if err != nil {
-		return ctx.Err()
+		return s, ctx.Err()
 	}
-	s.LeaveOut(removed)
-	return nil
+	return s.Without(removed), nil
 }
 
 // RemovedFile returns the content that ParseRemoved reads.

@@ -23,14 +23,15 @@ import (
 )
 
 // Site is what a command on a server knows: the bundle's index, the
-// configuration inside it, and which of its nodes this host is.
+// configuration inside it, and which of its nodes this host is. Nobody changes one: what a
+// command learns gives it another one, by With, Choosing, Without or Storing.
 type Site struct {
 	Index   *bundle.Index
 	Config  *config.Cluster
 	Node    config.Node
 	Machine kubeadm.Machine
 	Facts   kubeadm.Facts
-	// required are fingerprints of keys: bundles for this host must be signed with
+	// Required are fingerprints of keys: bundles for this host must be signed with
 	// one of them, by --require-key. None: the usual ones count.
 	Required []string
 	Peer     preflight.Peer // the host that this one joins; none on the first
@@ -40,6 +41,35 @@ type Site struct {
 	ToStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
 	Nodes    []config.Node  // all of airgap.yaml
 	Removed  []string       // those of them that were removed since: config has them no more
+}
+
+// Given is what a command knows beside the bundle and this host.
+type Given struct {
+	Required []string       // as in Site
+	Peer     preflight.Peer // as in Site
+	Medium   string         // as in Site
+	InPlace  bool           // the store serves the bundle from where it lies
+}
+
+// With returns the site with what is given, and with nothing that was given before.
+func (s *Site) With(g Given) *Site {
+	c := *s
+	c.Required, c.Peer, c.Medium, c.Store.InPlace = g.Required, g.Peer, g.Medium, g.InPlace
+	return &c
+}
+
+// Storing returns the site with the bytes that its store still needs.
+func (s *Site) Storing(bytes int64) *Site {
+	c := *s
+	c.ToStore = bytes
+	return &c
+}
+
+// configured returns a copy with a configuration of its own.
+func (s *Site) configured() *Site {
+	c, cluster := *s, *s.Config
+	c.Config = &cluster
+	return &c
 }
 
 // Fresh is New of a bundle that is to be installed: it is held to what
@@ -73,13 +103,11 @@ func New(index *bundle.Index, name string) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{Index: index, Config: c, Nodes: c.Nodes, Node: node, Machine: machine, Facts: facts, Store: registry.Store{Dir: StoreDir}}
-	s.Take(choice)
 	removed, err := recordedRemoved()
 	if err != nil {
 		return nil, err
 	}
-	s.LeaveOut(removed)
-	return s, nil
+	return s.Choosing(choice).Without(removed), nil
 }
 
 // Stored is the site of the newest bundle in this host's store.
@@ -99,8 +127,7 @@ func Stored(keys []string, node string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Required = t.Required
-	return s, nil
+	return s.With(Given{Required: t.Required}), nil
 }
 
 // Installed is the site of the bundle that this host, a node, is as; a newer one in its
@@ -126,7 +153,7 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 		if s, err = New(index, s.Node.Name); err != nil {
 			return nil, err
 		}
-		s.Required = t.Required
+		s = s.With(Given{Required: t.Required})
 	}
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
@@ -41,7 +38,8 @@ func (u *upgrade) check(ctx context.Context) error {
 			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.Node.Name)
 		}
 	}
-	return install.Gate(ctx, u.site, u.options.Skip, u.view, u.trusted, u.fleet, u.p)
+	_, err := install.Gate(ctx, u.site, u.skip, u.view, u.trusted, u.fleet, u.p) // of a cluster that is there it measures nothing
+	return err
 }
 
 // fixed refuses what a running cluster cannot change.
@@ -80,65 +78,6 @@ func (u *upgrade) fixed() error {
 		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
 }
 
-// look asks the cluster for its nodes. After a power cut amid the upgrade the API server
-// takes its time.
-func (u *upgrade) look(ctx context.Context) (err error) {
-	if u.client, err = u.site.Machine.Client(kubeadm.AdminConf); err != nil {
-		return err
-	}
-	if err := u.awaitAPI(ctx); err != nil {
-		return advice.Add(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
-	}
-	nodes, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
-		return u.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	})
-	if err != nil {
-		return advice.Add(fmt.Errorf("list the nodes: %w", err), "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
-	}
-	if strangers := u.know(nodes.Items); len(strangers) > 0 {
-		return advice.Add(fmt.Errorf("nodes of the cluster that the bundle's airgap.yaml does not have: %s", strings.Join(strangers, ", ")), "airgap remove takes a node out of the cluster; or put it back into airgap.yaml and make the bundle anew")
-	}
-	return nil
-}
-
-// know takes the nodes down, and which of them are cordoned as long as no upgrade may have
-// done that. It returns those that airgap.yaml does not have.
-func (u *upgrade) know(nodes []corev1.Node) (strangers []string) {
-	u.nodes = map[string]corev1.Node{}
-	if !u.record.Changed {
-		u.record.Cordoned = []string{} // as it is now: an earlier run may have ended days ago
-	}
-	for _, n := range nodes {
-		u.nodes[n.Name] = n
-		if _, err := u.site.Config.Node(n.Name); err != nil {
-			strangers = append(strangers, n.Name)
-		}
-		if n.Spec.Unschedulable && !u.record.Changed {
-			u.record.Cordoned = append(u.record.Cordoned, n.Name)
-		}
-	}
-	return strangers
-}
-
-// awaitAPI waits until the API server says that it is ready: till then one that was just
-// started refuses even administrators. Each question has its own end, ten seconds, so
-// that what is told in the end is what the last one was answered.
-func (u *upgrade) awaitAPI(ctx context.Context) error {
-	var said bool
-	_, err := site.PatientlyFor(ctx, u.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
-		_, err := u.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		if err != nil && !said {
-			said = true
-			u.p.Say("the API server is not ready yet: %v", err)
-		}
-		if err != nil {
-			err = fmt.Errorf("wait for the API server: %v", err) //nolint:errorlint // whatever it answers may be another answer soon
-		}
-		return nil, err
-	})
-	return err
-}
-
 // order compares versions: of the API server, which is what the upgrade starts from,
 // and of the kubelets.
 func (u *upgrade) order(ctx context.Context) error {
@@ -171,7 +110,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	if err := join.NotFull(ctx, u.site); err != nil {
 		return err
 	}
-	if err := u.noWayBack(); err != nil && !u.options.NoWayBack {
+	if err := u.wayBackMissing(); err != nil && !u.noWayBack {
 		return advice.Add(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
 	}
 	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)

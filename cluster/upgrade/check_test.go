@@ -71,7 +71,7 @@ func withFullEtcd(t *testing.T) kubeadm.Machine {
 
 // TestFullEtcdStopsTheUpgrade: before anything else is asked, let alone changed.
 func TestFullEtcdStopsTheUpgrade(t *testing.T) {
-	u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: withFullEtcd(t)}, p: ui.Discard()}
+	u := &upgrade{rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: withFullEtcd(t)}, p: ui.Discard()}}
 	err := u.undisturbed(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(advice.Of(err), "alarm disarm") {
 		t.Errorf("got %v, advice %q", err, advice.Of(err))

@@ -3,7 +3,6 @@ package upgrade
 import (
 	"context"
 
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
@@ -15,24 +14,27 @@ import (
 // stick.
 func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 	s, from := u.site, nodesteps.FromView(u.view)
-	steps := nodesteps.FirstSteps(s)
-	before, err := join.UpgradeBefore(ctx, s, from, s.RegistryAddr(), true)
+	var l step.List
+	l.Add(nodesteps.FirstSteps(s)...)
+	before, err := stepsBefore(ctx, s, from, s.RegistryAddr(), true)
 	if err != nil {
 		return nil, err
 	}
 	if len(before) > 0 {
 		before = append(before, u.drainStep(s.Node))
 	}
-	steps = append(append(steps, before...), nodesteps.Steps(s, from, s.RegistryAddr(), u.p)...)
+	l.Add(before...)
+	l.Extend(nodesteps.Steps(s, from, s.RegistryAddr(), u.p))
 	if len(before) > 0 {
-		steps = append(steps, join.Upgrade(s, true).Kubelet())
+		l.Add(kubeadmPart(s, true).Kubelet())
 	}
-	return append(steps,
+	l.Add(
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
 		kubeadm.ApproverStep(s.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote),
 		nodesteps.UpkeepStep(s),
 		nodesteps.NodeReportUnitStep(s, u.p),
-		u.releaseStep(s.Node)), nil
+		u.releaseStep(s.Node))
+	return l.Steps()
 }

@@ -41,9 +41,9 @@ type BackOptions struct {
 
 // rollback is one at work.
 type rollback struct {
-	upgrade // to the bundle of before
+	rollout // to the bundle of before
+	options BackOptions
 	backup  *recovery.SavedCluster
-	yes     bool
 	// installs says that hosts are installed from the bundle of before: a newer one that stays
 	// in a store would be installed from instead.
 	installs bool
@@ -77,9 +77,8 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	if err != nil {
 		return BackResult{}, err
 	}
-	r := &rollback{upgrade: upgrade{options: Options{
-		Keys: o.Keys, Skip: skip, rules: rules, NoSSH: o.NoSSH, DrainTimeout: 15 * time.Minute, Timeout: o.Timeout, Console: o.Console,
-	}}, yes: o.Yes}
+	o.Skip = skip
+	r := &rollback{rollout: rollout{pace: pace{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile)}, options: o}
 	record, err := upgraderecord.Read()
 	if err != nil {
 		return BackResult{}, err
@@ -124,11 +123,15 @@ func (r *rollback) leads(ctx context.Context) (done BackResult, err error) {
 	if err := hostcheck.AtRest(ctx, r.site, r.p); err != nil {
 		return done, err
 	}
-	steps := r.forgetSteps
+	list := r.forgetSteps
 	if r.record.Changed {
-		steps = r.steps
+		list = r.steps
 	}
-	result, err := journal.Run(ctx, steps(), r.p)
+	steps, err := list()
+	if err != nil {
+		return done, err
+	}
+	result, err := journal.Run(ctx, steps, r.p)
 	if err != nil {
 		return done, advice.Add(err, "mend it and run airgap rollback again: finished steps are not repeated")
 	}
@@ -172,7 +175,7 @@ func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	if r.site, err = site.New(r.view.Top().Index(), ""); err != nil {
 		return err
 	}
-	r.site.Required, r.old, r.target = t.Required, r.site, r.record.From.ID
+	r.site, r.target = r.site.With(site.Given{Required: t.Required}), r.record.From.ID
 	if !r.record.Changed || r.site.Node.Name != r.site.Config.Master().Name {
 		return nil
 	}
@@ -231,7 +234,7 @@ func (r *rollback) sameAuthority() error {
 
 // confirm tells what is lost.
 func (r *rollback) confirm(ctx context.Context) error {
-	if r.yes || !r.record.Changed || len(r.record.Back) > 0 {
+	if r.options.Yes || !r.record.Changed || r.record.GoesBack() {
 		return nil
 	}
 	what := fmt.Sprintf("Kubernetes %s → %s. What was written to the cluster since %s is lost.",
@@ -246,7 +249,7 @@ func (r *rollback) confirm(ctx context.Context) error {
 
 // confirmStandDown is for who runs it on another host than the first one says.
 func (r *rollback) confirmStandDown(ctx context.Context, first string) error {
-	if r.yes || !r.site.ServesRegistry() {
+	if r.options.Yes || !r.site.ServesRegistry() {
 		return nil
 	}
 	return r.agreed(ctx, fmt.Sprintf("airgap rollback begins on %s, which says when it is this host's turn. Here it takes %s out of the upgraded cluster.", first, r.site.Node.Name))
@@ -271,7 +274,7 @@ func (r *rollback) standDownHere(ctx context.Context, o BackOptions) (BackResult
 	if !r.site.ServesRegistry() {
 		return BackResult{}, advice.Add(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.Config.Master().Name)
 	}
-	steps := []step.Step{r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
+	steps := []step.Step{r.onceStep(standDownName, "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
 	if o.Forget {
 		steps = steps[1:]
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/kubeadm"
@@ -53,7 +55,7 @@ func TestForgetBundles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := &rollback{installs: tc.installs, made: before.Open(t).Index().Created, upgrade: upgrade{
+		r := &rollback{installs: tc.installs, made: before.Open(t).Index().Created, rollout: rollout{
 			site: &site.Site{Store: store}, trusted: keys, record: upgraderecord.Record{From: upgraderecord.BundleRef{ID: id(before)}, To: upgraderecord.BundleRef{ID: tc.to}},
 		}}
 		if names, err := r.laterBundles(); err != nil || tc.to == id(next) && tc.installs != slices.Equal(names, []string{"later"}) {
@@ -76,7 +78,7 @@ func TestForgetBundles(t *testing.T) {
 // the cluster's name.
 func TestLatecomers(t *testing.T) {
 	c := sitetest.ClusterFrom(t)
-	r := &rollback{upgrade: upgrade{site: &site.Site{Config: c, Nodes: c.Nodes}}}
+	r := &rollback{rollout: rollout{site: &site.Site{Config: c, Nodes: c.Nodes}}}
 	for want, names := range map[string][]string{"": {"cp1"}, "cp2 cp3": {"cp1", "cp2", "cp3"}} {
 		var members []etcd.Member
 		for _, name := range names {
@@ -159,7 +161,7 @@ func TestPreparedNoMore(t *testing.T) {
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Annotations: map[string]string{site.PreparedNote: "new", site.BundleNote: "old"}}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: map[string]string{site.PreparedNote: "old"}}},
 	)
-	r := &rollback{upgrade: upgrade{client: client, record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: "new"}}}}
+	r := &rollback{rollout: rollout{client: client, record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: "new"}}}}
 	look := func() {
 		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -190,21 +192,27 @@ func TestUnsaid(t *testing.T) {
   - {name: w9, address: 192.0.2.29, roles: [worker]}
 packages:`)
 	for _, tc := range []struct {
-		verified []string
+		upgraded bool // the first host
 		want     string
 	}{
-		{nil, "cp1 w1"}, // no host but the first was touched, but cp2 has left
-		{[]string{"cp1"}, "cp1"},
+		{false, "cp1 w1"}, // no host but the first was touched, but cp2 has left
+		{true, "cp1"},
 	} {
 		var objects []runtime.Object
 		for _, name := range []string{"cp1", "cp2", "w1"} {
 			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{site.BundleNote: "old"}}})
 		}
 		client := fake.NewClientset(objects...)
-		r := &rollback{upgrade: upgrade{
-			client: client, site: &site.Site{Config: c, Node: c.Nodes[0]}, record: upgraderecord.Record{Verified: tc.verified},
+		r := &rollback{rollout: rollout{
+			client: client, site: &site.Site{Config: c, Node: c.Nodes[0]}, journal: step.OpenJournal(filepath.Join(t.TempDir(), "journal")),
 			nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "w1": {}},
 		}}
+		if tc.upgraded {
+			compared := []step.Step{{Name: "compare-cp1", Once: r.record.Upgrade(), Run: func(context.Context) error { return nil }}}
+			if _, err := step.Run(t.Context(), r.journal, compared, func(step.Event) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := r.unsay(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +227,7 @@ packages:`)
 			}
 		}
 		if got := strings.Join(still, " "); got != tc.want {
-			t.Errorf("verified %q: %s still say so, want %s", tc.verified, got, tc.want)
+			t.Errorf("upgraded %t: %s still say so, want %s", tc.upgraded, got, tc.want)
 		}
 	}
 }
@@ -228,7 +236,7 @@ packages:`)
 // joined, whatever it became since.
 func TestBackToNoNode(t *testing.T) {
 	said := &uitest.Sayings{Progress: ui.Discard()}
-	r := &rollback{upgrade: upgrade{p: said, nodes: map[string]corev1.Node{"cp1": {}}}}
+	r := &rollback{rollout: rollout{p: said, nodes: map[string]corev1.Node{"cp1": {}}}}
 	if err := r.back(t.Context(), config.Node{Name: "w9", Roles: []config.Role{config.Worker}}); err != nil || !strings.Contains(strings.Join(said.Said, "\n"), "w9 was no node before the upgrade") {
 		t.Errorf("%v, said %q", err, said.Said)
 	}
@@ -267,17 +275,17 @@ func TestAwaitSilence(t *testing.T) {
 // cluster, which nobody does by a mistaken host.
 func TestStandDownIsAsked(t *testing.T) {
 	var stderr bytes.Buffer
-	c := sitetest.ClusterFrom(t, "{name: w1", "{name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: w1")
-	r := &rollback{upgrade: upgrade{options: Options{Console: &ui.Terminal{In: strings.NewReader("yes\n"), Err: &stderr}}, site: &site.Site{Config: c, Node: c.Nodes[1]}}}
+	c := sitetest.ClusterFrom(t, "{name: w1", "{name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\n  - {name: w1")
+	r := &rollback{options: BackOptions{Console: &ui.Terminal{In: strings.NewReader("yes\n"), Err: &stderr}}, rollout: rollout{site: &site.Site{Config: c, Node: c.Nodes[1]}}}
 	err := r.confirmStandDown(t.Context(), c.Nodes[0].Name)
 	if !advice.IsUsage(err) || !strings.Contains(stderr.String(), "begins on cp1") || !strings.Contains(stderr.String(), "takes cp2 out") {
 		t.Errorf("nobody is there: %v, %q", err, stderr.String())
 	}
-	r.yes = true
+	r.options.Yes = true
 	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
 		t.Errorf("with --yes: %v", err)
 	}
-	r.yes, r.site.Node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
+	r.options.Yes, r.site.Node = false, config.Node{Name: "w1", Roles: []config.Role{config.Worker}}
 	if err := r.confirmStandDown(t.Context(), c.Nodes[0].Name); err != nil {
 		t.Errorf("a worker, which is refused without a question: %v", err)
 	}

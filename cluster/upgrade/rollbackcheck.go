@@ -18,19 +18,22 @@ import (
 // possible finds what would stop the way back, or spoil it, before the control plane is
 // taken down: from then on there is no way but on.
 func (r *rollback) possible(ctx context.Context) error {
-	if slices.Contains(r.record.Back, "stand-down") {
-		return nil
+	left, err := r.journal.Ended(backName+standDownName, r.record.WayBack())
+	if err != nil || left {
+		return err
 	}
 	if err := r.site.Machine.RoomToReturn(r.backup.Etcd.Bytes, 0); err != nil {
 		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
 	}
-	if len(r.record.Back) > 0 {
+	if r.record.GoesBack() {
 		return nil
 	}
 	// Another host may have removed some. Where the upgrade broke even the way to ask, what this
 	// host knows has to do.
-	if err := join.OfThisCluster(ctx, r.site); ctx.Err() != nil {
-		return err
+	if known, err := join.OfThisCluster(ctx, r.site); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err == nil {
+		r.site = known
 	}
 	late, err := r.latecomers(ctx)
 	if err != nil || len(late) == 0 {

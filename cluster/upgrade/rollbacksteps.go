@@ -26,27 +26,28 @@ import (
 
 // steps take an upgrade back that has changed a host: the control plane is restored
 // from the backup as on a host that has none, and the others come back to it.
-func (r *rollback) steps() []step.Step {
-	steps := []step.Step{r.beginStep()}
+func (r *rollback) steps() ([]step.Step, error) {
+	var l step.List
+	l.Add(r.beginStep())
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
-			steps = append(steps, r.onceStep("down-"+n.Name, n.Name+" leaves the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
+			l.Add(r.onceStep("down-"+n.Name, n.Name+" leaves the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
 		}
 	}
-	steps = append(steps,
-		r.onceStep("stand-down", "Leave the upgraded cluster", r.standDown),
-		r.forgetBundleStep())
-	steps = append(steps, recovery.Restoration{Site: r.site, From: r.backup}.Again(r.view, r.trusted, r.p)...)
-	steps = append(steps, r.onceStep("removed", "Have nodes that were removed since stay removed", r.removedAgain))
-	steps = append(steps, r.onceStep("unsaid", "Have every other host say anew that it is as before", r.unsay))
+	l.Add(r.onceStep(standDownName, "Leave the upgraded cluster", r.standDown), r.forgetBundleStep())
+	l.Extend(recovery.Restoration{Site: r.site, From: r.backup}.Again(r.view, r.trusted, r.p))
+	l.Add(
+		r.onceStep("removed", "Have nodes that were removed since stay removed", r.removedAgain),
+		r.onceStep("unsaid", "Have every other host say again that it is as before", r.unsay))
 	for _, n := range r.others() {
-		steps = append(steps, r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
+		l.Add(r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
 	}
-	return append(steps, r.onceStep("compare", "Compare the cluster with what it was like", r.compare), r.unpreparedStep(), r.rolledBackStep())
+	l.Add(r.onceStep("compare", "Compare the cluster with what it was like", r.compareRestored), r.unpreparedStep(), r.rolledBackStep())
+	return l.Steps()
 }
 
 // forgetSteps take an upgrade back that has changed no host.
-func (r *rollback) forgetSteps() []step.Step {
+func (r *rollback) forgetSteps() ([]step.Step, error) {
 	steps := []step.Step{r.beginStep()}
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
@@ -55,30 +56,29 @@ func (r *rollback) forgetSteps() []step.Step {
 	}
 	s := r.site
 	steps = append(steps, r.forgetBundleStep(), join.MaterialStep(s, r.view.Top()))
-	return append(steps, r.unpreparedStep(), r.rolledBackStep())
+	return append(steps, r.unpreparedStep(), r.rolledBackStep()), nil
 }
 
 // beginStep notes, before any host has left, that there is no way but back, and which nodes
 // were removed: the restored cluster does not know of those of since.
 func (r *rollback) beginStep() step.Step {
-	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error { return join.LayOutRemoved(r.site) })
+	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error {
+		if err := join.LayOutRemoved(r.site); err != nil {
+			return err
+		}
+		return upgraderecord.Note(func(u *upgraderecord.Record) { u.BackBegan = time.Now().UTC() })
+	})
 }
 
-// onceStep is done when it is noted so: nothing on the host tells.
+// backName begins the names of the steps that a rollback runs once.
+const backName = "rollback-"
+
+// standDownName is of the step by which a host leaves the upgraded cluster.
+const standDownName = "stand-down"
+
+// onceStep is a step of the rollback that nothing on the host tells of.
 func (r *rollback) onceStep(name, title string, run func(context.Context) error) step.Step {
-	return step.Step{
-		Name: "rollback-" + name, Title: title,
-		Done: func(context.Context) (bool, error) {
-			u, err := upgraderecord.Read()
-			return slices.Contains(u.Back, name), err
-		},
-		Run: func(ctx context.Context) error {
-			if err := run(ctx); err != nil {
-				return err
-			}
-			return upgraderecord.Note(func(u *upgraderecord.Record) { u.Back = append(u.Back, name) })
-		},
-	}
+	return step.Step{Name: backName + name, Title: title, Once: r.record.WayBack(), Run: run}
 }
 
 // unpreparedStep takes off what says that hosts have what they need of the new bundle: the
@@ -125,7 +125,7 @@ func (r *rollback) rolledBackStep() step.Step {
 	}
 }
 
-// others are all nodes but the first control-plane host, those of the control plane
+// others returns all nodes but the first control-plane host, those of the control plane
 // first: there is no cluster to ask which of them have joined.
 func (r *rollback) others() []config.Node {
 	var masters, workers []config.Node
@@ -160,11 +160,7 @@ func (r *rollback) forgetBundleStep() step.Step {
 		_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
 		return err
 	})
-	noted := s.Done
-	s.Done = func(ctx context.Context) (bool, error) {
-		if is, err := noted(ctx); err != nil || !is {
-			return false, err
-		}
+	s.Done = func(context.Context) (bool, error) {
 		going, staying, err := r.divided()
 		bundle.NewView(slices.Concat(going, staying)...).Close()
 		return len(going) == 0, err
@@ -326,9 +322,13 @@ func (r *rollback) unsay(ctx context.Context) error {
 	if err := r.knowNodes(ctx); err != nil {
 		return err
 	}
+	upgraded, err := r.journal.Ended(compareName+r.site.Node.Name, r.record.Upgrade())
+	if err != nil {
+		return err
+	}
 	for _, n := range r.others() {
 		_, was := r.nodes[n.Name]
-		if was && (n.Has(config.ControlPlane) || slices.Contains(r.record.Verified, r.site.Node.Name)) {
+		if was && (n.Has(config.ControlPlane) || upgraded) {
 			if err := site.Annotate(ctx, r.client, n.Name, site.BundleNote, ""); err != nil {
 				return err
 			}
@@ -345,9 +345,9 @@ func (r *rollback) knowNodes(ctx context.Context) error {
 	return r.look(ctx)
 }
 
-func (r *rollback) compare(ctx context.Context) error {
+func (r *rollback) compareRestored(ctx context.Context) error {
 	if err := r.knowNodes(ctx); err != nil {
 		return err
 	}
-	return r.upgrade.compare(ctx)
+	return r.compare(ctx)
 }

@@ -18,12 +18,12 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// TestWrittenDownAnew: what is compared with, and gone back to, is what was before the
+// TestWrittenDownEachRun: what is compared with, and gone back to, is what was before the
 // first host was changed, not before a run that was broken off.
-func TestWrittenDownAnew(t *testing.T) {
+func TestWrittenDownEachRun(t *testing.T) {
 	changed, written, taken := false, true, 0 // a run before has written it
 	of := func() step.Step {
-		return anew(step.Step{
+		return eachRun(step.Step{
 			Name: "baseline",
 			Done: func(context.Context) (bool, error) { return written, nil },
 			Run:  func(context.Context) error { written = true; taken++; return nil },
@@ -47,11 +47,11 @@ func TestStepsOfAnUpgrade(t *testing.T) {
 packages:`)
 	m := kubeadm.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}
 	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
-	u := &upgrade{
+	u := &upgrade{rollout: rollout{
 		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
 		record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}},
 		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
-	}
+	}}
 	steps, err := u.steps(t.Context())
 	if err != nil {
 		t.Fatal(err)

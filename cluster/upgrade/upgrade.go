@@ -7,18 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
@@ -27,9 +21,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
-	"airgap.dev/airgap/verify"
 )
 
 // Options are those of airgap upgrade.
@@ -37,7 +29,6 @@ type Options struct {
 	Dir          string   // the bundle's
 	Keys         []string // of --require-key
 	Skip         []string // preflight checks and rules of verify
-	rules        []string // of skip, those of verify
 	NoSSH        bool
 	NoWayBack    bool          // go on where a rollback is not possible
 	DrainTimeout time.Duration // for the pods of one host to leave it
@@ -47,18 +38,11 @@ type Options struct {
 
 // upgrade is one at work, on the first control-plane host.
 type upgrade struct {
-	options Options
-	site    *site.Site // as the new bundle has it
-	old     *site.Site // as the cluster is
-	view    *bundle.View
-	trusted []*ecdsa.PublicKey
-	fleet   *fleet.Fleet // nil: the other hosts are worked on by hand
-	target  string       // ID of the bundle that the hosts are brought to
-	record  upgraderecord.Record
-	client  kubernetes.Interface
-	nodes   map[string]corev1.Node // of the cluster, as they were at the start
-	p       ui.Progress
-	release func() // the host's lock
+	rollout
+	skip      []string   // preflight checks
+	noWayBack bool       // it goes on where a rollback is not possible
+	old       *site.Site // as the cluster is
+	release   func()     // the host's lock
 }
 
 // Result is the result on stdout.
@@ -76,7 +60,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer u.close()
-	if err := join.MendTorn(ctx, u.site, u.p); err != nil {
+	if err := mendTorn(ctx, u.site, u.p); err != nil {
 		return Result{}, err
 	}
 	if err := u.check(ctx); err != nil {
@@ -108,7 +92,8 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err := hostcheck.MustBeRoot("upgrade"); err != nil {
 		return nil, err
 	}
-	if o.Skip, o.rules, err = verdict.SplitSkip(o.Skip); err != nil {
+	skip, rules, err := verdict.SplitSkip(o.Skip)
+	if err != nil {
 		return nil, err
 	}
 	if err := site.ThisMachine().RefuseAmidReplacement("upgrade"); err != nil {
@@ -118,7 +103,10 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upgrade{options: o, view: v, trusted: t.Keys, release: func() {}}
+	u := &upgrade{
+		rollout: rollout{pace: pace{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile)},
+		skip:    skip, noWayBack: o.NoWayBack, release: func() {},
+	}
 	defer func() {
 		if err != nil {
 			u.close()
@@ -131,7 +119,7 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 		u.release = func() {}
 		return nil, err
 	}
-	if u.fleet, err = fleet.Connect(ctx, u.site, v.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH}); err != nil {
+	if u.fleet, err = fleet.Connect(ctx, u.site, v.Top(), fleet.Options{Console: o.Console, Skip: skip, NoSSH: o.NoSSH}); err != nil {
 		return nil, err
 	}
 	u.fleet.AwaitBusy()
@@ -171,7 +159,7 @@ func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
 	if err != nil {
 		return err
 	}
-	s.Required = t.Required
+	s = s.With(site.Given{Required: t.Required})
 	u.site, u.target = s, index.ID()
 	if first := s.Config.Master(); s.Node.Name != first.Name {
 		return advice.Add(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.Node.Name, first.Name), "run the same command there")
@@ -255,7 +243,7 @@ func newerThan(next, now *bundle.Index) error {
 		"make the bundle anew of that airgap.yaml and its airgap.lock; or airgap rollback, if it was the last upgrade that is to be taken back")
 }
 
-// others are the nodes beside the first control-plane host, in the order of an
+// others returns the nodes beside the first control-plane host, in the order of an
 // upgrade.
 func (u *upgrade) others() []config.Node {
 	var masters, workers []config.Node
@@ -303,45 +291,4 @@ func (u *upgrade) plan() Plan {
 		p.order = append(p.order, n.Name)
 	}
 	return p
-}
-
-// compare judges the cluster by how it was before the upgrade, but for nodes that were removed
-// since. Containers that were started anew are what an upgrade does.
-func (u *upgrade) compare(ctx context.Context) error {
-	before, err := (&verdict.Modes{Baseline: verdict.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
-	if err != nil {
-		return err
-	}
-	for _, name := range u.site.Removed {
-		delete(before.Snapshot.Nodes, name)
-	}
-	v, err := u.verification(false)
-	if err != nil {
-		return err
-	}
-	v.Baseline, v.Skip = before, append([]string{"restarts"}, v.Skip...)
-	return u.judge(ctx, v)
-}
-
-// verification is of the nodes that there are: others of airgap.yaml join later.
-func (u *upgrade) verification(systemOnly bool) (verify.Options, error) {
-	v, err := verdict.Verification(u.site, verdict.Options{
-		Kubeconfig: kubeadm.AdminConf, SystemOnly: systemOnly, Skip: u.options.rules, Timeout: u.options.Timeout,
-	}, u.p)
-	v.Nodes = slices.Sorted(maps.Keys(u.nodes))
-	facts := v.Facts
-	v.Facts = func(ctx context.Context) verify.Facts {
-		f := facts(ctx)
-		f.Nodes = nil // they stay
-		return f
-	}
-	return v, err
-}
-
-func (u *upgrade) judge(ctx context.Context, v verify.Options) error {
-	report, err := verify.Run(ctx, v)
-	if err != nil {
-		return err
-	}
-	return verdict.Failed(report)
 }

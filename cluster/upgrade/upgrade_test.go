@@ -44,7 +44,7 @@ func TestFixed(t *testing.T) {
 		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := &upgrade{old: &site.Site{Config: sitetest.ClusterFrom(t)}, site: &site.Site{Config: sitetest.ClusterFrom(t, tc.edits...)}}
+			u := &upgrade{old: &site.Site{Config: sitetest.ClusterFrom(t)}, rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t, tc.edits...)}}}
 			err := u.fixed()
 			if (err == nil) != (len(tc.says) == 0) {
 				t.Fatalf("got %v, want %q", err, tc.says)
@@ -65,7 +65,7 @@ func TestOrderOfHosts(t *testing.T) {
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
   - {name: w2, address: 192.0.2.22, roles: [worker]}
 packages:`)
-	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}
+	u := &upgrade{rollout: rollout{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}}}}
 	var names []string
 	for _, n := range u.others() {
 		names = append(names, n.Name)
@@ -113,9 +113,9 @@ func TestNewestInTheStore(t *testing.T) {
 func TestAlone(t *testing.T) {
 	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	c := sitetest.ClusterFrom(t)
-	u := &upgrade{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{
+	u := &upgrade{rollout: rollout{site: &site.Site{Config: c, Node: c.Nodes[0]}, nodes: map[string]corev1.Node{
 		"cp1": {Spec: corev1.NodeSpec{Taints: taint}}, "w1": {},
-	}}
+	}}}
 	for i, want := range []bool{false, true} {
 		if got := u.alone(c.Nodes[i]); got != want {
 			t.Errorf("%s alone: %v", c.Nodes[i].Name, got)
@@ -143,7 +143,7 @@ func TestCordonedBefore(t *testing.T) {
 		changed bool
 		want    string
 	}{{false, "w1"}, {true, "cp1"}} {
-		u := &upgrade{site: &site.Site{Config: sitetest.ClusterFrom(t)}, record: upgraderecord.Record{Cordoned: []string{"cp1"}, Changed: tc.changed}}
+		u := &upgrade{rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t)}, record: upgraderecord.Record{Cordoned: []string{"cp1"}, Changed: tc.changed}}}
 		if strangers := u.know(nodes); !slices.Equal(strangers, []string{"w9"}) {
 			t.Errorf("strangers: %v", strangers)
 		}
@@ -158,7 +158,7 @@ func TestRehearse(t *testing.T) {
 	c := sitetest.ClusterFrom(t)
 	for f, says := range map[*fleet.Fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
 		var text bytes.Buffer
-		u := &upgrade{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}
+		u := &upgrade{rollout: rollout{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}}
 		u.record.To.ID = strings.Repeat("0", 64)
 		if err := u.plan().Write(&text); err != nil || !strings.HasSuffix(text.String(), says) {
 			t.Errorf("%v, %q", err, text.String())
@@ -168,7 +168,7 @@ func TestRehearse(t *testing.T) {
 
 // TestUpgraded wants version, readiness and the host's own word.
 func TestUpgraded(t *testing.T) {
-	u := &upgrade{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t)}}
+	u := &upgrade{rollout: rollout{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t)}}}
 	node := func(version, note string, ready corev1.ConditionStatus) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{site.BundleNote: note}}}
 		n.Status.NodeInfo.KubeletVersion = version

@@ -12,11 +12,11 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// noWayBack says why airgap rollback could not take this upgrade back, whatever is
+// wayBackMissing says why airgap rollback could not take this upgrade back, whatever is
 // backed up before it; nil when it could. It judges this host's files as rollback and
 // restore will judge their copies: the authorities' keys may be kept elsewhere, or not
 // fit, etcd's data may lie where airgap does not restore them, or room lack.
-func (u *upgrade) noWayBack() error {
+func (u *upgrade) wayBackMissing() error {
 	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.Machine.Root, path)) }
 	id, err := kubeadm.ReadIdentity(read)
 	if err != nil {
@@ -44,7 +44,7 @@ func registryKey(read func(path string) ([]byte, error)) error {
 }
 
 func (u *upgrade) wayBack() string {
-	if err := u.noWayBack(); err != nil {
+	if err := u.wayBackMissing(); err != nil {
 		return "no way back: " + err.Error()
 	}
 	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)

@@ -80,8 +80,8 @@ func TestNoWayBack(t *testing.T) {
 					}
 				}
 			}
-			u := &upgrade{site: &site.Site{Machine: m}, old: &site.Site{Config: sitetest.ClusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
-			err := u.noWayBack()
+			u := &upgrade{rollout: rollout{site: &site.Site{Machine: m}}, old: &site.Site{Config: sitetest.ClusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
+			err := u.wayBackMissing()
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}

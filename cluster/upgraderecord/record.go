@@ -31,12 +31,19 @@ type Record struct {
 	Began    time.Time `json:"began"`
 	Cordoned []string  `json:"cordoned"` // nodes that took no new pods before it began
 	Changed  bool      `json:"changed"`  // what is in etcd, or a host, is or may be the new version's
-	Verified []string  `json:"verified"` // nodes after whose upgrade the cluster was as before
 	Ended    time.Time `json:"ended,omitzero"`
-	// Of a rollback: what is done of it, and when it had come to its end.
-	Back       []string  `json:"back,omitempty"`
+	// Of a rollback: when it began, and when it had come to its end.
+	BackBegan  time.Time `json:"backBegan,omitzero"`
 	RolledBack time.Time `json:"rolledBack,omitzero"`
 }
+
+// Upgrade returns the name under which the journal keeps the steps that this upgrade runs once.
+func (r Record) Upgrade() string {
+	return "upgrade to " + r.To.ID + " of " + r.Began.UTC().Format(time.RFC3339Nano)
+}
+
+// WayBack returns the name under which the journal keeps the steps that its rollback runs once.
+func (r Record) WayBack() string { return "rollback of " + r.Upgrade() }
 
 // BundleRef tells a bundle from all others.
 type BundleRef struct {
@@ -55,7 +62,7 @@ func refTo(i *bundle.Index) (BundleRef, error) {
 
 // New returns the record of an upgrade that begins now.
 func New(from, to *bundle.Index) (r Record, err error) {
-	r = Record{Began: time.Now().UTC(), Cordoned: []string{}, Verified: []string{}}
+	r = Record{Began: time.Now().UTC(), Cordoned: []string{}}
 	if r.From, err = refTo(from); err != nil {
 		return r, err
 	}
@@ -76,13 +83,16 @@ func Read() (Record, error) {
 
 // Under reports whether an upgrade, or the way back from one, has begun and not ended.
 func (r Record) Under() bool {
-	return r.To.ID != "" && r.RolledBack.IsZero() && (r.Ended.IsZero() || len(r.Back) > 0)
+	return r.To.ID != "" && r.RolledBack.IsZero() && (r.Ended.IsZero() || r.GoesBack())
 }
+
+// GoesBack reports whether a rollback has begun.
+func (r Record) GoesBack() bool { return !r.BackBegan.IsZero() }
 
 // RefuseAmidRollback is for an upgrade: on a host that has left the cluster it would go on
 // with what is about to be taken back.
 func (r Record) RefuseAmidRollback() error {
-	if !r.Under() || len(r.Back) == 0 {
+	if !r.Under() || !r.GoesBack() {
 		return nil
 	}
 	return advice.Add(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s) is being taken back, and that has not ended", r.To.Name, r.To.Kubernetes), "airgap rollback ends it")

@@ -34,7 +34,7 @@ func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
 	if err := RefuseAmidUpgrade(first, under, nil, "turn"); err != nil {
 		t.Error(err)
 	}
-	under.Back = []string{"begins"}
+	under.BackBegan = time.Now()
 	if err := RefuseAmidUpgrade(first, under, nil, "turn"); err == nil {
 		t.Error("nothing is refused amid a rollback")
 	}
@@ -61,9 +61,9 @@ func TestNoUpgradeAmidRollback(t *testing.T) {
 	}{
 		"none":                    {Record{}, false},
 		"an upgrade under way":    {Record{To: to}, false},
-		"it is being taken back":  {Record{To: to, Back: []string{"begins"}}, true},
-		"also where it had ended": {Record{To: to, Ended: now, Back: []string{"begins", "down-cp2"}}, true},
-		"it was taken back":       {Record{To: to, Back: []string{"begins", "compare"}, RolledBack: now}, false},
+		"it is being taken back":  {Record{To: to, BackBegan: now}, true},
+		"also where it had ended": {Record{To: to, Ended: now, BackBegan: now}, true},
+		"it was taken back":       {Record{To: to, BackBegan: now, RolledBack: now}, false},
 	} {
 		err := tc.r.RefuseAmidRollback()
 		if (err != nil) != tc.refused || err != nil && !strings.Contains(err.Error(), "is being taken back") {
@@ -83,8 +83,8 @@ func TestUnder(t *testing.T) {
 		{Record{To: BundleRef{ID: "b"}}, true},
 		{Record{To: BundleRef{ID: "b"}, Ended: now}, false},
 		{Record{To: BundleRef{ID: "b"}, RolledBack: now}, false},
-		{Record{To: BundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}}, true},
-		{Record{To: BundleRef{ID: "b"}, Ended: now, Back: []string{"begins"}, RolledBack: now}, false},
+		{Record{To: BundleRef{ID: "b"}, Ended: now, BackBegan: now}, true},
+		{Record{To: BundleRef{ID: "b"}, Ended: now, BackBegan: now, RolledBack: now}, false},
 	} {
 		if got := tc.r.Under(); got != tc.want {
 			t.Errorf("%+v: %v", tc.r, got)

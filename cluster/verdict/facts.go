@@ -28,9 +28,12 @@ func (f *verifyFacts) ask(ctx context.Context) verify.Facts {
 		return verify.Facts{}
 	}
 	var facts verify.Facts
-	if f.site != nil && f.site.AskRemoved(ctx, client) == nil {
-		facts.Nodes = expected(f.site, f.o.JoinedOnly)
-		f.set(probed(f.site, f.o.JoinedOnly))
+	if f.site != nil {
+		if now, err := f.site.AskRemoved(ctx, client); err == nil {
+			f.site = now
+			facts.Nodes = expected(now, f.o.JoinedOnly)
+			f.set(probed(now, f.o.JoinedOnly))
+		}
 	}
 	if system, err := nodesteps.SystemOf(ctx, client, f.o.network); err == nil {
 		facts.Namespaces, facts.Workloads, facts.PodLinks = system.Namespaces, system.Workloads, system.Links

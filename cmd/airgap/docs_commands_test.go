@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/bundle/program"
+	"airgap.dev/airgap/internal/exitcode"
 )
 
 // TestDocsCommands: a page for each command that people see, which is its help; cobra's own

@@ -10,7 +10,6 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu"
@@ -191,16 +190,12 @@ func stepRows(t *testing.T) [][]string {
 			kind hostKinds
 		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
 			s.Node = s.Config.Nodes[host.node]
-			_, err := nodesteps.Runtime(s)
-			if err == nil && s.Node.Has(config.GPU) {
-				_, err = nodesteps.GPUSetup(s)
+			steps, err := join.AllSteps(s, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index}, v)
+			if host.kind == firstHost {
+				steps, err = install.Steps(s, v, nil, ui.Discard())
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", of.with, err) // and a step that only says so stands in place of others
-			}
-			steps := join.AllSteps(s, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index}, v)
-			if host.kind == firstHost {
-				steps = install.Steps(s, v, nil, ui.Discard())
+				t.Fatalf("%s: %v", of.with, err)
 			}
 			all.take(of, host.kind, steps)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/join"
@@ -27,16 +25,13 @@ out of it first; while that one answers, and for about a minute after, no code i
 
 func (a *app) join() *cobra.Command {
 	var o join.Options
-	var newCode, dryRun, prepare bool
+	var newCode, dryRun bool
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
 		Short:   "Make this server a node of the cluster",
 		Long:    joinLong,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if prepare && (newCode || dryRun) {
-				return advice.Usagef("airgap join: --prepare is for a node that is to be upgraded: leave --new-code and --dry-run away")
-			}
 			if newCode && dryRun {
 				return advice.Usagef("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
 			}
@@ -50,22 +45,17 @@ func (a *app) join() *cobra.Command {
 				return a.finish(join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
 			o.Addr, o.Console = args[0], a.terminal()
-			if err := cmp.Or(checkCAHash(o.CAHash), site.CheckAddress("airgap join:", o.Addr)); err != nil {
+			if err := checkRegistry("airgap join:", o.Addr, o.CAHash); err != nil {
 				return err
 			}
-			switch {
-			case dryRun:
+			if dryRun {
 				return a.showDryRun(join.Rehearse(cmd.Context(), o))
-			case prepare:
-				return a.finish(join.Prepare(cmd.Context(), o))
-			default:
-				return a.finish(join.Run(cmd.Context(), o))
 			}
+			return a.finish(join.Run(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change; asks for no code")
-	cmd.Flags().BoolVar(&prepare, "prepare", false, "on a node that is to be upgraded: only get what that takes, for airgap upgrade")
 	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
 	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id")
@@ -74,12 +64,14 @@ func (a *app) join() *cobra.Command {
 	return cmd
 }
 
-func checkCAHash(hash string) error {
+// checkRegistry checks the address of the registry and the hash of its authority; command
+// begins the errors.
+func checkRegistry(command, addr, caHash string) error {
 	switch {
-	case hash == "":
-		return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
-	case !registry.IsCAHash(hash):
-		return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", hash)
+	case caHash == "":
+		return advice.Usagef("%s --ca-hash is missing; airgap install prints the whole line", command)
+	case !registry.IsCAHash(caHash):
+		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", command, caHash)
 	}
-	return nil
+	return site.CheckAddress(command, addr)
 }

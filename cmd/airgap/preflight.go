@@ -108,11 +108,11 @@ func (a *app) preflightFrom(ctx context.Context, dir string, keys []string, node
 		return err
 	}
 	if s.Config.SSH == nil {
-		if err := hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
+		if s, err = hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
 			return err
 		}
 	}
-	s.Medium = host.DeviceOf(dir)
+	s = s.With(site.Given{Medium: host.DeviceOf(dir)})
 	store := registry.Store{Dir: site.StoreDir}
 	stored, err := store.Holds(b, t.Keys...)
 	if err != nil {

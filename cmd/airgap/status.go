@@ -207,16 +207,16 @@ func (k *known) asMaster(v *bundle.View, t *site.Trust, node string) (err error)
 	if k.site, err = site.New(v.Top().Index(), node); err != nil {
 		return err
 	}
-	k.from, k.command, k.site.Required = site.StoreDir, "install", t.Required
+	k.from, k.command, k.site = site.StoreDir, "install", k.site.With(site.Given{Required: t.Required})
 	if k.site.Node.Name == k.site.Config.Master().Name {
 		k.copied = v.Top().Dir()
-		k.steps = install.Steps(k.site, v, t.Keys, ui.Discard())
-		return nil
+		k.steps, err = install.Steps(k.site, v, t.Keys, ui.Discard())
+		return err
 	}
 	k.command = "join"
-	h, err := recall(k.site, v.Top().Index(), t.Keys)
-	k.steps = join.AllSteps(k.site, h, v)
-	return err
+	h, errHub := recall(k.site, v.Top().Index(), t.Keys)
+	k.steps, err = join.AllSteps(k.site, h, v)
+	return errors.Join(errHub, err)
 }
 
 func (k *known) asWorker(t *site.Trust, node string) error {
@@ -227,14 +227,14 @@ func (k *known) asWorker(t *site.Trust, node string) error {
 	if k.site, err = site.New(signed.Index, node); err != nil {
 		return err
 	}
-	k.from, k.command, k.site.Required = site.IndexDir, "join", t.Required
+	k.from, k.command, k.site = site.IndexDir, "join", k.site.With(site.Given{Required: t.Required})
 	h, err := recall(k.site, signed.Index, t.Keys)
 	if err != nil {
 		return err
 	}
 	h.Signed = signed.Files
-	k.steps = join.AllSteps(k.site, h, bundle.NewView())
-	return nil
+	k.steps, err = join.AllSteps(k.site, h, bundle.NewView())
+	return err
 }
 
 // recall is what join kept of the hub, for asking whether its steps hold. An

@@ -63,5 +63,6 @@ func (a *app) upgrade() *cobra.Command {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
 	wellTimeoutFlag(f, &o.Timeout, "how long the cluster may take to be well before the upgrade, and as before after each host")
 	f.BoolVar(&o.NoWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
+	cmd.AddCommand(a.upgradeNode())
 	return cmd
 }

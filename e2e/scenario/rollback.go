@@ -202,7 +202,7 @@ func (u *upgrading) halfAWorker(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error {
-		const half = "until test -s " + halfUpgraded + "; do sleep 0.05; done; pkill -9 -f '[a]irgap join '"
+		const half = "until test -s " + halfUpgraded + "; do sleep 0.05; done; pkill -9 -f '[a]irgap upgrade node '"
 		return errors.Join(
 			u.e.script(at, u.l.Machines[1], half),
 			u.e.script(at, u.first(), "pkill -9 -f '^airgap upgrade '"),
@@ -225,7 +225,7 @@ func (u *upgrading) byHand(ctx context.Context, command []string, prepares []boo
 		return err
 	})
 	group.Go(func() error {
-		const told = "until sed -n 's/^ *airgap join /join /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
+		const told = "until sed -n 's/^ *airgap \\(join\\|upgrade node\\) /\\1 /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
 		for turn, prepare := range prepares {
 			r, err := u.e.must(ctx, u.first(), nil, "sh", "-c", fmt.Sprintf(told, turn+1))
 			if err != nil {

@@ -27,6 +27,7 @@ type Entry struct {
 	Time  time.Time `json:"time"`
 	Step  string    `json:"step"`
 	Event string    `json:"event"`
+	Of    string    `json:"of,omitempty"` // the undertaking of a step that runs once
 	Error string    `json:"error,omitempty"`
 }
 
@@ -75,14 +76,30 @@ func (j *Journal) conclude(e Entry) error {
 	return j.append(e)
 }
 
-// open are the steps that the journal has begun, or failed, and not ended.
-func (j *Journal) open() (map[string]bool, error) {
-	entries, err := j.Entries()
-	open := map[string]bool{}
+// once is a step that runs once, in its undertaking.
+type once struct{ step, of string }
+
+// history is what the journal says of steps.
+type history struct {
+	begun map[string]bool // begun or failed, and not ended since
+	ended map[once]bool
+}
+
+func historyOf(entries []Entry) history {
+	h := history{map[string]bool{}, map[once]bool{}}
 	for _, e := range entries {
-		open[e.Step] = e.Event == Began || e.Event == Broke
+		h.begun[e.Step] = e.Event == Began || e.Event == Broke
+		if e.Of != "" {
+			h.ended[once{e.Step, e.Of}] = e.Event == Ended
+		}
 	}
-	return open, err
+	return h
+}
+
+// Ended reports whether a step that runs once has ended in an undertaking, its Once.
+func (j *Journal) Ended(name, of string) (bool, error) {
+	entries, err := j.Entries()
+	return historyOf(entries).ended[once{name, of}], err
 }
 
 // Entries are the journal's lines, oldest first; none when there is no

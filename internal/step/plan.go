@@ -70,7 +70,10 @@ func within(ctx context.Context, s Step, atMost time.Duration) Forecast {
 
 func forecast(ctx context.Context, s Step) Forecast {
 	f := Forecast{Step: s}
-	if f.Holds, f.Untold = s.Done(ctx); f.Untold != nil {
+	if s.Once != "" { // the journal is not asked: what runs once is in no plan
+		return f
+	}
+	if f.Holds, f.Untold = s.holds(ctx); f.Untold != nil {
 		f.Untold = fmt.Errorf("check: %w", f.Untold)
 	}
 	if f.Holds || s.Plan == nil {

@@ -6,8 +6,9 @@
 // journal records what ran, when, and how it ended, durably, before and after
 // each step, so that after a power cut it says which step was under way.
 //
-// The postcondition decides, never the journal: the journal is for people and
-// for undoing.
+// The postcondition decides, not the journal, which is for people and for undoing.
+// The exception says so: of a step that runs once in an undertaking, such as an
+// upgrade, the journal alone knows that it ran.
 package step
 
 import (
@@ -23,8 +24,12 @@ type Step struct {
 	Name  string // for the journal, the status and errors: "registry"
 	Title string // for people: "Start the registry"
 	// Done reports whether the postcondition holds. An error means that it
-	// could not be told.
+	// could not be told. Only a step that runs once may have none.
 	Done func(ctx context.Context) (bool, error)
+	// Once names the undertaking of which the step runs once, where nothing on the
+	// host tells whether it ran: "upgrade to 3f…". The step holds when the journal has
+	// it ended in that undertaking, and Done, where there is one, holds as well.
+	Once string
 	// Plan lists what Run would change, in words for people ("write
 	// /etc/hosts (changed)", "net.ipv4.ip_forward 0 → 1"); nil when the title
 	// says it all. It is asked when Done does not hold, changes nothing, and
@@ -65,14 +70,15 @@ type Result struct{ Changed, Unchanged int }
 // names the step.
 func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
 	var result Result
-	begun, err := journal.open()
+	entries, err := journal.Entries()
 	if err != nil {
 		return result, err
 	}
+	past := historyOf(entries)
 	for _, s := range steps {
 		observe(Event{Step: s})
 		began := time.Now()
-		outcome, err := one(ctx, journal, s, begun[s.Name])
+		outcome, err := one(ctx, journal, s, past)
 		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
 		if err != nil {
 			return result, fmt.Errorf("step %s: %w", s.Name, err)
@@ -88,27 +94,42 @@ func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event
 
 // one runs a step unless it holds. A step that holds though the journal has
 // it begun, because the run was killed right then, is ended there as well.
-func one(ctx context.Context, journal *Journal, s Step, begun bool) (Outcome, error) {
+func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Failed, err
 	}
-	done, err := s.Done(ctx)
-	if err != nil {
-		return Failed, fmt.Errorf("check: %w", err)
+	if s.Done == nil && s.Once == "" {
+		return Failed, errors.New("it has no postcondition and does not run once: this is a defect of airgap")
 	}
-	if done && begun {
-		return Unchanged, journal.conclude(Entry{Step: s.Name, Event: Ended})
+	done := s.Once == "" || past.ended[once{s.Name, s.Once}]
+	if done {
+		var err error
+		if done, err = s.holds(ctx); err != nil {
+			return Failed, fmt.Errorf("check: %w", err)
+		}
+	}
+	ended := Entry{Step: s.Name, Event: Ended, Of: s.Once}
+	if done && past.begun[s.Name] {
+		return Unchanged, journal.conclude(ended)
 	}
 	if done {
 		return Unchanged, nil
 	}
-	if err := journal.append(Entry{Step: s.Name, Event: Began}); err != nil {
+	if err := journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once}); err != nil {
 		return Failed, err
 	}
 	if err := runAndCheck(ctx, s); err != nil {
-		return Failed, cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Error: err.Error()}))
+		return Failed, cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Of: s.Once, Error: err.Error()}))
 	}
-	return Changed, journal.conclude(Entry{Step: s.Name, Event: Ended})
+	return Changed, journal.conclude(ended)
+}
+
+// holds asks for the postcondition, which a step that runs once need not have.
+func (s Step) holds(ctx context.Context) (bool, error) {
+	if s.Done == nil {
+		return true, nil
+	}
+	return s.Done(ctx)
 }
 
 func runAndCheck(ctx context.Context, s Step) error {
@@ -117,7 +138,7 @@ func runAndCheck(ctx context.Context, s Step) error {
 	}
 	ran := time.Now()
 	for {
-		done, err := s.Done(ctx)
+		done, err := s.holds(ctx)
 		if err != nil {
 			return fmt.Errorf("check afterwards: %w", err)
 		}

@@ -44,6 +44,50 @@ func TestSecondRunChangesNothing(t *testing.T) {
 	}
 }
 
+// TestOnce: what nothing on the host tells is done once in its undertaking, also over runs, and
+// again in the next one; it is done again where it was interrupted, or does not hold any more.
+func TestOnce(t *testing.T) {
+	path, ran, fails, holds := filepath.Join(t.TempDir(), "j"), 0, true, true
+	run := func(of string) error {
+		s := step.Step{Name: "compare", Once: of, Run: func(context.Context) error {
+			ran++
+			if fails {
+				return errors.New("killed")
+			}
+			return nil
+		}, Done: func(context.Context) (bool, error) { return holds, nil }}
+		_, err := step.Run(t.Context(), step.OpenJournal(path), []step.Step{s}, quiet)
+		return err
+	}
+	if err := run("upgrade 1"); err == nil || ran != 1 {
+		t.Fatalf("it ran %d times: %v", ran, err)
+	}
+	fails = false
+	for _, want := range []struct {
+		of  string
+		ran int
+	}{{"upgrade 1", 2}, {"upgrade 1", 2}, {"upgrade 2", 3}, {"upgrade 2", 3}} {
+		if err := run(want.of); err != nil || ran != want.ran {
+			t.Errorf("%s: it ran %d times, want %d: %v", want.of, ran, want.ran, err)
+		}
+	}
+	if ended, err := step.OpenJournal(path).Ended("compare", "upgrade 3"); ended || err != nil {
+		t.Errorf("upgrade 3 has not begun: %v, %v", ended, err)
+	}
+	holds = false
+	if err := run("upgrade 2"); err == nil || ran != 4 {
+		t.Errorf("it does not hold any more, and ran %d times: %v", ran, err)
+	}
+}
+
+// TestStepWithoutEnd: a step has to say when it is done.
+func TestStepWithoutEnd(t *testing.T) {
+	s := step.Step{Name: "x", Run: func(context.Context) error { t.Error("it ran"); return nil }}
+	if _, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "j")), []step.Step{s}, quiet); err == nil {
+		t.Error("it is taken")
+	}
+}
+
 func TestFailuresNameTheStep(t *testing.T) {
 	boom := errors.New("boom")
 	holds := func(context.Context) (bool, error) { return true, nil }

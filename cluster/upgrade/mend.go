@@ -1,4 +1,4 @@
-package join
+package upgrade
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// MendTorn puts back, from the backup of before the upgrade that this host is amid, what
+// mendTorn puts back, from the backup of before the upgrade that this host is amid, what
 // a power cut has torn of its control plane: without it that does not come back, and
 // nobody could be asked how to go on. A kubeadm that outlived its airgap is waited for
 // first: what it is exchanging looks torn, too.
-func MendTorn(ctx context.Context, s *site.Site, p ui.Progress) error {
+func mendTorn(ctx context.Context, s *site.Site, p ui.Progress) error {
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {
 		return err

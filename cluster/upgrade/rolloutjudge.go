@@ -1,0 +1,53 @@
+package upgrade
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify"
+)
+
+// compare judges the cluster by how it was before the upgrade, but for nodes that were removed
+// since. An upgrade restarts containers, so their restarts do not count.
+func (r *rollout) compare(ctx context.Context) error {
+	before, err := (&verdict.Modes{Baseline: verdict.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
+	if err != nil {
+		return err
+	}
+	for _, name := range r.site.Removed {
+		delete(before.Snapshot.Nodes, name)
+	}
+	v, err := r.verification(false)
+	if err != nil {
+		return err
+	}
+	v.Baseline, v.Skip = before, append([]string{"restarts"}, v.Skip...)
+	return r.judge(ctx, v)
+}
+
+// verification is of the nodes that there are: others of airgap.yaml join later.
+func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
+	v, err := verdict.Verification(r.site, verdict.Options{
+		Kubeconfig: kubeadm.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
+	}, r.p)
+	v.Nodes = slices.Sorted(maps.Keys(r.nodes))
+	facts := v.Facts
+	v.Facts = func(ctx context.Context) verify.Facts {
+		f := facts(ctx)
+		f.Nodes = nil // they stay
+		return f
+	}
+	return v, err
+}
+
+func (r *rollout) judge(ctx context.Context, v verify.Options) error {
+	report, err := verify.Run(ctx, v)
+	if err != nil {
+		return err
+	}
+	return verdict.Failed(report)
+}
