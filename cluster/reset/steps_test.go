@@ -17,7 +17,7 @@ import (
 var sites = map[string]string{
 	"plain":             "",
 	"CRI-O":             "runtime: {name: crio}\n",
-	"a site's registry": "registry: {existing: {address: harbor.bank.example/airgap, ca: ca.crt}}\n",
+	"a site's registry": "registry: {existing: {address: harbor.bank.example/airgap}}\n",
 	"NVIDIA's packages": "gpu: {branch: 580}\n",
 	"the site's driver": "gpu: {source: host}\n",
 	"Calico":            "network: {plugin: calico}\n",
