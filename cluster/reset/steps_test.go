@@ -21,7 +21,7 @@ var sites = map[string]string{
 	"NVIDIA's packages": "gpu: {branch: 580}\n",
 	"the site's driver": "gpu: {source: host}\n",
 	"Calico":            "network: {plugin: calico}\n",
-	"settings left":     "hostSettings: {swap: leave, firewalld: leave}\n",
+	"settings left":     "hostSettings: {swap: disable, firewalld: leave}\n",
 }
 
 // TestResetKnowsEveryStep: what install and join do, reset takes back, in
