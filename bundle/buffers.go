@@ -13,7 +13,7 @@ type lender struct {
 	pool sync.Pool // of *[ChunkSize]byte
 }
 
-var buffers = &lender{
+var buffers = &lender{ //nolint:gochecknoglobals // memory is the process's
 	lent: make(chan struct{}, mostBuffers),
 	pool: sync.Pool{New: func() any { return new([ChunkSize]byte) }},
 }
@@ -29,4 +29,4 @@ func (l *lender) put(buf *[ChunkSize]byte) {
 }
 
 // blocks lends memory for blocks of a chunk.
-var blocks = sync.Pool{New: func() any { return new([block]byte) }}
+var blocks = sync.Pool{New: func() any { return new([block]byte) }} //nolint:gochecknoglobals // as buffers

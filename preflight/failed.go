@@ -16,4 +16,6 @@ func (e *ReportError) Error() string { return "preflight failed on " + e.Report.
 // ReportsError says so of some of all hosts.
 type ReportsError struct{ Failed, All Reports }
 
-func (e *ReportsError) Error() string { return fmt.Sprintf("preflight failed on %d of %d", len(e.Failed), len(e.All)) }
+func (e *ReportsError) Error() string {
+	return fmt.Sprintf("preflight failed on %d of %d", len(e.Failed), len(e.All))
+}

@@ -107,6 +107,7 @@ func (m *Member) bring(ctx context.Context, p programRPM) error {
 	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
 }
 
+// Membership asks the host whether it is a node, and of which cluster.
 func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
 	var far Faraway
 	var here join.Membership

@@ -33,6 +33,7 @@ func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 	return hostcheck.Measured(ctx, plan, links, p)
 }
 
+// Member returns the host of a node, which has to be one of airgap.yaml.
 func (f *Fleet) Member(name string) *Member {
 	i := slices.IndexFunc(f.Members, func(m *Member) bool { return m.Node.Name == name })
 	return f.Members[i]

@@ -79,6 +79,7 @@ func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan
 	return Plan{report, append([]Host{here}, r.Others...)}, nil
 }
 
+// HostFor returns a host on which the command would run; its steps are added.
 func HostFor(n config.Node, command string) Host {
 	return Host{Node: n.Name, Address: n.Address, Roles: n.Roles, Command: command}
 }

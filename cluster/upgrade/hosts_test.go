@@ -71,7 +71,10 @@ func TestOrderOfVersions(t *testing.T) {
 // by name, and says where to look.
 func TestHostIsNotBack(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"nodeInfo":{"kubeletVersion":"v1.36.3"},"conditions":[{"type":"Ready","status":"Unknown"}]}}`
-	u := &upgrade{rollout: rollout{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t, "1.35.8", "1.36.3")}, client: answering(t, map[string]string{"/api/v1/nodes/w1": node}), p: ui.Discard()}}
+	u := &upgrade{rollout: rollout{
+		target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t, "1.35.8", "1.36.3")},
+		client: answering(t, map[string]string{"/api/v1/nodes/w1": node}), p: ui.Discard(),
+	}}
 	hosts := []config.Node{{Name: "w1"}}
 	err := advice.Add(u.await(t.Context(), hosts, u.upgraded, 300*time.Millisecond), "as airgap upgrade wraps it")
 	if _, is := errors.AsType[*kubeadm.Failure](err); !is || !strings.Contains(err.Error(), "wait 300ms for the upgraded host to be back in the cluster: w1: it is not ready") {
