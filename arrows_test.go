@@ -16,12 +16,14 @@ const module = "airgap.dev/airgap"
 // allowed are the arrows of docs/design.md: who may import whom. Everybody may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/workload", "bundle/operators"},
+	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
 	"bundle/operators": {"bundle/workload"},
-	"bundle/plan":      {"bundle", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
+	"bundle/plan":      {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry"},
+	"bundle/fetch":     {"bundle/rpm"}, // what a login is
+	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
 	"bundle/matrix":    {"gpu", "internal/config", "kubeadm", "preflight"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "registry", "upkeep", "verify/nodereport"},
@@ -69,7 +71,7 @@ var allowed = map[string][]string{
 
 	"internal/advice":     {},
 	"internal/exitcode":   {},
-	"internal/config":     {"bundle", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
+	"internal/config":     {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},

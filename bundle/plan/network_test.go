@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/preflight"
@@ -16,7 +17,7 @@ import (
 // before anything is made of them.
 func TestNetworkSource(t *testing.T) {
 	upstream := cnitest.Serve(t)
-	client, err := bundle.NewClient(upstream.Sources())
+	client, err := fetch.NewClient(upstream.Sources())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"crypto/ecdsa"
@@ -88,7 +88,7 @@ func TestLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.attempts = 1
+	c.Attempts = 1
 	t.Setenv("NEXUS", "fr0mEnv")
 	err = c.Use(Login{server.URL + "/rhel/", rpm.Login{ClientCert: subscription(t)}}, Login{server.URL + "/nexus", rpm.Login{Username: "me", PasswordFile: password}},
 		Login{server.URL + "/nexus/inner", rpm.Login{Username: "me", PasswordEnv: "NEXUS"}})

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"context"
@@ -44,13 +44,13 @@ func (e *statusError) Is(target error) bool {
 
 // retry runs do until it succeeds, its error will not go away, or patience
 // ends.
-func (p patience) retry(ctx context.Context, do func() error) error {
+func (p Patience) retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
-		if err == nil || attempt == p.attempts || ctx.Err() != nil || !isPassing(err) {
+		if err == nil || attempt == p.Attempts || ctx.Err() != nil || !isPassing(err) {
 			return err
 		}
-		if wait(ctx, p.pause<<(attempt-1)) != nil {
+		if wait(ctx, p.Pause<<(attempt-1)) != nil {
 			return err
 		}
 	}
@@ -87,9 +87,9 @@ func isPassing(err error) bool {
 	case refusedUs(err):
 		return false
 	case errors.As(err, &answer):
-		return isPassingStatus(answer.StatusCode)
+		return IsPassingStatus(answer.StatusCode)
 	case errors.As(err, &status):
-		return isPassingStatus(status.status)
+		return IsPassingStatus(status.status)
 	case errors.As(err, &untrusted), errors.As(err, &unknown):
 		return false
 	case errors.As(err, &lookup) && lookup.IsNotFound:
@@ -106,6 +106,6 @@ func refusedUs(err error) bool {
 	return errors.As(err, &e) && e.Op == "remote error"
 }
 
-func isPassingStatus(code int) bool {
+func IsPassingStatus(code int) bool {
 	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 }

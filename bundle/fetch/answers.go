@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // answerError explains a registry's answer, or a failed connection, and gives the next step.
@@ -36,8 +37,8 @@ type access struct {
 	login  string // origin of the credentials; "" for anonymous
 }
 
-// explain turns an error of a registry into an answerError. It returns other errors unchanged.
-func (c *Client) explain(ctx context.Context, ref name.Reference, err error) error {
+// Explain turns an error of a registry into an answerError. It returns other errors unchanged.
+func (c *Client) Explain(ctx context.Context, ref name.Reference, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -149,7 +150,7 @@ func (c *Client) whatExists(ctx context.Context, ref name.Reference) string {
 	if _, byTag := ref.(name.Tag); !byTag {
 		return "it has the repository, and nothing of this digest in it: publishers delete old versions; name another one"
 	}
-	return fmt.Sprintf("it has the repository, and no tag %s in it: there are %s", ref.Identifier(), joinWords(nearest(tags, ref.Identifier())))
+	return fmt.Sprintf("it has the repository, and no tag %s in it: there are %s", ref.Identifier(), ui.And(nearest(tags, ref.Identifier())))
 }
 
 // nearest returns up to 5 of the tags that share the longest prefix with the wanted tag.
@@ -180,7 +181,7 @@ func (c *Client) tags(ctx context.Context, repo name.Repository) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.stall, errStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Stall, errStalled)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s/v2/%s/tags/list?n=1000", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr()), nil)
 	if err != nil {
@@ -277,8 +278,8 @@ func isWebPage(contentType string, body []byte) bool {
 	return isHTML(begin) || bytes.HasPrefix(begin, []byte("<")) && strings.HasPrefix(contentType, "text/html")
 }
 
-// pageIn is an explanation to append to an error if the bytes are an HTML page, else "".
-func pageIn(raw []byte) string {
+// PageIn is an explanation to append to an error if the bytes are an HTML page, else "".
+func PageIn(raw []byte) string {
 	if !isWebPage("", raw) {
 		return ""
 	}

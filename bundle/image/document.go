@@ -1,4 +1,4 @@
-package bundle
+package image
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// document is a manifest or an index as a registry gave it.
-type document struct {
-	digest digest.Digest
-	raw    []byte
+// Document is a manifest or an index as a registry gave it.
+type Document struct {
+	Digest digest.Digest
+	Raw    []byte
 	// mediaType is the type that our registry serves. The engine takes it from the body, so
 	// the Content-Type of the upstream registry does not matter.
 	mediaType    string
@@ -59,9 +59,9 @@ func (d *descriptors) UnmarshalJSON(text []byte) error {
 // errSchema1 refuses the image format of Docker before 1.10; containerd 2 dropped it.
 var errSchema1 = errors.New("it is a Docker schema 1 image, which containerd and our registry do not read: ask its publisher for a newer version, or pull and push it with a tool that converts it")
 
-// parseDocument reads a manifest or an index. It refuses everything that the engine of our
+// Parse reads a manifest or an index. It refuses everything that the engine of our
 // registry or containerd would refuse on site.
-func parseDocument(raw []byte) (*document, error) {
+func Parse(raw []byte) (*Document, error) {
 	var head struct {
 		SchemaVersion int             `json:"schemaVersion"`
 		MediaType     string          `json:"mediaType"`
@@ -80,7 +80,7 @@ func parseDocument(raw []byte) (*document, error) {
 	if head.SchemaVersion != 2 {
 		return nil, fmt.Errorf("its manifest has schemaVersion %d: registries serve 2 only", head.SchemaVersion)
 	}
-	d := &document{raw: raw, digest: digest.FromBytes(raw), mediaType: head.MediaType, artifactType: head.ArtifactType}
+	d := &Document{Raw: raw, Digest: digest.FromBytes(raw), mediaType: head.MediaType, artifactType: head.ArtifactType}
 	if d.mediaType == "" && string(head.Manifests) != "" && string(head.Manifests) != "null" {
 		d.mediaType = ocispec.MediaTypeImageIndex
 	} else if d.mediaType == "" {
@@ -89,41 +89,42 @@ func parseDocument(raw []byte) (*document, error) {
 	switch {
 	case isIndexType(d.mediaType) && len(head.Config)+len(head.Layers) > 0:
 		return nil, errors.New("it has the entries of an index and those of a manifest: containerd takes neither")
-	case isManifestType(d.mediaType) && len(head.Manifests) > 0:
+	case IsManifest(d.mediaType) && len(head.Manifests) > 0:
 		return nil, errors.New("it is called a manifest and has the entries of an index: containerd takes neither")
-	case !isIndexType(d.mediaType) && !isManifestType(d.mediaType):
+	case !isIndexType(d.mediaType) && !IsManifest(d.mediaType):
 		return nil, fmt.Errorf("it is no image but %s", artifact(d.mediaType, head.ArtifactType))
 	}
 	return d, d.read()
 }
 
 // read decodes the descriptors, and checks that the engine decodes the document too.
-func (d *document) read() error {
+func (d *Document) read() error {
 	var body struct {
 		Config    ocispec.Descriptor `json:"config"`
 		Layers    descriptors        `json:"layers"`
 		Manifests descriptors        `json:"manifests"`
 	}
-	if err := json.Unmarshal(d.raw, &body); err != nil {
-		return fmt.Errorf("read its manifest %s: %w", d.digest, err)
+	if err := json.Unmarshal(d.Raw, &body); err != nil {
+		return fmt.Errorf("read its manifest %s: %w", d.Digest, err)
 	}
 	d.config, d.layers, d.manifests = body.Config, body.Layers, body.Manifests
-	if _, _, err := distribution.UnmarshalManifest(d.mediaType, d.raw); err != nil {
-		return fmt.Errorf("read its manifest %s as our registry will: %w", d.digest, err)
+	if _, _, err := distribution.UnmarshalManifest(d.mediaType, d.Raw); err != nil {
+		return fmt.Errorf("read its manifest %s as our registry will: %w", d.Digest, err)
 	}
 	return nil
 }
 
-func (d *document) isIndex() bool { return isIndexType(d.mediaType) }
+func (d *Document) isIndex() bool { return isIndexType(d.mediaType) }
 
 // descriptor describes the document as our registry serves it.
-func (d *document) descriptor() ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: d.mediaType, Digest: d.digest, Size: int64(len(d.raw))}
+func (d *Document) descriptor() ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: d.mediaType, Digest: d.Digest, Size: int64(len(d.Raw))}
 }
 
 // The types that containerd reads as manifest, index and configuration (core/images/mediatypes.go).
 
-func isManifestType(t string) bool {
+// IsManifest reports whether containerd takes it for the media type of a manifest.
+func IsManifest(t string) bool {
 	return t == ocispec.MediaTypeImageManifest || t == schema2.MediaTypeManifest
 }
 

@@ -1,7 +1,6 @@
-package bundle
+package fetch
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -55,65 +54,5 @@ func TestSourcesValidate(t *testing.T) {
 	good := Sources{Proxy: "http://proxy:3128", Rewrite: []Rewrite{{From: "*", To: "127.0.0.1:5000"}, {From: "registry.k8s.io/x", To: "m.example/a/b"}}}
 	if got := good.Validate(field.NewPath("sources")); len(got) > 0 {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestFullName(t *testing.T) {
-	digest := "@sha256:" + strings.Repeat("a", 64)
-	for ref, want := range map[string]string{
-		"nginx":                                "docker.io/library/nginx:latest",
-		"flannel/flannel:v1":                   "docker.io/flannel/flannel:v1",
-		"quay.io:443/x/y" + digest:             "quay.io:443/x/y" + digest,
-		"registry.k8s.io/p:3" + digest:         "registry.k8s.io/p:3" + digest,
-		"Nginx":                                "",
-		"x@sha512:" + strings.Repeat("a", 128): "",
-	} {
-		if got, err := FullName(ref); got != want || (err != nil) != (want == "") {
-			t.Errorf("%s: got %q, %v", ref, got, err)
-		}
-	}
-}
-
-func TestFindChecksum(t *testing.T) {
-	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	for text, want := range map[string]string{
-		a + "\n":                          a,
-		b + "  other\n" + a + "  x.tgz\n": a,
-		a + " *x.tgz":                     a,
-		a + "  ./x.tgz":                   a,
-		b + "  other\n":                   "",
-		"<html>not found</html>":          "",
-		a + "\n" + b + "\n":               "",
-	} {
-		if got, err := findChecksum(text, "x.tgz"); got != want || (err != nil) != (want == "") {
-			t.Errorf("%q: got %q, %v", text, got, err)
-		}
-	}
-}
-
-func TestSigningKey(t *testing.T) {
-	dir := t.TempDir()
-	key, err := LoadOrCreateKey(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := LoadOrCreateKey(dir)
-	if err != nil || !key.Equal(again) {
-		t.Errorf("the second time: %v", err)
-	}
-	public, err := LoadPublicKey(dir + "/airgap.pub")
-	if err != nil || Fingerprint(public) != Fingerprint(&key.PublicKey) {
-		t.Errorf("public half: %v", err)
-	}
-	openToAll(t, dir+"/airgap.key")
-	if _, err := LoadOrCreateKey(dir); err == nil || !strings.Contains(err.Error(), "want 0600") {
-		t.Errorf("a key that everybody can read: %v", err)
-	}
-}
-
-func openToAll(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
 	}
 }

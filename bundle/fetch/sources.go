@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"net/url"

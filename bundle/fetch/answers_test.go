@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"crypto/tls"
@@ -30,7 +30,7 @@ func TestNoAnswerIsExplained(t *testing.T) {
 		"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment":         errors.New("Proxy Authentication Required"),
 		"where a proxy opens TLS connections, or a mirror has a CA of its own,": &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
 	} {
-		if got := c.explain(t.Context(), ref, err); !strings.Contains(got.Error(), text) || !errors.Is(got, err) && !errors.As(got, new(*tls.CertificateVerificationError)) {
+		if got := c.Explain(t.Context(), ref, err); !strings.Contains(got.Error(), text) || !errors.Is(got, err) && !errors.As(got, new(*tls.CertificateVerificationError)) {
 			t.Errorf("got %v, want %q", got, text)
 		}
 	}

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 	const content = "the last bytes"
 	d := &download{
-		ctx: context.Background(), patience: patience{attempts: 3, stall: time.Minute}, url: "http://192.0.2.1/none",
+		ctx: context.Background(), Patience: Patience{Attempts: 3, Stall: time.Minute}, url: "http://192.0.2.1/none",
 		size: int64(len(content)), stop: func() {}, alarm: time.NewTimer(time.Minute),
 		body: io.NopCloser(io.MultiReader(iotest.OneByteReader(strings.NewReader(content)), iotest.ErrReader(errStalled))),
 	}
@@ -38,7 +38,7 @@ func TestSkippingIsNoStall(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c := &Client{patience: patience{attempts: 1, stall: 400 * time.Millisecond}}
+	c := &Client{Patience: Patience{Attempts: 1, Stall: 400 * time.Millisecond}}
 	d, err := c.download(t.Context(), &login{client: server.Client()}, server.URL, 60)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"context"
@@ -28,17 +28,45 @@ func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadClo
 	return d, d.size, nil
 }
 
+// ReadTyped reads a URL of upstream's of at most limit bytes. The media type is as the server
+// calls it.
+func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
+	mirror, err := c.mirrored(url)
+	if err != nil {
+		return nil, "", err
+	}
+	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer body.Close()
+	text, err = ReadBody(body, Presentable(url), limit)
+	return text, body.mediaType, err
+}
+
+// ReadBody reads at most limit bytes of what is called name in an error.
+func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
+	}
+	return text, nil
+}
+
 // mirrored is where a URL of upstream's is asked for.
 func (c *Client) mirrored(url string) (string, error) {
 	mirror, err := c.sources.rewriteURL(url)
 	if err != nil {
-		return "", fmt.Errorf("open %s: %w", presentable(url), presentableError(err))
+		return "", fmt.Errorf("open %s: %w", Presentable(url), presentableError(err))
 	}
 	return mirror, nil
 }
 
-// openBlob reads a blob of a repository from its start.
-func (c *Client) openBlob(ctx context.Context, repo name.Repository, digest string) (io.ReadCloser, error) {
+// OpenBlob reads a blob of a repository from its start.
+func (c *Client) OpenBlob(ctx context.Context, repo name.Repository, digest string) (io.ReadCloser, error) {
 	rt, err := c.transportFor(ctx, repo)
 	if err != nil {
 		return nil, err
@@ -47,15 +75,15 @@ func (c *Client) openBlob(ctx context.Context, repo name.Repository, digest stri
 	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
 }
 
-// size asks for the size of what a URL of upstream's gives.
-func (c *Client) size(ctx context.Context, url string) (int64, error) {
+// Size asks for the size of what a URL of upstream's gives.
+func (c *Client) Size(ctx context.Context, url string) (int64, error) {
 	body, size, err := c.Open(ctx, url, 0)
 	if err != nil {
 		return 0, err
 	}
 	body.Close()
 	if size < 0 {
-		return 0, fmt.Errorf("GET %s: the server does not say how long it is", presentable(url))
+		return 0, fmt.Errorf("GET %s: the server does not say how long it is", Presentable(url))
 	}
 	return size, nil
 }
@@ -68,7 +96,7 @@ const worthwhile = 1 << 20
 type download struct {
 	ctx context.Context
 	as  *login
-	patience
+	Patience
 	url string
 
 	mediaType string // of what the server sends, as it calls it
@@ -83,7 +111,7 @@ type download struct {
 }
 
 func (c *Client) download(ctx context.Context, as *login, url string, offset int64) (*download, error) {
-	d := &download{ctx: ctx, as: as, patience: c.patience, url: url, off: offset, size: -1}
+	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: offset, size: -1}
 	if err := d.retry(ctx, d.connect); err != nil {
 		return nil, err
 	}
@@ -113,8 +141,8 @@ func (d *download) connect() error {
 	}
 	d.got = 0
 	d.stop = func() { cancel(nil); response.Body.Close() }
-	d.alarm = time.AfterFunc(d.stall, func() { cancel(errStalled) })
-	d.body = causeReader{ctx, response.Body, func() { d.alarm.Reset(d.stall) }}
+	d.alarm = time.AfterFunc(d.Stall, func() { cancel(errStalled) })
+	d.body = causeReader{ctx, response.Body, func() { d.alarm.Reset(d.Stall) }}
 	if err := d.accept(response); err != nil {
 		d.Close()
 		return err
@@ -136,11 +164,11 @@ func (d *download) accept(r *http.Response) error {
 	case r.StatusCode == http.StatusPartialContent && d.off > 0:
 		var from, to int64
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &d.size); err != nil || from != d.off {
-			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", presentable(d.url), d.off, r.Header.Get("Content-Range"))
+			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", Presentable(d.url), d.off, r.Header.Get("Content-Range"))
 		}
 		return nil
 	default:
-		return &statusError{presentable(d.url), r.StatusCode}
+		return &statusError{Presentable(d.url), r.StatusCode}
 	}
 }
 
@@ -168,7 +196,7 @@ func (d *download) Read(p []byte) (int, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err := d.reconnect(err); err != nil {
-			return 0, fmt.Errorf("GET %s: after %d bytes: %w", presentable(d.url), d.off, err)
+			return 0, fmt.Errorf("GET %s: after %d bytes: %w", Presentable(d.url), d.off, err)
 		}
 	}
 }
@@ -177,14 +205,17 @@ func (d *download) Read(p []byte) (int, error) {
 func (d *download) reconnect(cause error) error {
 	d.Close()
 	d.fails++
-	if d.fails >= d.attempts || d.ctx.Err() != nil || !isPassing(cause) {
+	if d.fails >= d.Attempts || d.ctx.Err() != nil || !isPassing(cause) {
 		return cause
 	}
-	if wait(d.ctx, d.pause<<(d.fails-1)) != nil {
+	if wait(d.ctx, d.Pause<<(d.fails-1)) != nil {
 		return cause
 	}
 	return d.retry(d.ctx, d.connect)
 }
+
+// Size is what the server says of the whole, -1 where it does not.
+func (d *download) Size() int64 { return d.size }
 
 // Close ends the connection.
 func (d *download) Close() error {

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"crypto/tls"
@@ -31,7 +31,7 @@ func (c *Client) Use(logins ...Login) error {
 	for _, l := range logins {
 		made, err := c.login(l)
 		if err != nil {
-			return fmt.Errorf("prepare the login at %s: %w", presentable(l.Below), err)
+			return fmt.Errorf("prepare the login at %s: %w", Presentable(l.Below), err)
 		}
 		c.logins = append(c.logins, made)
 	}

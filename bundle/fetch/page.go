@@ -1,8 +1,7 @@
-package bundle
+package fetch
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,6 +31,11 @@ func (e *pageError) Error() string {
 	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
 }
 
+// UnexpectedPage is the error of an answer for people to a request for the file at url.
+func UnexpectedPage(url, mediaType string) error {
+	return &pageError{url: Presentable(url), mediaType: mediaType}
+}
+
 // sniffed is the number of bytes that show the kind of an answer.
 const sniffed = 512
 
@@ -47,7 +51,7 @@ func (d *download) refusePage(r *http.Response) error {
 	if !isPage(r.Request.URL.Path, head) && !isPage(asked(d.url).Path, head) {
 		return nil
 	}
-	e := &pageError{url: presentable(d.url), mediaType: d.mediaType}
+	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType}
 	if r.Request.URL.Host != asked(d.url).Host {
 		e.from = r.Request.URL.Scheme + "://" + r.Request.URL.Host
 	}
@@ -116,11 +120,4 @@ func isHTML(head []byte) bool {
 		}
 	}
 	return false
-}
-
-// isJSONWithout reports whether a text is a JSON object that has not the key that every file
-// of its kind has. A gateway asks for a login in this way, where YAML was requested.
-func isJSONWithout(text []byte, key string) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(text, &object) == nil && object[key] == nil
 }

@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// presentable is a URL for a message: without user and password, and without
+// Presentable is a URL for a message: without user and password, and without
 // the query, in which registries sign the addresses of blobs for whoever has
 // the whole of it.
-func presentable(raw string) string {
+func Presentable(raw string) string {
 	raw, _, _ = strings.Cut(raw, "#")
 	raw, _, _ = strings.Cut(raw, "?")
 	scheme, rest, has := strings.Cut(raw, "://")
@@ -28,7 +28,7 @@ func presentable(raw string) string {
 // one that the last redirect led to.
 func presentableError(err error) error {
 	if failed, is := errors.AsType[*url.Error](err); is {
-		failed.URL = presentable(failed.URL)
+		failed.URL = Presentable(failed.URL)
 	}
 	return err
 }

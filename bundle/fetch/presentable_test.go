@@ -1,4 +1,4 @@
-package bundle
+package fetch
 
 import (
 	"net/http"
@@ -18,8 +18,8 @@ func TestPresentable(t *testing.T) {
 		"dl.example/a?b":                              "dl.example/a",
 		"https://dl.example/a@b":                      "https://dl.example/a@b",
 	} {
-		if got := presentable(raw); got != want {
-			t.Errorf("presentable(%q) = %q, want %q", raw, got, want)
+		if got := Presentable(raw); got != want {
+			t.Errorf("Presentable(%q) = %q, want %q", raw, got, want)
 		}
 	}
 }
@@ -34,8 +34,8 @@ func FuzzPresentable(f *testing.F) {
 		if _, err := url.Parse(u.String()); err != nil || scheme == "" || strings.Contains(scheme+user+host+path+key, "hunter2") {
 			t.Skip() // not one that a request can be made of
 		}
-		if got := presentable(u.String()); strings.Contains(got, secret) {
-			t.Errorf("presentable(%q) = %q", u.String(), got)
+		if got := Presentable(u.String()); strings.Contains(got, secret) {
+			t.Errorf("Presentable(%q) = %q", u.String(), got)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestErrorsHideSignedAddresses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.attempts, c.pause = 1, time.Millisecond
+			c.Attempts, c.Pause = 1, time.Millisecond
 			_, _, err = c.Open(t.Context(), registry.URL+"/v2/blob?token=0123456789abcdef", 0)
 			if err == nil || !strings.Contains(err.Error(), "/blob") || strings.Contains(err.Error(), "0123456789abcdef") {
 				t.Errorf("got %v", err)

@@ -1,4 +1,4 @@
-package bundle
+package image
 
 import (
 	"context"
@@ -12,20 +12,23 @@ import (
 	"github.com/containerd/platforms"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/ui"
 )
 
-// imageSource is the repository of one image.
-type imageSource interface {
-	// document returns a verified document: its bytes have the digest d.
-	document(ctx context.Context, d digest.Digest) (*document, error)
-	// blob returns the bytes of the registry, unverified.
-	blob(ctx context.Context, d digest.Digest) (io.ReadCloser, error)
+// Source is the repository of one image.
+type Source interface {
+	// Document returns a verified document: its bytes have the digest d.
+	Document(ctx context.Context, d digest.Digest) (*Document, error)
+	// Blob returns the bytes of the registry, unverified.
+	Blob(ctx context.Context, d digest.Digest) (io.ReadCloser, error)
 }
 
-// imageTree collects every blob that containerd fetches of an image. containerd fetches more
+// tree collects every blob that containerd fetches of an image. containerd fetches more
 // than it runs, and a blob that our registry does not have fails the pull.
-type imageTree struct {
-	from     imageSource
+type tree struct {
+	from     Source
 	platform ocispec.Platform
 	// fetched matches the entries of an index that containerd's CRI plugin fetches
 	// (core/transfer/image and internal/cri/server/images).
@@ -34,9 +37,9 @@ type imageTree struct {
 	// same on every x86-64 processor because it ignores the level.
 	run platforms.MatchComparer
 
-	documents map[digest.Digest]*document
-	order     []*document // as they were read
-	configs   map[digest.Digest]imageConfig
+	documents map[digest.Digest]*Document
+	order     []*Document // as they were read
+	configs   map[digest.Digest]configuration
 	blobs     []Blob          // children before their parents
 	counts    map[listing]int // references that containerd follows from here, 0 before the visit
 	sizes     map[digest.Digest]int64
@@ -51,16 +54,16 @@ type listing struct {
 	mediaType string
 }
 
-func newImageTree(from imageSource, platform ocispec.Platform) *imageTree {
-	return &imageTree{
+func newTree(from Source, platform ocispec.Platform) *tree {
+	return &tree{
 		from: from, platform: platform, fetched: platforms.OnlyStrict(platform), run: platforms.Only(platform),
-		documents: map[digest.Digest]*document{}, configs: map[digest.Digest]imageConfig{},
+		documents: map[digest.Digest]*Document{}, configs: map[digest.Digest]configuration{},
 		counts: map[listing]int{}, sizes: map[digest.Digest]int64{},
 	}
 }
 
 // grow reads everything below top and returns the manifest that containerd runs.
-func (t *imageTree) grow(ctx context.Context, top *document) (*document, error) {
+func (t *tree) grow(ctx context.Context, top *Document) (*Document, error) {
 	t.add(top)
 	if _, err := t.visit(ctx, top.descriptor(), 0); err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func (t *imageTree) grow(ctx context.Context, top *document) (*document, error) 
 
 // list returns the blobs in the order of a lock: the top, the manifest that containerd runs,
 // then all others, children before parents.
-func (t *imageTree) list(top, chosen *document) []Blob {
+func (t *tree) list(top, chosen *Document) []Blob {
 	first := []Blob{blobOf(top.descriptor())}
 	if chosen != top {
 		first = append(first, blobOf(chosen.descriptor()))
@@ -89,7 +92,7 @@ func blobOf(d ocispec.Descriptor) Blob {
 
 // visit adds d and everything below it. It returns the number of references that containerd
 // follows, which counts duplicates.
-func (t *imageTree) visit(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
+func (t *tree) visit(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
 	if err := fault(d); err != nil {
 		return 0, err
 	}
@@ -110,11 +113,11 @@ func (t *imageTree) visit(ctx context.Context, d ocispec.Descriptor, depth int) 
 	return count + 1, nil
 }
 
-func (t *imageTree) children(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
+func (t *tree) children(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
 	switch {
 	case nonDistributable(d.MediaType):
 		return 0, t.available(ctx, d)
-	case !isManifestType(d.MediaType) && !isIndexType(d.MediaType):
+	case !IsManifest(d.MediaType) && !isIndexType(d.MediaType):
 		return 0, nil
 	case depth > maxNesting:
 		return 0, fmt.Errorf("its indexes are nested deeper than %d levels", maxNesting)
@@ -124,8 +127,8 @@ func (t *imageTree) children(ctx context.Context, d ocispec.Descriptor, depth in
 
 // available checks that the registry serves a blob. Registries often lack non-distributable
 // layers and entries of unknown types.
-func (t *imageTree) available(ctx context.Context, d ocispec.Descriptor) error {
-	body, err := t.from.blob(ctx, d.Digest)
+func (t *tree) available(ctx context.Context, d ocispec.Descriptor) error {
+	body, err := t.from.Blob(ctx, d.Digest)
 	if err != nil {
 		return fmt.Errorf("%s (media type %q): %w", d.Digest, d.MediaType, err)
 	}
@@ -133,7 +136,7 @@ func (t *imageTree) available(ctx context.Context, d ocispec.Descriptor) error {
 }
 
 // below visits the entries of a manifest or an index.
-func (t *imageTree) below(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
+func (t *tree) below(ctx context.Context, d ocispec.Descriptor, depth int) (int, error) {
 	doc, err := t.document(ctx, d)
 	if err != nil {
 		return 0, err
@@ -144,7 +147,7 @@ func (t *imageTree) below(ctx context.Context, d ocispec.Descriptor, depth int) 
 	count := 0
 	for _, entry := range t.entries(doc) {
 		n, err := t.visit(ctx, entry, depth)
-		if err == nil && doc.isIndex() && !isManifestType(entry.MediaType) && !isIndexType(entry.MediaType) {
+		if err == nil && doc.isIndex() && !IsManifest(entry.MediaType) && !isIndexType(entry.MediaType) {
 			err = t.available(ctx, entry)
 		}
 		if err != nil && doc.isIndex() {
@@ -164,7 +167,7 @@ func (t *imageTree) below(ctx context.Context, d ocispec.Descriptor, depth int) 
 }
 
 // entries are the descriptors of a document that containerd fetches.
-func (t *imageTree) entries(doc *document) []ocispec.Descriptor {
+func (t *tree) entries(doc *Document) []ocispec.Descriptor {
 	if !doc.isIndex() {
 		return slices.Concat([]ocispec.Descriptor{doc.config}, doc.layers)
 	}
@@ -177,30 +180,30 @@ func (t *imageTree) entries(doc *document) []ocispec.Descriptor {
 	return all
 }
 
-func (t *imageTree) document(ctx context.Context, d ocispec.Descriptor) (*document, error) {
+func (t *tree) document(ctx context.Context, d ocispec.Descriptor) (*Document, error) {
 	doc, known := t.documents[d.Digest]
 	if !known {
-		if d.Size > maxManifest {
-			return nil, tooLargeFor("manifest", d.Digest, d.Size, maxManifest)
+		if d.Size > fetch.MaxManifest {
+			return nil, tooLargeFor("manifest", d.Digest, d.Size, fetch.MaxManifest)
 		}
 		var err error
-		if doc, err = t.from.document(ctx, d.Digest); err != nil {
+		if doc, err = t.from.Document(ctx, d.Digest); err != nil {
 			return nil, err
 		}
 		t.add(doc)
 	}
-	if size := int64(len(doc.raw)); size != d.Size {
+	if size := int64(len(doc.Raw)); size != d.Size {
 		return nil, fmt.Errorf("%s has %d bytes, and its entry says %d: containerd refuses that; ask its publisher", d.Digest, size, d.Size)
 	}
-	return doc, t.keep(len(doc.raw))
+	return doc, t.keep(len(doc.Raw))
 }
 
-func (t *imageTree) add(doc *document) {
-	t.documents[doc.digest] = doc
+func (t *tree) add(doc *Document) {
+	t.documents[doc.Digest] = doc
 	t.order = append(t.order, doc)
 }
 
-func (t *imageTree) keep(bytes int) error {
+func (t *tree) keep(bytes int) error {
 	if t.kept += int64(bytes); t.kept > maxDocuments {
 		return fmt.Errorf("its manifests and configurations together have more than %d bytes", maxDocuments)
 	}
@@ -215,15 +218,15 @@ func fault(d ocispec.Descriptor) error {
 	switch {
 	case d.Size <= 0:
 		return fmt.Errorf("%s is listed with %d bytes: containerd refuses that; ask its publisher", d.Digest, d.Size)
-	case d.Size > maxFile:
-		return tooLargeFor("blob", d.Digest, d.Size, maxFile)
+	case d.Size > MaxBlob:
+		return tooLargeFor("blob", d.Digest, d.Size, MaxBlob)
 	case int64(len(d.Data)) == d.Size && digest.FromBytes(d.Data) != d.Digest:
 		return fmt.Errorf("%s is embedded in its manifest with other bytes: containerd refuses that", d.Digest)
 	}
 	for _, at := range d.URLs {
 		if u, err := url.Parse(at); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 			return fmt.Errorf("%s (%s) lies outside of the registry, at %s, which containerd asks before any registry and no server without internet reaches: ask its publisher for an image without urls",
-				d.Digest, d.MediaType, presentable(at))
+				d.Digest, d.MediaType, fetch.Presentable(at))
 		}
 	}
 	return nil
@@ -245,7 +248,7 @@ func formatPlatform(p ocispec.Platform) string { return fmt.Sprintf("%.80s", pla
 
 // choose follows images.Manifest of containerd: only the best entry of each index counts. If it
 // has no platform, the configuration has to match.
-func (t *imageTree) choose(doc *document) (*document, error) {
+func (t *tree) choose(doc *Document) (*Document, error) {
 	for doc.isIndex() {
 		entry, err := t.best(doc)
 		if err != nil {
@@ -255,7 +258,7 @@ func (t *imageTree) choose(doc *document) (*document, error) {
 		switch {
 		case entry.Platform != nil && !t.fetched.Match(*entry.Platform):
 			return nil, fmt.Errorf("%w: containerd fetches none of these", t.notThere(doc))
-		case !known || !isManifestType(entry.MediaType) && !isIndexType(entry.MediaType):
+		case !known || !IsManifest(entry.MediaType) && !isIndexType(entry.MediaType):
 			return nil, fmt.Errorf("the entry that containerd takes, %s%s, has the media type %q, which is neither a manifest nor an index: name the image by the digest of its manifest", entry.Digest, forPlatform(entry.Platform), entry.MediaType)
 		case entry.Platform == nil && !below.isIndex() && isConfigType(below.config.MediaType):
 			if is := t.configs[below.config.Digest].platform(); !t.run.Match(is) {
@@ -269,7 +272,7 @@ func (t *imageTree) choose(doc *document) (*document, error) {
 }
 
 // best is the entry of an index that containerd takes.
-func (t *imageTree) best(index *document) (ocispec.Descriptor, error) {
+func (t *tree) best(index *Document) (ocispec.Descriptor, error) {
 	var fit []ocispec.Descriptor
 	for _, d := range index.manifests {
 		if d.Platform == nil || t.run.Match(*d.Platform) {
@@ -292,7 +295,7 @@ func (t *imageTree) best(index *document) (ocispec.Descriptor, error) {
 }
 
 // notThere lists the platforms that an index has instead.
-func (t *imageTree) notThere(index *document) error {
+func (t *tree) notThere(index *Document) error {
 	var others []string
 	for _, d := range index.manifests {
 		switch {
@@ -305,5 +308,5 @@ func (t *imageTree) notThere(index *document) error {
 	if len(others) == 0 {
 		return errors.New("its index lists no image for any platform")
 	}
-	return fmt.Errorf("is not there for %s, only for %s", formatPlatform(t.platform), joinWords(shorten(others)))
+	return fmt.Errorf("is not there for %s, only for %s", formatPlatform(t.platform), ui.And(shorten(others)))
 }

@@ -1,4 +1,4 @@
-package bundle
+package image
 
 import (
 	"context"
@@ -10,10 +10,13 @@ import (
 	"github.com/containerd/platforms"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/ui"
 )
 
-// imageConfig is the configuration of an image, with the fields that containerd reads.
-type imageConfig struct {
+// configuration is the configuration of an image, with the fields that containerd reads.
+type configuration struct {
 	raw     []byte
 	layers  int              // number of diff_ids
 	is      ocispec.Platform // as written
@@ -21,10 +24,10 @@ type imageConfig struct {
 }
 
 // platform is the normalized platform; a missing operating system means Linux.
-func (c imageConfig) platform() ocispec.Platform { return platforms.Normalize(c.is) }
+func (c configuration) platform() ocispec.Platform { return platforms.Normalize(c.is) }
 
 // config reads the configuration of a manifest and verifies its digest and size.
-func (t *imageTree) config(ctx context.Context, doc *document) error {
+func (t *tree) config(ctx context.Context, doc *Document) error {
 	d := doc.config
 	if _, known := t.configs[d.Digest]; known || !isConfigType(d.MediaType) {
 		return nil
@@ -46,12 +49,12 @@ func (t *imageTree) config(ctx context.Context, doc *document) error {
 	if err := json.Unmarshal(raw, &read); err != nil {
 		return fmt.Errorf("read its configuration %s: %w", d.Digest, err)
 	}
-	t.configs[d.Digest] = imageConfig{raw, len(read.RootFS.DiffIDs), read.Platform, read.Architecture == ""}
+	t.configs[d.Digest] = configuration{raw, len(read.RootFS.DiffIDs), read.Platform, read.Architecture == ""}
 	return t.keep(len(raw))
 }
 
-func (t *imageTree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
-	body, err := t.from.blob(ctx, d.Digest)
+func (t *tree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
+	body, err := t.from.Blob(ctx, d.Digest)
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +64,17 @@ func (t *imageTree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byt
 	case err != nil:
 		return nil, err
 	case int64(len(raw)) > d.Size:
-		return nil, fmt.Errorf("%s has more than the %d bytes that its manifest says%s", d.Digest, d.Size, pageIn(raw))
+		return nil, fmt.Errorf("%s has more than the %d bytes that its manifest says%s", d.Digest, d.Size, fetch.PageIn(raw))
 	case int64(len(raw)) < d.Size:
-		return nil, fmt.Errorf("%s has %d bytes, its manifest says %d%s", d.Digest, len(raw), d.Size, pageIn(raw))
+		return nil, fmt.Errorf("%s has %d bytes, its manifest says %d%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
 	case digest.FromBytes(raw) != d.Digest:
-		return nil, fmt.Errorf("the bytes of %s have the digest %s%s", d.Digest, digest.FromBytes(raw), pageIn(raw))
+		return nil, fmt.Errorf("the bytes of %s have the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
 	}
 	return raw, nil
 }
 
 // check refuses an image that containerd fetches and cannot run. It adds the remarks.
-func (t *imageTree) check(top, chosen *document) error {
+func (t *tree) check(top, chosen *Document) error {
 	if !isConfigType(chosen.config.MediaType) {
 		return fmt.Errorf("it is no image but %s", artifact(chosen.config.MediaType, chosen.artifactType))
 	}
@@ -102,7 +105,7 @@ func withoutVariant(p ocispec.Platform) ocispec.Platform {
 
 // unpackable checks that the configuration names as many layers as the manifest. If containerd
 // unpacks the image, it has to know the types of the layers.
-func unpackable(doc *document, c imageConfig, unpacked bool) error {
+func unpackable(doc *Document, c configuration, unpacked bool) error {
 	count := 0
 	unknown := ""
 	for _, l := range doc.layers {
@@ -116,13 +119,13 @@ func unpackable(doc *document, c imageConfig, unpacked bool) error {
 		}
 	}
 	if count != c.layers && (unpacked || count > 0) {
-		return fmt.Errorf("manifest %s has %d layers, and its configuration names %d%s: containerd refuses that; ask its publisher", doc.digest, count, c.layers, unknown)
+		return fmt.Errorf("manifest %s has %d layers, and its configuration names %d%s: containerd refuses that; ask its publisher", doc.Digest, count, c.layers, unknown)
 	}
 	return nil
 }
 
 // remark reports the choice among several manifests, and unusual properties of the chosen one.
-func (t *imageTree) remark(chosen *document, c imageConfig) {
+func (t *tree) remark(chosen *Document, c configuration) {
 	say := func(format string, arguments ...any) {
 		t.remarks = append(t.remarks, fmt.Sprintf(format, arguments...))
 	}
@@ -130,7 +133,7 @@ func (t *imageTree) remark(chosen *document, c imageConfig) {
 	for _, doc := range t.order {
 		for _, d := range doc.manifests {
 			switch {
-			case d.Platform == nil || !isManifestType(d.MediaType) || d.Digest == chosen.digest:
+			case d.Platform == nil || !IsManifest(d.MediaType) || d.Digest == chosen.Digest:
 			case t.fetched.Match(*d.Platform):
 				same = append(same, d.Digest.String())
 			case t.fetched.Match(withoutFeatures(*d.Platform)):
@@ -139,10 +142,10 @@ func (t *imageTree) remark(chosen *document, c imageConfig) {
 		}
 	}
 	if len(others) > 0 {
-		say("carries the manifest that containerd takes on every x86-64 processor, and not those for %s", joinWords(shorten(others)))
+		say("carries the manifest that containerd takes on every x86-64 processor, and not those for %s", ui.And(shorten(others)))
 	}
 	if len(same) > 0 {
-		say("its index has several manifests for %s: containerd runs %s and fetches all, so all are carried", formatPlatform(t.platform), chosen.digest)
+		say("its index has several manifests for %s: containerd runs %s and fetches all, so all are carried", formatPlatform(t.platform), chosen.Digest)
 	}
 	if is := c.platform(); !c.unknown && !t.fetched.Match(is) {
 		say("its configuration says that it is for %s", formatPlatform(is))

@@ -1,4 +1,9 @@
-package bundle
+// Package fetch reads manifests, blobs and files of upstream, or of the mirrors that stand for it.
+//
+// A connection that breaks is resumed, a login is shown where the site has one, and an answer that
+// is none is explained: what refused, why, and what to do. Nothing is verified here but a manifest
+// that is asked for by its digest; whoever fetches compares with the lock.
+package fetch
 
 import (
 	"context"
@@ -29,7 +34,7 @@ type Client struct {
 	base    http.RoundTripper
 	logins  []*login
 	mirrors map[int]*login // that want to see one, by the index of their rule
-	patience
+	Patience
 
 	mu    sync.Mutex
 	repos map[string]http.RoundTripper // that have logged in, by rewritten name
@@ -38,11 +43,11 @@ type Client struct {
 	accesses map[string]access // by rewritten name
 }
 
-// patience is how long a client puts up with a server.
-type patience struct {
-	attempts int           // in a row that may fail without a byte received
-	pause    time.Duration // after the first; doubled each time
-	stall    time.Duration // without a byte before a connection is given up
+// Patience is how long a client puts up with a server.
+type Patience struct {
+	Attempts int           // in a row that may fail without a byte received
+	Pause    time.Duration // after the first; doubled each time
+	Stall    time.Duration // without a byte before a connection is given up
 }
 
 // NewClient reads the CA file and prepares connections; it asks nobody yet.
@@ -54,7 +59,7 @@ func NewClient(s Sources) (*Client, error) {
 	c := &Client{
 		sources:  s,
 		roots:    roots,
-		patience: patience{attempts: 5, pause: 500 * time.Millisecond, stall: time.Minute},
+		Patience: Patience{Attempts: 5, Pause: 500 * time.Millisecond, Stall: time.Minute},
 		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
 		accesses: map[string]access{},
 	}
@@ -108,8 +113,8 @@ func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// repository is where upstream's repository is to be asked for.
-func (c *Client) repository(upstream string) (name.Repository, error) {
+// Repository is where upstream's repository is to be asked for.
+func (c *Client) Repository(upstream string) (name.Repository, error) {
 	repo, err := name.NewRepository(c.sources.rewrite(upstream))
 	if err != nil {
 		return name.Repository{}, fmt.Errorf("rewrite %s: %w", upstream, err)
